@@ -14,7 +14,7 @@ use windlass_contract::{
     model::ModelClient,
 };
 use windlass_host::{Machine, Preview, SnapshotLimits, Window};
-use windlass_record::{Durability, Edits, Keep, SessionError, Which, outputs};
+use windlass_record::{DurabilityMode, Edits, Keep, SessionError, Which, outputs_directory};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
     Review, SearchForm, Secrets, Shaper, Toolbox, Verdicts,
@@ -61,7 +61,7 @@ pub struct AgentBuilder {
     budget: Option<Budget>,
     secrets: Secrets,
     keep: Keep,
-    durability: Durability,
+    durability: DurabilityMode,
     parallel_calls: Option<bool>,
     time_limit: Option<Duration>,
     token_limit: Option<u64>,
@@ -104,7 +104,7 @@ impl Default for AgentBuilder {
             budget: None,
             secrets: Secrets::default(),
             keep: Keep::default(),
-            durability: Durability::default(),
+            durability: DurabilityMode::default(),
             parallel_calls: None,
             time_limit: None,
             token_limit: None,
@@ -208,7 +208,7 @@ impl AgentBuilder {
         /// How long and how much the index of calls remembers.
         keep(keep: Keep) = keep;
         /// When the session file is flushed to the disk.
-        durability(durability: Durability) = durability;
+        durability(durability: DurabilityMode) = durability;
         /// How long a turn may take.
         time_limit(limit: Duration) = Some(limit);
         /// How many tokens a turn may use.
@@ -315,7 +315,7 @@ impl AgentBuilder {
         self.edits = self.home.as_deref().map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
         if let Some(home) = &self.home {
             // Set once: nobody else has the place yet.
-            let _ = self.outputs.set(outputs(home, &begun.thread)?);
+            let _ = self.outputs.set(outputs_directory(home, &begun.thread)?);
         }
         let events = self.announcer(&journal);
         let offered = Offered::after(&begun.history, &registry);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_record::{Calls, CallsError, Keep, Shelf};
+use windlass_record::{CallIndexError, Calls, DiskCache, Keep};
 use windlass_runtime::{Card, Index, Usage};
 
 /// From so many tools on their index is saved: fewer are read faster than a file is written.
@@ -13,7 +13,7 @@ const WORTH_SAVING: usize = 1000;
 /// the same; whatever is wrong with what was kept, it is made anew.
 pub fn index(cards: &[Card], home: Option<&Path>) -> Index {
     let Some(home) = home.filter(|_| cards.len() >= WORTH_SAVING) else { return Index::of(cards) };
-    let (shelf, key) = (Shelf::new(home, "tools"), Index::kin(cards));
+    let (shelf, key) = (DiskCache::new(home, "tools"), Index::kin(cards));
     let known = shelf.get(key).and_then(|bytes| Index::from_bytes(&bytes).ok()).unwrap_or_default();
     if known.is_of(cards) {
         return known;
@@ -26,10 +26,10 @@ pub fn index(cards: &[Card], home: Option<&Path>) -> Index {
 }
 
 /// What became of earlier calls: how tools stand, and which requests they were the answer to.
-pub fn usage(calls: &Calls) -> Result<Usage, CallsError> {
+pub fn usage(calls: &Calls) -> Result<Usage, CallIndexError> {
     let now = Timestamp::now();
     let mut usage = Usage::default();
-    for standing in calls.standings(now)? {
+    for standing in calls.tool_reliability(now)? {
         #[expect(clippy::cast_possible_truncation, reason = "between 0 and 1")]
         usage.add(standing.tool.as_str(), standing.rate as f32, standing.age);
     }
@@ -42,7 +42,7 @@ pub fn usage(calls: &Calls) -> Result<Usage, CallsError> {
 
 /// Both, as far as it is known what became of earlier calls: finding tools goes on without.
 pub(crate) fn catalogue(cards: &[Card], home: Option<&Path>, keep: Keep) -> (Index, Usage) {
-    let calls = home.filter(|home| Calls::place(home).exists());
+    let calls = home.filter(|home| Calls::index_path(home).exists());
     let usage = calls.map_or_else(|| Ok(Usage::default()), |home| usage(&Calls::open(home, keep)?));
     let usage = usage.unwrap_or_else(|error| {
         tracing::warn!(%error, "tools are ranked without what became of earlier calls");

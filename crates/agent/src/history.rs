@@ -7,7 +7,7 @@ use windlass_contract::{
     item::{Body, Cached, Role},
     journal::{JournalError, Record},
 };
-use windlass_record::Substitute;
+use windlass_record::OutputSubstitute;
 use windlass_runtime::Secrets;
 
 /// The conversation, written down as it grows.
@@ -58,7 +58,7 @@ impl History {
                 _ => {}
             }
         }
-        let Some(outcome) = Substitute::Unknown.outcome() else { return Ok(()) };
+        let Some(outcome) = OutputSubstitute::Unknown.outcome() else { return Ok(()) };
         let settled: Vec<_> = open.into_iter().map(|call| (call, outcome.clone())).collect();
         for (call, outcome) in &settled {
             self.journal.append(&Record::Outcome { call: &call.id, outcome })?;

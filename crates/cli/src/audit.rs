@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use windlass::{
     clean::Secrets,
-    record::{self, Calls, Head, Link},
+    record::{self, Calls, ChainHead, LineHash},
 };
 
 use crate::{
@@ -35,15 +35,15 @@ pub(crate) fn run(common: &Common, args: &Audit) -> Result<Exit, Problem> {
 
 /// What a file says about itself, and what others remember of it.
 struct Finding {
-    audit: record::Audit,
-    remembered: Result<Option<Head>, String>,
+    audit: record::ChainAudit,
+    remembered: Result<Option<ChainHead>, String>,
     /// What does not fit, one line each.
     problems: Vec<String>,
 }
 
 fn verify(setup: &Setup, session: &str, head: Option<&str>, json: bool) -> Result<Exit, Problem> {
     let head = head.map(|text| {
-        Link::parse(text)
+        LineHash::parse(text)
             .ok_or_else(|| Problem::usage(format!("`--head {text}`: a hash has 64 hexadecimal digits")))
     });
     let (_, path) =
@@ -53,7 +53,7 @@ fn verify(setup: &Setup, session: &str, head: Option<&str>, json: bool) -> Resul
     Ok(if found.problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-fn examined(setup: &Setup, session: &str, path: &Path, head: Option<Link>) -> Result<Finding, Problem> {
+fn examined(setup: &Setup, session: &str, path: &Path, head: Option<LineHash>) -> Result<Finding, Problem> {
     // Looked up before anything else reads the file: an index brought up to date would know what is there now.
     let remembered = remembered(setup, session);
     let known = remembered.as_ref().ok().copied().flatten();
@@ -76,8 +76,8 @@ fn examined(setup: &Setup, session: &str, path: &Path, head: Option<Link>) -> Re
 }
 
 /// Where the file once ended, or why nobody can say.
-fn remembered(setup: &Setup, session: &str) -> Result<Option<Head>, String> {
-    if !Calls::place(&setup.home).exists() {
+fn remembered(setup: &Setup, session: &str) -> Result<Option<ChainHead>, String> {
+    if !Calls::index_path(&setup.home).exists() {
         return Ok(None);
     }
     let calls = Calls::open(&setup.home, setup.keep()).map_err(|error| error.to_string())?;

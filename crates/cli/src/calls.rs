@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use windlass::record::{Call, Calls, CallsError};
+use windlass::record::{Call, CallIndexError, Calls};
 
 use crate::{
     problem::{Problem, chain},
@@ -18,12 +18,12 @@ use crate::{
 /// all it takes.
 pub(crate) fn open(setup: &Setup) -> Result<Calls, Problem> {
     let fresh =
-        |calls: Result<Calls, CallsError>| calls.and_then(|mut calls| calls.catch_up().map(|()| calls));
+        |calls: Result<Calls, CallIndexError>| calls.and_then(|mut calls| calls.catch_up().map(|()| calls));
     let (home, keep) = (&setup.home, setup.keep());
     if home.exists() {
         match fresh(Calls::open(home, keep)) {
             Ok(calls) => return Ok(calls),
-            Err(CallsError::Session(error)) => return Err(Problem::failed(chain(&error))),
+            Err(CallIndexError::Session(error)) => return Err(Problem::failed(chain(&error))),
             Err(error) => crate::note(&format!(
                 "warning: {}; counting from the session files for now",
                 visible(&error.to_string())
@@ -48,7 +48,7 @@ pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, Problem> {
     }
 }
 
-pub(crate) fn problem(error: &CallsError) -> Problem {
+pub(crate) fn problem(error: &CallIndexError) -> Problem {
     Problem::failed(chain(error))
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(common: &Common, args: &Feedback) -> Result<Exit, Problem> {
     let rating = args.rating.map(Rating::from);
     let index = calls::open(&setup)?;
     let call = calls::one(&index, &args.call)?;
-    index.rate(&call, rating, note.clone()).map_err(|error| Problem::failed(chain(&error)))?;
+    index.add_feedback(&call, rating, note.clone()).map_err(|error| Problem::failed(chain(&error)))?;
     if args.json {
         let said = json!({"call": call.handle, "id": call.id, "tool": call.tool, "session": call.thread,
             "feedback": rating, "note": rating.map(|_| note)});

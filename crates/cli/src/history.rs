@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass::{
     Content,
     clean::Secrets,
-    record::{Call, Calls, Recorded, Wanted},
+    record::{Call, CallFilter, CallRecord, Calls},
 };
 
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 /// Runs the command.
 pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
     let setup = Setup::for_tools(common)?;
-    let wanted = Wanted {
+    let wanted = CallFilter {
         tool: args.tool.clone(),
         status: args.status.clone(),
         since: calls::since(args.since.as_deref())?,
@@ -60,7 +60,7 @@ fn seen(call: &Call, input: &str, setup: &Setup) -> String {
 /// The calls with their inputs, without secrets.
 fn found(
     index: &Calls,
-    wanted: &Wanted,
+    wanted: &CallFilter,
     args: &History,
     secrets: &Secrets,
 ) -> Result<Vec<(Call, String)>, Problem> {
@@ -71,7 +71,7 @@ fn found(
             return ControlFlow::Break(());
         }
         // A file that is gone or changed has nothing to show; that the call was is known all the same.
-        let recorded = index.recorded(&call).ok();
+        let recorded = index.read_record(&call).ok();
         let input =
             recorded.as_ref().map(|recorded| secrets.clean(recorded.call.input.as_str()).into_owned());
         let input = input.unwrap_or_else(|| "(not in the session file)".to_owned());
@@ -87,12 +87,12 @@ fn found(
         }
         ControlFlow::Continue(())
     };
-    index.each(wanted, take).map_err(|error| calls::problem(&error))?;
+    index.for_each_call(wanted, take).map_err(|error| calls::problem(&error))?;
     Ok(found)
 }
 
 /// The text of a result.
-pub(crate) fn output(recorded: &Recorded) -> String {
+pub(crate) fn output(recorded: &CallRecord) -> String {
     let content = recorded.outcome.as_ref().map(|outcome| outcome["content"].clone()).unwrap_or_default();
     serde_json::from_value::<Vec<Content>>(content).map(|parts| Content::join(&parts)).unwrap_or_default()
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use windlass::{
     Body, Content, Role, counted,
     record::{
-        self, DiskUsage, Entry, KeepLimit, RetentionLimits, Session, SessionError, SessionSummary, StoredUnit,
+        self, DiskUsage, KeepLimit, LoadedSession, RetentionLimits, SessionEntry, SessionError,
+        SessionSummary, StoredUnit,
     },
 };
 
@@ -63,7 +64,7 @@ fn list(setup: &Setup, limit: usize, json: bool) -> Result<Exit, Problem> {
     print(&Table { titles, expendable: &["SIZE", "TURNS", "TIME"], rows: rows.collect() }.text())
 }
 
-fn summary_as_json(entry: &Entry, summary: &SessionSummary) -> Value {
+fn summary_as_json(entry: &SessionEntry, summary: &SessionSummary) -> Value {
     json!({
         "id": entry.id,
         "started": entry.started.to_string(),
@@ -79,8 +80,8 @@ fn summary_as_json(entry: &Entry, summary: &SessionSummary) -> Value {
 
 /// All that is shown of one session.
 struct SessionDetails {
-    entry: Entry,
-    session: Session,
+    entry: SessionEntry,
+    session: LoadedSession,
     summary: SessionSummary,
     /// Bytes with outputs and edits.
     total: u64,
@@ -139,7 +140,7 @@ impl SessionDetails {
 }
 
 /// What a person said, but for what the program says in their name.
-fn prompts(session: &Session) -> impl Iterator<Item = String> {
+fn prompts(session: &LoadedSession) -> impl Iterator<Item = String> {
     session
         .history
         .iter()
@@ -151,7 +152,7 @@ fn prompts(session: &Session) -> impl Iterator<Item = String> {
 }
 
 /// The one session that is meant.
-fn one(setup: &Setup, id: &str) -> Result<Entry, Problem> {
+fn one(setup: &Setup, id: &str) -> Result<SessionEntry, Problem> {
     let mut found = record::find_by_prefix(&setup.home, id).map_err(|error| failed(&error))?;
     match found.len() {
         1 => Ok(found.remove(0)),

@@ -4,7 +4,7 @@ use serde_json::Value;
 use windlass::{
     Feedback,
     clean::Secrets,
-    record::{Call, Recorded},
+    record::{Call, CallRecord},
 };
 
 use crate::{
@@ -25,13 +25,13 @@ pub(crate) fn run(common: &Common, name: &str, json: bool) -> Result<Exit, Probl
     let setup = Setup::for_tools(common)?;
     let index = calls::open(&setup)?;
     let mut call = calls::one(&index, name)?;
-    let recorded = index.recorded(&call).map_err(|error| Problem::failed(chain(&error)))?;
+    let recorded = index.read_record(&call).map_err(|error| Problem::failed(chain(&error)))?;
     let secrets = setup.secrets();
     call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
     print(&if json { full(&call, recorded, &secrets) } else { described(&call, &recorded, &secrets) })
 }
 
-fn full(call: &Call, recorded: Recorded, secrets: &Secrets) -> String {
+fn full(call: &Call, recorded: CallRecord, secrets: &Secrets) -> String {
     let mut all = as_json(call, &secrets.clean(recorded.call.input.as_str()));
     all["intent"] = cleaned(recorded.intent.unwrap_or_default(), secrets);
     all["outcome"] = cleaned(recorded.outcome.unwrap_or_default(), secrets);
@@ -39,7 +39,7 @@ fn full(call: &Call, recorded: Recorded, secrets: &Secrets) -> String {
     format!("{all:#}\n")
 }
 
-fn described(call: &Call, recorded: &Recorded, secrets: &Secrets) -> String {
+fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     let clean = |text: &str| visible(&secrets.clean(text));
     let mut text = String::new();
     let mut say = |name: &str, what: &str| {

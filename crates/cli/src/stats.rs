@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use windlass::record::{By, Calls, Group};
+use windlass::record::{CallGroup, CallGrouping, Calls};
 
 use crate::{
     args::{Common, Stats, StatsBy},
@@ -25,13 +25,13 @@ pub(crate) fn run(common: &Common, args: &Stats) -> Result<Exit, Problem> {
         rebuild(&setup)?;
     }
     let by = match args.by {
-        StatsBy::Tool => By::Tool,
-        StatsBy::Session => By::Session,
-        StatsBy::Error => By::Error,
+        StatsBy::Tool => CallGrouping::Tool,
+        StatsBy::Session => CallGrouping::Session,
+        StatsBy::Error => CallGrouping::Error,
     };
     let groups = calls::open(&setup)?.stats(by, since, Timestamp::now());
     let groups = groups.map_err(|error| calls::problem(&error))?;
-    let schemas = if by == By::Tool { schemas(&setup)? } else { BTreeMap::new() };
+    let schemas = if by == CallGrouping::Tool { schemas(&setup)? } else { BTreeMap::new() };
     if args.json {
         let groups: Vec<_> = groups.iter().map(|group| as_json(group, by, &schemas)).collect();
         return print(&format!("{:#}\n", json!(groups)));
@@ -41,9 +41,9 @@ pub(crate) fn run(common: &Common, args: &Stats) -> Result<Exit, Problem> {
         return Ok(Exit::Done);
     }
     print(&match by {
-        By::Tool => by_tool(&groups, &schemas),
-        By::Session => by_session(&groups),
-        By::Error => by_error(&groups),
+        CallGrouping::Tool => by_tool(&groups, &schemas),
+        CallGrouping::Session => by_session(&groups),
+        CallGrouping::Error => by_error(&groups),
     })
 }
 
@@ -64,7 +64,7 @@ fn schemas(setup: &Setup) -> Result<BTreeMap<String, u64>, Problem> {
     Ok(specs.iter().map(|spec| (spec.name.to_string(), cost(spec))).collect())
 }
 
-fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
+fn by_tool(groups: &[CallGroup], schemas: &BTreeMap<String, u64>) -> String {
     let rows = groups
         .iter()
         .map(|group| {
@@ -91,7 +91,7 @@ fn by_tool(groups: &[Group], schemas: &BTreeMap<String, u64>) -> String {
     Table { titles, expendable: &["SCHEMA", "SAID", "LAST", "P99", "TREND", "P90"], rows }.text()
 }
 
-fn by_session(groups: &[Group]) -> String {
+fn by_session(groups: &[CallGroup]) -> String {
     let rows = groups
         .iter()
         .map(|group| {
@@ -104,33 +104,33 @@ fn by_session(groups: &[Group]) -> String {
     Table { titles, expendable: &["P90", "LAST", "TREND", "P50"], rows }.text()
 }
 
-fn by_error(groups: &[Group]) -> String {
+fn by_error(groups: &[CallGroup]) -> String {
     let rows =
         groups.iter().map(|group| [visible(&group.name), group.calls.to_string(), last(group)]).collect();
     Table { titles: ["ERROR", "CALLS", "LAST"], expendable: &[], rows }.text()
 }
 
-fn rate(group: &Group) -> String {
+fn rate(group: &CallGroup) -> String {
     group.rate.map_or("-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
 }
 
 /// What people said of them: so many good, so many bad.
-fn said(group: &Group) -> String {
-    match group.said {
+fn said(group: &CallGroup) -> String {
+    match group.ratings {
         (0, 0) => "-".to_owned(),
         (good, bad) => format!("+{good} -{bad}"),
     }
 }
 
-fn latency(group: &Group) -> [String; 3] {
+fn latency(group: &CallGroup) -> [String; 3] {
     group.latency.map_or_else(|| ["-", "-", "-"].map(str::to_owned), |times| times.map(brief))
 }
 
-fn last(group: &Group) -> String {
+fn last(group: &CallGroup) -> String {
     calls::when(group.last)
 }
 
-fn worst(group: &Group) -> String {
+fn worst(group: &CallGroup) -> String {
     let (class, count) = group.classes.first().map_or(("", 0), |(class, count)| (class.as_str(), *count));
     if count == 0 { String::new() } else { format!("{} ({count})", visible(class)) }
 }
@@ -147,11 +147,11 @@ fn sparkline(times: &[Duration]) -> String {
     milliseconds.map(bar).collect()
 }
 
-fn as_json(group: &Group, by: By, schemas: &BTreeMap<String, u64>) -> Value {
+fn as_json(group: &CallGroup, by: CallGrouping, schemas: &BTreeMap<String, u64>) -> Value {
     let key = match by {
-        By::Tool => "tool",
-        By::Session => "session",
-        By::Error => "error",
+        CallGrouping::Tool => "tool",
+        CallGrouping::Session => "session",
+        CallGrouping::Error => "error",
     };
     let milliseconds = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let classes: serde_json::Map<_, _> =
@@ -161,7 +161,7 @@ fn as_json(group: &Group, by: By, schemas: &BTreeMap<String, u64>) -> Value {
         "calls": group.calls,
         "succeeded": group.succeeded,
         "failed": group.failed,
-        "feedback": {"good": group.said.0, "bad": group.said.1},
+        "feedback": {"good": group.ratings.0, "bad": group.ratings.1},
         "success_rate": group.rate,
         "latency_ms": group.latency.map(|[p50, p90, p99]| {
             json!({"p50": milliseconds(&p50), "p90": milliseconds(&p90), "p99": milliseconds(&p99)})

@@ -1,17 +1,18 @@
-//! From the function to the code of the tool.
+//! Generates the code of the tool from the function.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Error, Ident, Result, Type, ext::IdentExt};
 
 use crate::{
-    options::{About, Declared, Effects, Example, Options},
-    signature::{Context, Parameter, Signature},
+    options::{DeclaredEffects, EffectsOption, ExampleOption, ToolMetadata, ToolOptions},
+    signature::{ContextParameter, ToolParameter, ToolSignature},
 };
 
-/// The whole macro. An error becomes code that makes the compiler say it.
+/// Expands the attribute. An error becomes a `compile_error!`.
 pub(crate) fn expand(options: TokenStream, function: TokenStream) -> TokenStream {
-    let both = match (syn::parse2::<Options>(options), syn::parse2(function).and_then(Signature::new)) {
+    let both = match (syn::parse2::<ToolOptions>(options), syn::parse2(function).and_then(ToolSignature::new))
+    {
         (Ok(options), Ok(signature)) => Ok((options, signature)),
         (Err(mut problem), Err(another)) => {
             problem.combine(another);
@@ -22,21 +23,22 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> TokenStream
     both.and_then(|(options, signature)| tool(&options, &signature)).unwrap_or_else(Error::into_compile_error)
 }
 
-fn tool(options: &Options, signature: &Signature) -> Result<TokenStream> {
-    let Signature { docs, attributes, visibility, name, parameters, returns, body, .. } = signature;
-    let tool_name = options.about.name.as_ref().map_or_else(|| name.unraw().to_string(), syn::LitStr::value);
-    let fields = parameters.iter().map(|Parameter { attributes, pattern, kind }| {
+fn tool(options: &ToolOptions, signature: &ToolSignature) -> Result<TokenStream> {
+    let ToolSignature { docs, attributes, visibility, name, parameters, returns, body, .. } = signature;
+    let tool_name =
+        options.metadata.name.as_ref().map_or_else(|| name.unraw().to_string(), syn::LitStr::value);
+    let fields = parameters.iter().map(|ToolParameter { attributes, pattern, kind }| {
         let name = &pattern.ident;
         quote!(#(#attributes)* #name: #kind)
     });
     let patterns = parameters.iter().map(|parameter| &parameter.pattern);
-    // Names of our own that the function's body cannot see.
+    // Hygienic names that the body of the function cannot see.
     let args = Ident::new("args", Span::mixed_site());
     let cx = Ident::new("cx", Span::mixed_site());
     let effects = effects(&options.effects, signature, &args)?;
     let context = signature.context.as_ref().map(|context| bind(context, &cx));
     let statements = &body.stmts;
-    let meta = meta(&options.about);
+    let meta = meta(&options.metadata);
     Ok(quote! {
         #(#docs)*
         #(#attributes)*
@@ -77,7 +79,7 @@ fn tool(options: &Options, signature: &Signature) -> Result<TokenStream> {
     })
 }
 
-fn bind(Context { pattern, kind }: &Context, cx: &Ident) -> TokenStream {
+fn bind(ContextParameter { pattern, kind }: &ContextParameter, cx: &Ident) -> TokenStream {
     let value = if matches!(kind, Type::Reference(_)) {
         quote!(#cx)
     } else {
@@ -86,14 +88,14 @@ fn bind(Context { pattern, kind }: &Context, cx: &Ident) -> TokenStream {
     quote!(let #pattern: #kind = #value;)
 }
 
-fn effects(effects: &Effects, signature: &Signature, args: &Ident) -> Result<TokenStream> {
+fn effects(effects: &EffectsOption, signature: &ToolSignature, args: &Ident) -> Result<TokenStream> {
     match effects {
-        Effects::Pure => Ok(quote!(::windlass::__macro::Effects::none())),
-        Effects::Function(function) => {
+        EffectsOption::Pure => Ok(quote!(::windlass::__macro::Effects::none())),
+        EffectsOption::Function(function) => {
             let names = signature.parameters.iter().map(|parameter| &parameter.pattern.ident);
             Ok(quote!((#function)(#(&#args.#names),*)))
         }
-        Effects::Declared(Declared { reads, writes, network }) => {
+        EffectsOption::Declared(DeclaredEffects { reads, writes, network }) => {
             let network = if *network { quote!(Any) } else { quote!(None) };
             let reads = paths(reads, signature, args)?;
             let writes = paths(writes, signature, args)?;
@@ -109,8 +111,8 @@ fn effects(effects: &Effects, signature: &Signature, args: &Ident) -> Result<Tok
     }
 }
 
-/// The paths the named parameters hold, as one list.
-fn paths(names: &[Ident], signature: &Signature, args: &Ident) -> Result<TokenStream> {
+/// Generates the list of the paths in the named parameters.
+fn paths(names: &[Ident], signature: &ToolSignature, args: &Ident) -> Result<TokenStream> {
     let each = names.iter().map(|name| {
         let values = if signature.parameter(name)?.is_collection() {
             quote_spanned!(name.span()=> #args.#name.iter())
@@ -123,10 +125,10 @@ fn paths(names: &[Ident], signature: &Signature, args: &Ident) -> Result<TokenSt
     Ok(quote!(::std::iter::empty() #(#each)* .collect()))
 }
 
-fn meta(about: &About) -> TokenStream {
-    let About { category, aliases, parallel, constraints, side_effects, returns, .. } = about;
+fn meta(metadata: &ToolMetadata) -> TokenStream {
+    let ToolMetadata { category, aliases, parallel, constraints, side_effects, returns, .. } = metadata;
     let (category, parallel, returns) = (category.iter(), parallel.iter(), returns.iter());
-    let examples = about.examples.iter().map(|Example { request, input }| {
+    let examples = metadata.examples.iter().map(|ExampleOption { request, input }| {
         quote!(::windlass::__macro::meta::Example { request: #request, input: #input })
     });
     quote! {

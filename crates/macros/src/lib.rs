@@ -1,4 +1,4 @@
-//! The `#[tool]` attribute: a tool from an async function.
+//! The `#[tool]` attribute, which turns an async function into a tool.
 
 mod expand;
 mod options;
@@ -6,7 +6,7 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Makes a tool from an async function.
+/// Turns an async function into a tool.
 ///
 /// ```
 /// # extern crate self as windlass;
@@ -19,7 +19,7 @@ use proc_macro::TokenStream;
 /// async fn count_lines(
 ///     /// The file, absolute or relative to the workspace.
 ///     path: PathBuf,
-///     /// Whether empty lines count, too. Default: false.
+///     /// Count empty lines, too. Default: false.
 ///     empty: Option<bool>,
 ///     cx: &Cx,
 /// ) -> Result<Output, ToolError> {
@@ -34,30 +34,33 @@ use proc_macro::TokenStream;
 /// # }
 /// ```
 ///
-/// The function becomes one without parameters that makes the tool, an `Arc<dyn AnyTool>`. Its doc comment is the
-/// description the model reads. Its parameters are the tool's: their types must be `Deserialize + JsonSchema + Clone`,
-/// and their doc comments and attributes (such as `#[serde(default)]`) go with them. A parameter of type `&Cx` or `Cx` is
-/// not one of them; it gets the context of the call.
+/// The result is a function without parameters that returns the tool, an `Arc<dyn AnyTool>`. The
+/// doc comment is the description that the model reads.
 ///
-/// What the tool does to the world must be said, by one of:
+/// The parameters are those of the tool. Their types must be `Deserialize + JsonSchema + Clone`.
+/// Their doc comments and attributes (such as `#[serde(default)]`) are kept. A parameter of type
+/// `&Cx` or `Cx` is not part of the schema; it receives the context of the call.
 ///
-/// - `pure`: nothing.
-/// - any of `reads(parameter, …)`, `writes(parameter, …)` and `network`. The parameters named are paths, or an `Option`
-///   or `Vec` of paths.
-/// - `effects = function`, which is given a reference to each parameter, in order, and returns `Effects`.
+/// One of these declarations of effects is required:
 ///
-/// May be said:
+/// - `pure`: no effects.
+/// - any of `reads(parameter, …)`, `writes(parameter, …)` and `network`. The named parameters are
+///   paths, or an `Option` or `Vec` of paths.
+/// - `effects = function`, which receives a reference to each parameter, in order, and returns
+///   `Effects`.
 ///
-/// - `name = "…"`: what the model calls it, otherwise the function's name.
-/// - `alias = "…"`, any number of times: another name it answers to.
-/// - `category = Files`: where it belongs in a list.
-/// - `parallel = false`: its calls never overlap with others.
-/// - `example("what is wanted", r#"{"path": "a.txt"}"#)`, any number of times: a call that shows its use. The input is
-///   tried when the tool is registered.
-/// - `constraint = "…"`, any number of times: what must hold for it to work.
-/// - `side_effect = "…"`, any number of times: what it may change, in words for a person. Decisions are made by the
-///   effects above, never by these words.
-/// - `returns = "…"`: what it gives back.
+/// These options may be added; those marked with * any number of times:
+///
+/// - `name = "…"`: the name for the model. Default: the name of the function.
+/// - `alias = "…"` *: another name that the tool accepts.
+/// - `category = Files`: the section of a list that the tool belongs to.
+/// - `parallel = false`: calls of this tool never overlap with other calls.
+/// - `example("request", r#"{"path": "a.txt"}"#)` *: a call that shows the use of the tool. The
+///   input is checked when the tool is registered.
+/// - `constraint = "…"` *: a condition for the tool to work.
+/// - `side_effect = "…"` *: a change that the tool may make, in words for people. Decisions depend
+///   only on the declared effects, never on this text.
+/// - `returns = "…"`: the result of the tool.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
     expand::expand(options.into(), function.into()).into()

@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[tool(…)]`.
+//! The options in the parentheses of `#[tool(…)]`.
 
 use proc_macro2::Span;
 use syn::{
@@ -11,48 +11,48 @@ const EFFECTS: &str =
     "one of: `pure`; any of `reads(parameter)`, `writes(parameter)` and `network`; `effects = function`";
 
 /// The options of a tool.
-pub(crate) struct Options {
-    pub(crate) effects: Effects,
-    pub(crate) about: About,
+pub(crate) struct ToolOptions {
+    pub(crate) effects: EffectsOption,
+    pub(crate) metadata: ToolMetadata,
 }
 
-/// What is said about a tool beside its effects.
+/// The options of a tool apart from its effects.
 #[derive(Default)]
-pub(crate) struct About {
+pub(crate) struct ToolMetadata {
     pub(crate) name: Option<LitStr>,
     pub(crate) category: Option<Ident>,
     pub(crate) aliases: Vec<LitStr>,
     pub(crate) parallel: Option<LitBool>,
-    pub(crate) examples: Vec<Example>,
+    pub(crate) examples: Vec<ExampleOption>,
     pub(crate) constraints: Vec<LitStr>,
     pub(crate) side_effects: Vec<LitStr>,
     pub(crate) returns: Option<LitStr>,
 }
 
-/// A call that shows the tool's use.
-pub(crate) struct Example {
+/// A call that shows the use of the tool.
+pub(crate) struct ExampleOption {
     pub(crate) request: LitStr,
     pub(crate) input: LitStr,
 }
 
-/// What the tool does to the world.
-pub(crate) enum Effects {
+/// The declaration of the effects of a tool.
+pub(crate) enum EffectsOption {
     Pure,
-    Declared(Declared),
+    Declared(DeclaredEffects),
     Function(Box<Expr>),
 }
 
 /// Effects listed one by one.
 #[derive(Default)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredEffects {
     pub(crate) reads: Vec<Ident>,
     pub(crate) writes: Vec<Ident>,
     pub(crate) network: bool,
 }
 
-impl Parse for Options {
+impl Parse for ToolOptions {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let mut raw = Raw::default();
+        let mut raw = RawOptions::default();
         while !input.is_empty() {
             raw.option(input)?;
             if !input.is_empty() {
@@ -63,32 +63,32 @@ impl Parse for Options {
     }
 }
 
-/// The options as they were written, before it is known that they fit together.
+/// The options as written, before they are checked for contradictions.
 #[derive(Default)]
-struct Raw {
+struct RawOptions {
     pure: Option<Span>,
-    declared: Option<Declared>,
+    declared: Option<DeclaredEffects>,
     function: Option<Expr>,
-    about: About,
+    metadata: ToolMetadata,
 }
 
-impl Raw {
+impl RawOptions {
     fn option(&mut self, input: ParseStream<'_>) -> Result<()> {
         let key: Ident = input.parse()?;
         match key.to_string().as_str() {
-            "pure" => once(&key, &mut self.pure, key.span())?,
+            "pure" => set_once(&key, &mut self.pure, key.span())?,
             "network" => self.declared.get_or_insert_default().network = true,
             "reads" => self.declared.get_or_insert_default().reads.extend(names(&key, input)?),
             "writes" => self.declared.get_or_insert_default().writes.extend(names(&key, input)?),
-            "effects" => once(&key, &mut self.function, value(input)?)?,
-            "name" => once(&key, &mut self.about.name, value(input)?)?,
-            "category" => once(&key, &mut self.about.category, value(input)?)?,
-            "alias" => self.about.aliases.push(value(input)?),
-            "parallel" => once(&key, &mut self.about.parallel, value(input)?)?,
-            "example" => self.about.examples.push(example(&key, input)?),
-            "constraint" => self.about.constraints.push(value(input)?),
-            "side_effect" => self.about.side_effects.push(value(input)?),
-            "returns" => once(&key, &mut self.about.returns, value(input)?)?,
+            "effects" => set_once(&key, &mut self.function, value(input)?)?,
+            "name" => set_once(&key, &mut self.metadata.name, value(input)?)?,
+            "category" => set_once(&key, &mut self.metadata.category, value(input)?)?,
+            "alias" => self.metadata.aliases.push(value(input)?),
+            "parallel" => set_once(&key, &mut self.metadata.parallel, value(input)?)?,
+            "example" => self.metadata.examples.push(example(&key, input)?),
+            "constraint" => self.metadata.constraints.push(value(input)?),
+            "side_effect" => self.metadata.side_effects.push(value(input)?),
+            "returns" => set_once(&key, &mut self.metadata.returns, value(input)?)?,
             _ => {
                 let known = "`name`, `category`, `alias`, `parallel`, `example`, `constraint`, `side_effect`, `returns`";
                 return Err(Error::new(
@@ -100,11 +100,11 @@ impl Raw {
         Ok(())
     }
 
-    fn check(self) -> Result<Options> {
+    fn check(self) -> Result<ToolOptions> {
         let effects = match (self.pure, self.declared, self.function) {
-            (Some(_), None, None) => Effects::Pure,
-            (None, Some(declared), None) => Effects::Declared(declared),
-            (None, None, Some(function)) => Effects::Function(Box::new(function)),
+            (Some(_), None, None) => EffectsOption::Pure,
+            (None, Some(declared), None) => EffectsOption::Declared(declared),
+            (None, None, Some(function)) => EffectsOption::Function(Box::new(function)),
             (None, None, None) => {
                 return Err(Error::new(
                     Span::call_site(),
@@ -117,7 +117,7 @@ impl Raw {
                 return Err(Error::new(span, format!("these effects contradict each other; say {EFFECTS}")));
             }
         };
-        Ok(Options { effects, about: self.about })
+        Ok(ToolOptions { effects, metadata: self.metadata })
     }
 }
 
@@ -126,7 +126,7 @@ fn value<T: Parse>(input: ParseStream<'_>) -> Result<T> {
     input.parse()
 }
 
-/// The parameters in the parentheses after `reads` or `writes`.
+/// Parses the parameters in the parentheses after `reads` or `writes`.
 fn names(key: &Ident, input: ParseStream<'_>) -> Result<Punctuated<Ident, Token![,]>> {
     let nothing = || Error::new(key.span(), format!("name the parameters that are paths: `{key}(path)`"));
     if !input.peek(syn::token::Paren) {
@@ -138,8 +138,8 @@ fn names(key: &Ident, input: ParseStream<'_>) -> Result<Punctuated<Ident, Token!
     if names.is_empty() { Err(nothing()) } else { Ok(names) }
 }
 
-/// What is wanted and the input that does it, in the parentheses after `example`.
-fn example(key: &Ident, input: ParseStream<'_>) -> Result<Example> {
+/// Parses the request and the input in the parentheses after `example`.
+fn example(key: &Ident, input: ParseStream<'_>) -> Result<ExampleOption> {
     let parts = if input.peek(syn::token::Paren) {
         let inner;
         parenthesized!(inner in input);
@@ -150,10 +150,10 @@ fn example(key: &Ident, input: ParseStream<'_>) -> Result<Example> {
     let [request, input] = <[LitStr; 2]>::try_from(parts).map_err(|_| {
         Error::new(key.span(), "say what is wanted and the input that does it: `example(\"…\", r#\"{…}\"#)`")
     })?;
-    Ok(Example { request, input })
+    Ok(ExampleOption { request, input })
 }
 
-fn once<T>(key: &Ident, place: &mut Option<T>, value: T) -> Result<()> {
+fn set_once<T>(key: &Ident, place: &mut Option<T>, value: T) -> Result<()> {
     match place.replace(value) {
         None => Ok(()),
         Some(_) => Err(Error::new(key.span(), format!("`{key}` is given twice"))),

@@ -1,36 +1,36 @@
-//! The function under `#[tool]`, taken apart.
+//! Parses the function under `#[tool]` into its parts.
 
 use syn::{
     Attribute, Block, Error, FnArg, Ident, ItemFn, Pat, PatIdent, PatType, Result, ReturnType, Type,
     Visibility,
 };
 
-/// What the macro needs of the function.
-pub(crate) struct Signature {
+/// The parts of the function that the macro needs.
+pub(crate) struct ToolSignature {
     pub(crate) docs: Vec<Attribute>,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) name: Ident,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) context: Option<Context>,
+    pub(crate) parameters: Vec<ToolParameter>,
+    pub(crate) context: Option<ContextParameter>,
     pub(crate) returns: Type,
     pub(crate) body: Block,
 }
 
 /// A parameter of the tool.
-pub(crate) struct Parameter {
+pub(crate) struct ToolParameter {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) pattern: PatIdent,
     pub(crate) kind: Type,
 }
 
 /// The parameter that gets the context of the call.
-pub(crate) struct Context {
+pub(crate) struct ContextParameter {
     pub(crate) pattern: PatIdent,
     pub(crate) kind: Type,
 }
 
-impl Signature {
+impl ToolSignature {
     pub(crate) fn new(function: ItemFn) -> Result<Self> {
         let ItemFn { attrs, vis: visibility, sig, block } = function;
         let (docs, attributes): (Vec<_>, Vec<_>) =
@@ -57,11 +57,11 @@ impl Signature {
         let mut parameters = Vec::new();
         let mut context = None;
         for argument in sig.inputs {
-            let parameter = Parameter::new(argument)?;
+            let parameter = ToolParameter::new(argument)?;
             if !is_context(&parameter.kind) {
                 parameters.push(parameter);
             } else if context.is_none() {
-                context = Some(Context { pattern: parameter.pattern, kind: parameter.kind });
+                context = Some(ContextParameter { pattern: parameter.pattern, kind: parameter.kind });
             } else {
                 return Err(Error::new_spanned(parameter.pattern, "a tool has only one context"));
             }
@@ -70,8 +70,8 @@ impl Signature {
         Ok(Self { docs, attributes, visibility, name, parameters, context, returns, body })
     }
 
-    /// The parameter of this name, for an option that names it.
-    pub(crate) fn parameter(&self, name: &Ident) -> Result<&Parameter> {
+    /// Returns the parameter that an option names.
+    pub(crate) fn parameter(&self, name: &Ident) -> Result<&ToolParameter> {
         self.parameters.iter().find(|parameter| parameter.pattern.ident == *name).ok_or_else(|| {
             let names: Vec<_> =
                 self.parameters.iter().map(|each| format!("`{}`", each.pattern.ident)).collect();
@@ -82,7 +82,7 @@ impl Signature {
     }
 }
 
-impl Parameter {
+impl ToolParameter {
     fn new(argument: FnArg) -> Result<Self> {
         let PatType { attrs, pat, ty, .. } = match argument {
             FnArg::Typed(typed) => typed,
@@ -100,7 +100,7 @@ impl Parameter {
         }
     }
 
-    /// Whether it holds any number of values rather than one.
+    /// Returns true for an `Option` or a `Vec`, which hold any number of values.
     pub(crate) fn is_collection(&self) -> bool {
         last_segment(&self.kind).is_some_and(|name| name == "Option" || name == "Vec")
     }

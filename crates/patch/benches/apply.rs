@@ -1,8 +1,9 @@
-//! What parsing and applying cost: `cargo bench -p windlass-patch`. Numbers are printed, never asserted.
+//! Measures parsing and applying: `cargo bench -p windlass-patch`. Numbers are printed, never
+//! asserted.
 
 use std::{hint::black_box, time::Instant};
 
-use windlass_patch::{Operation, Text, apply, parse};
+use windlass_patch::{FileOperation, Text, apply, parse};
 
 /// Lines of a file of about five megabytes.
 const LINES: usize = 100_000;
@@ -25,7 +26,8 @@ fn main() {
     let many =
         format!("*** Begin Patch\n*** Update File: f\n{}*** End Patch", "@@\n x\n-x\n+y\n".repeat(100_000));
     report("equal lines, 100,000 chunks", &equal, &many);
-    // Every chunk fits, after two searches through the whole file for nothing: this one runs out of budget.
+    // Every chunk matches, after two failing searches through the whole file. This one reaches the
+    // limit of comparisons.
     let worst =
         format!("*** Begin Patch\n*** Update File: f\n{}*** End Patch", "@@\n-  x\n+y\n".repeat(100_000));
     report("equal lines, 100,000 indented chunks", &equal, &worst);
@@ -54,7 +56,7 @@ fn report(name: &str, file: &str, patch: &str) {
     timed(name, &mut || once(black_box(file), black_box(patch)));
 }
 
-/// The best and the median of some runs.
+/// Prints the best and the median time of some runs.
 fn timed(name: &str, run: &mut dyn FnMut() -> Option<usize>) {
     let mut times: Vec<_> = (0..15)
         .map(|_| {
@@ -70,7 +72,7 @@ fn timed(name: &str, run: &mut dyn FnMut() -> Option<usize>) {
 fn once(file: &str, patch: &str) -> Option<usize> {
     let text = Text::decode(file.as_bytes()).ok()?;
     let patch = parse(patch).ok()?;
-    let [Operation::Update { chunks, .. }] = patch.operations.as_slice() else { return None };
+    let [FileOperation::Update { chunks, .. }] = patch.operations.as_slice() else { return None };
     apply(&text, chunks).ok().map(|applied| applied.bytes.len())
 }
 

@@ -1,27 +1,30 @@
-//! Puts a patch's chunks into a file's text. What the patch does not change keeps its bytes: context lines that were
-//! matched forgivingly stay as the file has them, every line keeps its ending, a missing final newline stays missing
+//! Applies the chunks of a patch to the text of a file.
+//!
+//! Bytes that the patch does not change are kept. Context lines that matched in a lenient pass stay
+//! as they are in the file, and every line keeps its ending. A missing final newline stays missing
 //! unless the last line is replaced.
 
 use std::fmt;
 
 use crate::{
-    Chunk, FileEnd, FileLine, Line, Miss, Pass, Text, Unwritable,
-    seek::{Found, Lost, Seeker},
+    ChunkLine, FileEnd, FileLine, MatchPass, MissReport, PatchChunk, Text, UnencodableChar,
+    seek::{LineSeeker, SeekError, SeekMatch},
 };
 
-/// How many other places are told of when a chunk fits several.
-const OTHERS: usize = 4;
+/// Maximum number of other places that are reported when a chunk matches several.
+const MAX_OTHERS: usize = 4;
 
-/// Applies chunks, which follow each other from top to bottom, and returns the file's new bytes. All or nothing.
-pub fn apply(text: &Text<'_>, chunks: &[Chunk<'_>]) -> Result<Applied, ApplyError> {
+/// Applies chunks, which are in the order of the file, and returns the new bytes of the file.
+/// Either all chunks are applied or none.
+pub fn apply(text: &Text<'_>, chunks: &[PatchChunk<'_>]) -> Result<AppliedChange, ApplyError> {
     let lines = text.lines();
-    let seeker = Seeker::new(lines.iter().map(|line| line.text).collect());
+    let seeker = LineSeeker::new(lines.iter().map(|line| line.text).collect());
     let mut places = Vec::with_capacity(chunks.len());
     let mut from = 0;
-    // By how many lines the places so far are off from where a diff has them.
+    // The difference between the lines found so far and the line numbers of the diff.
     let mut drift = 0;
     for (index, chunk) in chunks.iter().enumerate() {
-        let search = Search { seeker: &seeker, chunk, index };
+        let search = ChunkSearch { seeker: &seeker, chunk, index };
         let place = match chunk.line {
             None => search.place(&mut from)?,
             Some(line) => search.place_at(line, &mut drift, &mut from)?,
@@ -29,33 +32,35 @@ pub fn apply(text: &Text<'_>, chunks: &[Chunk<'_>]) -> Result<Applied, ApplyErro
         places.push(place);
     }
     let end = chunks.iter().map(|chunk| chunk.end).find(|end| *end != FileEnd::AsIs).unwrap_or_default();
-    let matches = places.iter().map(|place| place.told.clone()).collect();
-    // Additions at the end may come before chunks further up; sorting is stable, so those at one place stay in order.
+    let matches = places.iter().map(|place| place.position.clone()).collect();
+    // Additions at the end may come before chunks further up. The sort is stable, so chunks at one
+    // place stay in order.
     places.sort_by_key(|place| place.at);
-    Ok(Applied { bytes: written(text, &lines, &places, end)?, matches })
+    Ok(AppliedChange { bytes: render(text, &lines, &places, end)?, matches })
 }
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedChange {
     pub bytes: Vec<u8>,
-    /// One for each chunk, or for each place of an edit, in order.
-    pub matches: Vec<Match>,
+    /// One position for each chunk, or for each replacement of an edit, in order.
+    pub matches: Vec<MatchPosition>,
 }
 
-/// Where something was put, and how sure that is.
+/// The position of a change, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
-    /// The line in the file as it was, from 1.
+pub struct MatchPosition {
+    /// The line in the file before the change, from 1.
     pub line: usize,
-    pub pass: Pass,
-    /// Lines where it would have fitted as well (the first place is taken); at most four, and not always looked for.
+    pub pass: MatchPass,
+    /// Other lines where it would have matched; the first match is used. At most four, and not
+    /// always searched.
     pub others: Vec<usize>,
-    /// Lines to add without lines around them: they went to the end of the file.
+    /// Set if there were only lines to add, without context: they went to the end of the file.
     pub appended: bool,
 }
 
-impl fmt::Display for Match {
+impl fmt::Display for MatchPosition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "line {}", self.line)?;
         if self.appended {
@@ -72,41 +77,42 @@ impl fmt::Display for Match {
     }
 }
 
-/// Why chunks could not be applied.
+/// The error of applying chunks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     #[error("{}", .0.describe("the file"))]
-    Miss(Box<Miss>),
+    Miss(Box<MissReport>),
     #[error(transparent)]
-    Unwritable(#[from] Unwritable),
+    Unencodable(#[from] UnencodableChar),
     #[error("finding the places of this patch takes too long: split it, or use lines that occur once")]
     TooMuchWork,
 }
 
-/// Lines to go in at a place of the file.
-pub(crate) struct Place<'a> {
+/// The lines of a chunk and their position in the file.
+pub(crate) struct PlacedChunk<'a> {
     pub(crate) at: usize,
-    pub(crate) lines: Vec<Line<'a>>,
-    pub(crate) told: Match,
+    pub(crate) lines: Vec<ChunkLine<'a>>,
+    pub(crate) position: MatchPosition,
 }
 
-/// The search for one chunk's place.
-struct Search<'s, 't, 'a> {
-    seeker: &'s Seeker<'t>,
-    chunk: &'s Chunk<'a>,
+/// The search for the position of a chunk.
+struct ChunkSearch<'s, 't, 'a> {
+    seeker: &'s LineSeeker<'t>,
+    chunk: &'s PatchChunk<'a>,
     index: usize,
 }
 
-impl<'a> Search<'_, '_, 'a> {
-    /// Finds the place at or after `from`, and moves `from` past it.
-    fn place(&self, from: &mut usize) -> Result<Place<'a>, ApplyError> {
+impl<'a> ChunkSearch<'_, '_, 'a> {
+    /// Finds the position at or after `from`, and moves `from` past it.
+    fn place(&self, from: &mut usize) -> Result<PlacedChunk<'a>, ApplyError> {
         let context = self.past_contexts(from)?;
         let old: Vec<&str> = self.chunk.old_lines().collect();
         if old.is_empty() {
-            return Ok(self.at_the_end());
+            return Ok(self.append());
         }
         let shorter = old.split_last().filter(|(last, _)| last.is_empty()).map(|(_, shorter)| shorter);
-        // First as usual; then, in case the chunk repeats its `@@` line as its first line, just there.
+        // Search from the current line first. Then try the `@@` line itself, in case the chunk
+        // repeats it as its first line.
         for start in [Some(*from), context].into_iter().flatten() {
             for old in [Some(&old[..]), shorter].into_iter().flatten() {
                 let Some(found) = self.seek(old, start)?.filter(|found| start == *from || found.at == start)
@@ -114,14 +120,20 @@ impl<'a> Search<'_, '_, 'a> {
                     continue;
                 };
                 *from = found.at + old.len();
-                return Ok(self.placed(found, old));
+                return Ok(self.place_match(found, old));
             }
         }
-        Err(ApplyError::Miss(Box::new(Miss::of_lines(self.seeker, self.index, self.chunk, *from))))
+        Err(ApplyError::Miss(Box::new(MissReport::from_lines(self.seeker, self.index, self.chunk, *from))))
     }
 
-    /// Finds the place that a diff names by its line, or where the same lines are further on.
-    fn place_at(&self, line: usize, drift: &mut isize, from: &mut usize) -> Result<Place<'a>, ApplyError> {
+    /// Finds the position by the line number of a diff, or by searching for the same lines further
+    /// on.
+    fn place_at(
+        &self,
+        line: usize,
+        drift: &mut isize,
+        from: &mut usize,
+    ) -> Result<PlacedChunk<'a>, ApplyError> {
         let old: Vec<&str> = self.chunk.old_lines().collect();
         let lines = self.seeker.lines();
         let expected = line.saturating_add_signed(*drift);
@@ -130,22 +142,23 @@ impl<'a> Search<'_, '_, 'a> {
             expected
         } else {
             let elsewhere = if old.is_empty() { None } else { self.seek(&old, *from)? };
-            let exact = elsewhere.filter(|found| found.pass == Pass::Exact).map(|found| found.at);
+            let exact = elsewhere.filter(|found| found.pass == MatchPass::Exact).map(|found| found.at);
             exact.ok_or_else(|| {
-                ApplyError::Miss(Box::new(Miss::of_lines(self.seeker, self.index, self.chunk, *from)))
+                ApplyError::Miss(Box::new(MissReport::from_lines(self.seeker, self.index, self.chunk, *from)))
             })?
         };
-        let found = Found { at, pass: Pass::Exact };
-        // A diff knows its place; only where the file has changed may there be others.
-        let others = if is_there { Vec::new() } else { self.seeker.others(&old, found, OTHERS) };
+        let found = SeekMatch { at, pass: MatchPass::Exact };
+        // The line number of a diff is unambiguous. Only if the file has changed can there be other
+        // places.
+        let others = if is_there { Vec::new() } else { self.seeker.others(&old, found, MAX_OTHERS) };
         *drift = at.cast_signed() - line.cast_signed();
         *from = at + old.len();
         let others = others.into_iter().map(|at| at + 1).collect();
-        let told = Match { line: at + 1, pass: Pass::Exact, others, appended: false };
-        Ok(Place { at, lines: self.chunk.lines.clone(), told })
+        let position = MatchPosition { line: at + 1, pass: MatchPass::Exact, others, appended: false };
+        Ok(PlacedChunk { at, lines: self.chunk.lines.clone(), position })
     }
 
-    /// Goes past the `@@` lines; returns where the last of them is.
+    /// Skips the `@@` lines, and returns the position of the last one.
     fn past_contexts(&self, from: &mut usize) -> Result<Option<usize>, ApplyError> {
         let mut last = None;
         for &context in &self.chunk.contexts {
@@ -154,11 +167,11 @@ impl<'a> Search<'_, '_, 'a> {
                     last = Some(found.at);
                     *from = found.at + 1;
                 }
-                Err(Lost::Exhausted) => return Err(ApplyError::TooMuchWork),
-                // Some models write the line numbers of a unified diff here; they say nothing that is needed.
-                Err(Lost::Absent) if is_unified_range(context) => {}
-                Err(Lost::Absent) => {
-                    let miss = Miss::of_context(self.seeker, self.index, context, *from);
+                Err(SeekError::Exhausted) => return Err(ApplyError::TooMuchWork),
+                // Some models write the line numbers of a unified diff here. They are not needed.
+                Err(SeekError::Absent) if is_unified_range(context) => {}
+                Err(SeekError::Absent) => {
+                    let miss = MissReport::from_context(self.seeker, self.index, context, *from);
                     return Err(ApplyError::Miss(Box::new(miss)));
                 }
             }
@@ -166,55 +179,56 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(last)
     }
 
-    fn seek(&self, old: &[&str], start: usize) -> Result<Option<Found>, ApplyError> {
+    fn seek(&self, old: &[&str], start: usize) -> Result<Option<SeekMatch>, ApplyError> {
         let found =
             if self.chunk.at_end { self.seeker.seek_end(old, start) } else { self.seeker.seek(old, start) };
         match found {
             Ok(found) => Ok(Some(found)),
-            Err(Lost::Absent) => Ok(None),
-            Err(Lost::Exhausted) => Err(ApplyError::TooMuchWork),
+            Err(SeekError::Absent) => Ok(None),
+            Err(SeekError::Exhausted) => Err(ApplyError::TooMuchWork),
         }
     }
 
-    /// The chunk where its old lines were found, perhaps all but an empty last one.
-    fn placed(&self, found: Found, old: &[&str]) -> Place<'a> {
-        let limit = if self.chunk.at_end { 0 } else { OTHERS };
+    /// Places the chunk where its old lines were found, perhaps without an empty last one.
+    fn place_match(&self, found: SeekMatch, old: &[&str]) -> PlacedChunk<'a> {
+        let limit = if self.chunk.at_end { 0 } else { MAX_OTHERS };
         let others = self.seeker.others(old, found, limit).into_iter().map(|at| at + 1).collect();
         let is_whole = old.len() == self.chunk.old_lines().count();
         let lines = if is_whole { self.chunk.lines.clone() } else { without_last_blank(&self.chunk.lines) };
-        let told = Match { line: found.at + 1, pass: found.pass, others, appended: false };
-        Place { at: found.at, lines, told }
+        let position = MatchPosition { line: found.at + 1, pass: found.pass, others, appended: false };
+        PlacedChunk { at: found.at, lines, position }
     }
 
-    /// Lines with nothing around them go to the end, before an empty last line.
-    fn at_the_end(&self) -> Place<'a> {
+    /// Places lines without context at the end, before an empty last line.
+    fn append(&self) -> PlacedChunk<'a> {
         let lines = self.seeker.lines();
         let at = lines.len() - usize::from(lines.last() == Some(&""));
-        let told = Match { line: at + 1, pass: Pass::Exact, others: Vec::new(), appended: true };
-        Place { at, lines: self.chunk.lines.clone(), told }
+        let position =
+            MatchPosition { line: at + 1, pass: MatchPass::Exact, others: Vec::new(), appended: true };
+        PlacedChunk { at, lines: self.chunk.lines.clone(), position }
     }
 }
 
-/// The chunk without its last old line, which is empty, and without an empty last new line.
-fn without_last_blank<'a>(lines: &[Line<'a>]) -> Vec<Line<'a>> {
+/// Returns the chunk without its last old line, which is empty, and without an empty last new line.
+fn without_last_blank<'a>(lines: &[ChunkLine<'a>]) -> Vec<ChunkLine<'a>> {
     let mut lines = lines.to_vec();
-    if let Some(at) = lines.iter().rposition(|line| !matches!(line, Line::Insert(_))) {
+    if let Some(at) = lines.iter().rposition(|line| !matches!(line, ChunkLine::Insert(_))) {
         match lines[at] {
-            Line::Keep(text) => lines[at] = Line::Insert(text),
-            Line::Remove(_) | Line::Insert(_) => drop(lines.remove(at)),
+            ChunkLine::Keep(text) => lines[at] = ChunkLine::Insert(text),
+            ChunkLine::Remove(_) | ChunkLine::Insert(_) => drop(lines.remove(at)),
         }
     }
-    if let Some(at) = lines.iter().rposition(|line| !matches!(line, Line::Remove(_))) {
+    if let Some(at) = lines.iter().rposition(|line| !matches!(line, ChunkLine::Remove(_))) {
         match lines[at] {
-            Line::Insert("") => drop(lines.remove(at)),
-            Line::Keep("") => lines[at] = Line::Remove(""),
-            Line::Insert(_) | Line::Keep(_) | Line::Remove(_) => {}
+            ChunkLine::Insert("") => drop(lines.remove(at)),
+            ChunkLine::Keep("") => lines[at] = ChunkLine::Remove(""),
+            ChunkLine::Insert(_) | ChunkLine::Keep(_) | ChunkLine::Remove(_) => {}
         }
     }
     lines
 }
 
-/// `-1,5 +1,6 @@`, with or without more behind it.
+/// Returns true for `-1,5 +1,6 @@`, with or without a suffix.
 fn is_unified_range(context: &str) -> bool {
     let range = |word: Option<&str>, sign: char| {
         let digits = word.and_then(|word| word.strip_prefix(sign));
@@ -227,15 +241,15 @@ fn is_unified_range(context: &str) -> bool {
     range(words.next(), '-') && range(words.next(), '+') && words.next() == Some("@@")
 }
 
-/// The file with its places filled in.
-pub(crate) fn written(
+/// Renders the file with the chunks applied.
+pub(crate) fn render(
     text: &Text<'_>,
     lines: &[FileLine<'_>],
-    places: &[Place<'_>],
+    places: &[PlacedChunk<'_>],
     end: FileEnd,
-) -> Result<Vec<u8>, Unwritable> {
+) -> Result<Vec<u8>, UnencodableChar> {
     let content = String::with_capacity(text.content().len() + 1024);
-    let mut out = Writer { content, file: text.content(), ending: text.ending(), is_open: false };
+    let mut out = ContentWriter { content, file: text.content(), ending: text.ending(), is_open: false };
     let mut at = 0;
     for place in places {
         let start = place.at.max(at);
@@ -243,12 +257,12 @@ pub(crate) fn written(
         at = start;
         for line in &place.lines {
             match line {
-                Line::Insert(text) => out.insert(text),
-                Line::Keep(_) => {
+                ChunkLine::Insert(text) => out.insert(text),
+                ChunkLine::Keep(_) => {
                     out.keep(lines.get(at..=at).unwrap_or_default());
                     at += 1;
                 }
-                Line::Remove(_) => at += 1,
+                ChunkLine::Remove(_) => at += 1,
             }
         }
     }
@@ -257,18 +271,18 @@ pub(crate) fn written(
     text.encoding().into_bytes(out.content)
 }
 
-/// Writes line after line.
-struct Writer<'t> {
+/// Writes the new content line by line.
+struct ContentWriter<'t> {
     content: String,
     file: &'t str,
-    /// What new lines end with.
+    /// The ending of new lines.
     ending: &'static str,
-    /// The last line written has no ending yet.
+    /// Set if the last line has no ending yet.
     is_open: bool,
 }
 
-impl Writer<'_> {
-    /// Copies neighbouring lines of the file at one go.
+impl ContentWriter<'_> {
+    /// Copies consecutive lines of the file at once.
     fn keep(&mut self, lines: &[FileLine<'_>]) {
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return };
         self.close();
@@ -283,7 +297,7 @@ impl Writer<'_> {
         self.content.push_str(self.ending);
     }
 
-    /// Gives the last line the end it must have.
+    /// Adds or removes the final newline.
     fn end(&mut self, end: FileEnd) {
         match end {
             FileEnd::AsIs => {}
@@ -298,7 +312,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A line that was the file's last and is so no longer needs an ending.
+    /// Ends a line that was the last of the file and no longer is.
     fn close(&mut self) {
         if self.is_open {
             self.content.push_str(self.ending);

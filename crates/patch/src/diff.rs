@@ -1,5 +1,6 @@
-//! Unified diffs, as git writes them: what a turn changed, for people and programs to read. Bounded: two files that have
-//! little in common cost no more than reading them.
+//! Writes unified diffs in the format of git, for people and programs.
+//!
+//! The cost is bounded: two files that have little in common cost no more than reading them.
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
@@ -7,17 +8,17 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::{Encoding, Text};
 
-/// Lines around a change in a diff of whole files.
-const CONTEXT: usize = 3;
+/// Number of context lines around a change in a diff of whole files.
+const CONTEXT_LINES: usize = 3;
 
-/// The most lines on both sides together that are compared each with each. Between lines that occur once on either side
-/// there are rarely more, and then calling all of them changed says as much.
-const COMPARED_LINES: usize = 2048;
+/// Maximum number of lines on both sides of a gap for an exact comparison. Between unique lines
+/// there are rarely more, and then marking all of them as changed says as much.
+const MAX_COMPARED_LINES: usize = 2048;
 
 /// A file on one side of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Side<'a> {
-    /// As it is to be shown, without a leading `/`.
+    /// The path to show, without a leading `/`.
     pub path: &'a str,
     pub bytes: &'a [u8],
     pub executable: bool,
@@ -29,18 +30,18 @@ impl Side<'_> {
     }
 }
 
-/// What happened to one file, with a header as git writes it. Nothing, if nothing happened.
+/// Returns the change of one file as a diff with a git header. Empty if nothing changed.
 pub fn diff(before: Option<Side<'_>>, after: Option<Side<'_>>) -> String {
     if before == after {
         return String::new();
     }
     let Some(shown) = after.or(before) else { return String::new() };
     let old_path = before.unwrap_or(shown).path;
-    let mut out = format!("diff --git {} {}\n", name("a/", old_path), name("b/", shown.path));
+    let mut out = format!("diff --git {} {}\n", quote_path("a/", old_path), quote_path("b/", shown.path));
     match (before, after) {
         (None, Some(after)) => out.push_str(&format!("new file mode {}\n", after.mode())),
         (Some(before), None) => out.push_str(&format!("deleted file mode {}\n", before.mode())),
-        (Some(before), Some(after)) => changed(&mut out, before, after),
+        (Some(before), Some(after)) => write_mode_and_rename(&mut out, before, after),
         (None, None) => {}
     }
     let old = before.map_or(&b""[..], |side| side.bytes);
@@ -48,12 +49,13 @@ pub fn diff(before: Option<Side<'_>>, after: Option<Side<'_>>) -> String {
     if old == new {
         return out;
     }
-    let label =
-        |side: Option<Side<'_>>, prefix| side.map_or("/dev/null".into(), |side| name(prefix, side.path));
+    let label = |side: Option<Side<'_>>, prefix| {
+        side.map_or("/dev/null".into(), |side| quote_path(prefix, side.path))
+    };
     let (old_label, new_label) = (label(before, "a/"), label(after, "b/"));
     match (Text::decode(old), Text::decode(new)) {
         (Ok(old), Ok(new)) => {
-            let hunks = unified(&content(&old), &content(&new), CONTEXT);
+            let hunks = unified(&content(&old), &content(&new), CONTEXT_LINES);
             out.push_str(&format!("--- {old_label}\n+++ {new_label}\n{hunks}"));
         }
         _ => out.push_str(&format!("Binary files {old_label} and {new_label} differ\n")),
@@ -61,7 +63,8 @@ pub fn diff(before: Option<Side<'_>>, after: Option<Side<'_>>) -> String {
     out
 }
 
-/// The hunks of a diff between two texts, with `context` lines around each change and no header.
+/// Returns the hunks of a diff between two texts, with `context` lines around each change and no
+/// header.
 pub fn unified(old: &str, new: &str, context: usize) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
@@ -75,17 +78,17 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
         out.push_str(&format!("@@ -{} +{} @@\n", range(&old_range), range(&new_range)));
         let mut at = old_range.start;
         for change in hunk {
-            old[at..change.old.start].iter().for_each(|line| row(&mut out, ' ', line));
-            old[change.old.clone()].iter().for_each(|line| row(&mut out, '-', line));
-            new[change.new.clone()].iter().for_each(|line| row(&mut out, '+', line));
+            old[at..change.old.start].iter().for_each(|line| write_row(&mut out, ' ', line));
+            old[change.old.clone()].iter().for_each(|line| write_row(&mut out, '-', line));
+            new[change.new.clone()].iter().for_each(|line| write_row(&mut out, '+', line));
             at = change.old.end;
         }
-        old[at..old_range.end].iter().for_each(|line| row(&mut out, ' ', line));
+        old[at..old_range.end].iter().for_each(|line| write_row(&mut out, ' ', line));
     }
     out
 }
 
-fn changed(out: &mut String, before: Side<'_>, after: Side<'_>) {
+fn write_mode_and_rename(out: &mut String, before: Side<'_>, after: Side<'_>) {
     if before.executable != after.executable {
         out.push_str(&format!("old mode {}\nnew mode {}\n", before.mode(), after.mode()));
     }
@@ -93,12 +96,16 @@ fn changed(out: &mut String, before: Side<'_>, after: Side<'_>) {
         if before.bytes == after.bytes {
             out.push_str("similarity index 100%\n");
         }
-        out.push_str(&format!("rename from {}\nrename to {}\n", name("", before.path), name("", after.path)));
+        out.push_str(&format!(
+            "rename from {}\nrename to {}\n",
+            quote_path("", before.path),
+            quote_path("", after.path)
+        ));
     }
 }
 
-/// A path as git writes it: quoted where it would be hard to read back.
-fn name(prefix: &str, path: &str) -> String {
+/// Writes a path like git: quoted if it contains special characters.
+fn quote_path(prefix: &str, path: &str) -> String {
     if !path.contains(|c: char| c.is_control() || matches!(c, '"' | '\\')) {
         return format!("{prefix}{path}");
     }
@@ -117,7 +124,7 @@ fn name(prefix: &str, path: &str) -> String {
     quoted + "\""
 }
 
-/// A byte order mark is part of what changed when it comes or goes.
+/// Returns the content with its byte order mark, so that a diff shows when it is added or removed.
 fn content<'t>(text: &'t Text<'_>) -> Cow<'t, str> {
     match text.encoding() {
         Encoding::Utf8 | Encoding::Legacy(_) => text.content().into(),
@@ -135,7 +142,7 @@ fn range(range: &Range<usize>) -> String {
     }
 }
 
-fn row(out: &mut String, sign: char, line: &str) {
+fn write_row(out: &mut String, sign: char, line: &str) {
     out.push(sign);
     out.push_str(line);
     if !line.ends_with('\n') {
@@ -143,20 +150,21 @@ fn row(out: &mut String, sign: char, line: &str) {
     }
 }
 
-/// Lines of the one side in place of lines of the other.
+/// Lines of the old side that are replaced by lines of the new side.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Change {
+struct LineChange {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// Changes whose surroundings touch belong together.
-fn hunks(changes: &[Change], context: usize) -> impl Iterator<Item = &[Change]> {
+/// Groups changes whose context lines touch.
+fn hunks(changes: &[LineChange], context: usize) -> impl Iterator<Item = &[LineChange]> {
     changes.chunk_by(move |a, b| b.old.start - a.old.end <= 2 * context)
 }
 
-/// What has to change, in order: lines that occur once on both sides are held fast, and what is between them is compared.
-fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+/// Computes the changes in order. Lines that are unique on both sides serve as anchors, and the
+/// gaps between them are compared.
+fn changes(old: &[&str], new: &[&str]) -> Vec<LineChange> {
     let mut numbers = HashMap::new();
     let mut number = |line| {
         let next = numbers.len();
@@ -169,12 +177,12 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     let (old_end, new_end) = (old.len() - end, new.len() - end);
     let mut fixed = anchors(&old[start..old_end], &new[start..new_end]);
     fixed.push((old_end - start, new_end - start));
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<LineChange> = Vec::new();
     let (mut old_at, mut new_at) = (start, start);
     for (old_anchor, new_anchor) in fixed {
-        let gap = Change { old: old_at..start + old_anchor, new: new_at..start + new_anchor };
+        let gap = LineChange { old: old_at..start + old_anchor, new: new_at..start + new_anchor };
         (old_at, new_at) = (gap.old.end, gap.new.end);
-        for change in within(&old, &new, gap) {
+        for change in diff_gap(&old, &new, gap) {
             match changes.last_mut() {
                 Some(last) if last.old.end == change.old.start && last.new.end == change.new.start => {
                     last.old.end = change.old.end;
@@ -187,7 +195,7 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     changes
 }
 
-/// Pairs of lines that are each the only ones of their kind on their side, as many as keep their order.
+/// Returns pairs of lines that are unique on both sides, as many as keep their order.
 fn anchors(old: &[usize], new: &[usize]) -> Vec<(usize, usize)> {
     let positions = |lines: &[usize]| {
         let mut only: HashMap<usize, Option<usize>> = HashMap::with_capacity(lines.len());
@@ -205,9 +213,9 @@ fn anchors(old: &[usize], new: &[usize]) -> Vec<(usize, usize)> {
     longest_rising(&pairs)
 }
 
-/// The longest run of pairs, not necessarily neighbours, in which both sides rise.
+/// Returns the longest increasing subsequence of pairs.
 fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // For each length, the pair that ends such a run lowest; and for each pair the one before it.
+    // For each length, the index of the smallest last pair; and for each pair, its predecessor.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (index, (_, new)) in pairs.iter().enumerate() {
@@ -229,12 +237,12 @@ fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     run
 }
 
-/// What has to change in one gap.
-fn within(old: &[usize], new: &[usize], gap: Change) -> Vec<Change> {
+/// Computes the changes in one gap.
+fn diff_gap(old: &[usize], new: &[usize], gap: LineChange) -> Vec<LineChange> {
     if gap.old.is_empty() && gap.new.is_empty() {
         return Vec::new();
     }
-    if gap.old.is_empty() || gap.new.is_empty() || gap.old.len() + gap.new.len() > COMPARED_LINES {
+    if gap.old.is_empty() || gap.new.is_empty() || gap.old.len() + gap.new.len() > MAX_COMPARED_LINES {
         return vec![gap];
     }
     let operations = capture_diff_slices(Algorithm::Myers, &old[gap.old.clone()], &new[gap.new.clone()]);
@@ -242,7 +250,7 @@ fn within(old: &[usize], new: &[usize], gap: Change) -> Vec<Change> {
     operations
         .iter()
         .filter(|operation| !matches!(operation, DiffOp::Equal { .. }))
-        .map(|operation| Change {
+        .map(|operation| LineChange {
             old: moved(operation.old_range(), gap.old.start),
             new: moved(operation.new_range(), gap.new.start),
         })

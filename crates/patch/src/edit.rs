@@ -1,25 +1,26 @@
-//! Replaces a piece of text, for models that name what is there and what should be: exactly first, then by whole lines with
-//! the same forgiving passes as a patch.
+//! Replaces a piece of text: first by exact match, then by whole lines with the same lenient passes
+//! as a patch.
 
 use memchr::{memchr_iter, memmem::find_iter};
 
 use crate::{
-    Applied, Chunk, FileEnd, Line, Match, Miss, Pass, Text, Unwritable,
-    apply::{Place, written},
-    seek::{Lost, Seeker},
+    AppliedChange, ChunkLine, FileEnd, MatchPass, MatchPosition, MissReport, PatchChunk, Text,
+    UnencodableChar,
+    apply::{PlacedChunk, render},
+    seek::{LineSeeker, SeekError},
     text::split_lines,
 };
 
-/// How often the old text has to be there.
+/// The number of times that the old text must occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    /// Just so often, and every one is replaced.
+pub enum ReplaceCount {
+    /// Exactly this number; every occurrence is replaced.
     Exactly(usize),
-    /// At least once, and every one is replaced.
+    /// At least once; every occurrence is replaced.
     All,
 }
 
-/// Why a text could not be replaced.
+/// The error of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     #[error("the text to replace is empty: say which text is to be replaced")]
@@ -27,20 +28,21 @@ pub enum EditError {
     #[error("the old and the new text are the same: nothing would change")]
     Same,
     #[error("{}", .0.describe("the file"))]
-    Miss(Box<Miss>),
+    Miss(Box<MissReport>),
     #[error("{}", miscounted(*.expected, *.found, .lines))]
     Miscounted { expected: usize, found: usize, lines: Vec<usize> },
     #[error(transparent)]
-    Unwritable(#[from] Unwritable),
+    Unencodable(#[from] UnencodableChar),
     #[error("finding this text takes too long: use lines that occur once")]
     TooMuchWork,
 }
 
-/// How many places are listed.
-const LISTED: usize = 20;
+/// Maximum number of lines that are listed.
+const MAX_LISTED: usize = 20;
 
-/// Replaces `old` by `new`. New lines take the file's line ending, whatever the two texts are written with.
-pub fn edit(text: &Text<'_>, old: &str, new: &str, count: Count) -> Result<Applied, EditError> {
+/// Replaces `old` with `new`. New lines get the line ending of the file, whatever the endings in
+/// `old` and `new`.
+pub fn edit(text: &Text<'_>, old: &str, new: &str, count: ReplaceCount) -> Result<AppliedChange, EditError> {
     if old.is_empty() {
         return Err(EditError::Nothing);
     }
@@ -55,23 +57,23 @@ pub fn edit(text: &Text<'_>, old: &str, new: &str, count: Count) -> Result<Appli
     for old in [old, &converted] {
         let found: Vec<usize> = find_iter(text.content().as_bytes(), old.as_bytes()).collect();
         if !found.is_empty() {
-            return replaced(text, &found, old.len(), &with_endings(new), count);
+            return replace_bytes(text, &found, old.len(), &with_endings(new), count);
         }
     }
-    by_lines(text, old, new, count)
+    replace_lines(text, old, new, count)
 }
 
-/// Replaces the same number of bytes at each place.
-fn replaced(
+/// Replaces the same number of bytes at each position.
+fn replace_bytes(
     text: &Text<'_>,
     found: &[usize],
     length: usize,
     new: &str,
-    count: Count,
-) -> Result<Applied, EditError> {
+    count: ReplaceCount,
+) -> Result<AppliedChange, EditError> {
     let content = text.content();
     let lines = line_numbers(content, found);
-    check(count, &lines)?;
+    check_count(count, &lines)?;
     let mut out = String::with_capacity(content.len() + found.len() * new.len());
     let mut at = 0;
     for place in found {
@@ -80,61 +82,75 @@ fn replaced(
         at = place + length;
     }
     out.push_str(&content[at..]);
-    let told = |line| Match { line, pass: Pass::Exact, others: Vec::new(), appended: false };
-    Ok(Applied { bytes: text.encoding().into_bytes(out)?, matches: lines.into_iter().map(told).collect() })
+    let position = |line| MatchPosition { line, pass: MatchPass::Exact, others: Vec::new(), appended: false };
+    Ok(AppliedChange {
+        bytes: text.encoding().into_bytes(out)?,
+        matches: lines.into_iter().map(position).collect(),
+    })
 }
 
-/// Replaces whole lines that are the old ones but for blanks and typography.
-fn by_lines(text: &Text<'_>, old: &str, new: &str, count: Count) -> Result<Applied, EditError> {
+/// Replaces whole lines that match except for whitespace and typography.
+fn replace_lines(
+    text: &Text<'_>,
+    old: &str,
+    new: &str,
+    count: ReplaceCount,
+) -> Result<AppliedChange, EditError> {
     let lines = text.lines();
-    let seeker = Seeker::new(lines.iter().map(|line| line.text).collect());
-    let chunk = Chunk { lines: chunk_lines(old, new), ..Chunk::default() };
+    let seeker = LineSeeker::new(lines.iter().map(|line| line.text).collect());
+    let chunk = PatchChunk { lines: chunk_lines(old, new), ..PatchChunk::default() };
     let old: Vec<&str> = chunk.old_lines().collect();
     let mut places = Vec::new();
     let mut from = 0;
-    // Blank lines alone are everywhere; they count only as they stand.
+    // Blank lines alone would match everywhere; they must match exactly.
     while old.iter().any(|line| !line.trim().is_empty()) {
         match seeker.seek(&old, from) {
-            Ok(found) if places.first().is_none_or(|first: &Place<'_>| first.told.pass == found.pass) => {
-                let told =
-                    Match { line: found.at + 1, pass: found.pass, others: Vec::new(), appended: false };
-                places.push(Place { at: found.at, lines: chunk.lines.clone(), told });
+            Ok(found)
+                if places.first().is_none_or(|first: &PlacedChunk<'_>| first.position.pass == found.pass) =>
+            {
+                let position = MatchPosition {
+                    line: found.at + 1,
+                    pass: found.pass,
+                    others: Vec::new(),
+                    appended: false,
+                };
+                places.push(PlacedChunk { at: found.at, lines: chunk.lines.clone(), position });
                 from = found.at + old.len();
             }
-            Ok(_) | Err(Lost::Absent) => break,
-            Err(Lost::Exhausted) => return Err(EditError::TooMuchWork),
+            Ok(_) | Err(SeekError::Absent) => break,
+            Err(SeekError::Exhausted) => return Err(EditError::TooMuchWork),
         }
     }
     if places.is_empty() {
-        return Err(EditError::Miss(Box::new(Miss::of_lines(&seeker, 0, &chunk, 0))));
+        return Err(EditError::Miss(Box::new(MissReport::from_lines(&seeker, 0, &chunk, 0))));
     }
-    check(count, &places.iter().map(|place| place.told.line).collect::<Vec<_>>())?;
-    let bytes = written(text, &lines, &places, FileEnd::AsIs)?;
-    Ok(Applied { bytes, matches: places.into_iter().map(|place| place.told).collect() })
+    check_count(count, &places.iter().map(|place| place.position.line).collect::<Vec<_>>())?;
+    let bytes = render(text, &lines, &places, FileEnd::AsIs)?;
+    Ok(AppliedChange { bytes, matches: places.into_iter().map(|place| place.position).collect() })
 }
 
-/// Lines both texts begin and end with are kept, so that the file's own stay.
-fn chunk_lines<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
+/// Keeps the lines that both texts begin and end with, so that those of the file are not replaced.
+fn chunk_lines<'a>(old: &'a str, new: &'a str) -> Vec<ChunkLine<'a>> {
     let texts = |text| split_lines(text).into_iter().map(|line| line.text).collect::<Vec<&str>>();
     let (old, new) = (texts(old), texts(new));
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let end = old[start..].iter().rev().zip(new[start..].iter().rev()).take_while(|(a, b)| a == b).count();
     let (old_end, new_end) = (old.len() - end, new.len() - end);
-    let kept = |lines: &[&'a str]| lines.iter().map(|line| Line::Keep(line)).collect::<Vec<_>>();
+    let kept = |lines: &[&'a str]| lines.iter().map(|line| ChunkLine::Keep(line)).collect::<Vec<_>>();
     let mut lines = kept(&old[..start]);
-    lines.extend(old[start..old_end].iter().map(|line| Line::Remove(line)));
-    lines.extend(new[start..new_end].iter().map(|line| Line::Insert(line)));
+    lines.extend(old[start..old_end].iter().map(|line| ChunkLine::Remove(line)));
+    lines.extend(new[start..new_end].iter().map(|line| ChunkLine::Insert(line)));
     lines.extend(kept(&old[old_end..]));
     lines
 }
 
-fn check(count: Count, lines: &[usize]) -> Result<(), EditError> {
+fn check_count(count: ReplaceCount, lines: &[usize]) -> Result<(), EditError> {
     match count {
-        Count::Exactly(expected) if expected != lines.len() => {
-            let listed = lines[..lines.len().min(LISTED)].to_vec();
+        ReplaceCount::Exactly(expected) if expected != lines.len() => {
+            let listed = lines[..lines.len().min(MAX_LISTED)].to_vec();
             Err(EditError::Miscounted { expected, found: lines.len(), lines: listed })
         }
-        Count::Exactly(_) | Count::All => Ok(()),
+        ReplaceCount::Exactly(_) | ReplaceCount::All => Ok(()),
     }
 }
 
@@ -149,7 +165,7 @@ fn miscounted(expected: usize, found: usize, lines: &[usize]) -> String {
     )
 }
 
-/// The line, from 1, of each place; the places rise.
+/// Returns the line numbers, from 1, of byte offsets in ascending order.
 fn line_numbers(content: &str, places: &[usize]) -> Vec<usize> {
     let mut from = 0;
     let mut line = 1;
@@ -167,19 +183,19 @@ fn line_numbers(content: &str, places: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reason;
+    use crate::MissReason;
 
-    const ONE: Count = Count::Exactly(1);
+    const ONE: ReplaceCount = ReplaceCount::Exactly(1);
 
-    fn edited(file: &str, old: &str, new: &str, count: Count) -> Result<String, EditError> {
+    fn edited(file: &str, old: &str, new: &str, count: ReplaceCount) -> Result<String, EditError> {
         let text = Text::decode(file.as_bytes()).expect("text");
         edit(&text, old, new, count).map(|applied| String::from_utf8(applied.bytes).expect("UTF-8"))
     }
 
-    fn passes(file: &str, old: &str, new: &str) -> Vec<(usize, Pass)> {
+    fn passes(file: &str, old: &str, new: &str) -> Vec<(usize, MatchPass)> {
         let text = Text::decode(file.as_bytes()).expect("text");
-        let applied = edit(&text, old, new, Count::All).expect("it applies");
-        applied.matches.iter().map(|told| (told.line, told.pass)).collect()
+        let applied = edit(&text, old, new, ReplaceCount::All).expect("it applies");
+        applied.matches.iter().map(|position| (position.line, position.pass)).collect()
     }
 
     #[test]
@@ -191,8 +207,8 @@ mod tests {
 
     #[test]
     fn every_place_is_replaced_when_so_asked() {
-        assert_eq!(edited("a a a", "a", "bb", Count::All).as_deref(), Ok("bb bb bb"));
-        assert_eq!(edited("a a a", "a", "b", Count::Exactly(3)).as_deref(), Ok("b b b"));
+        assert_eq!(edited("a a a", "a", "bb", ReplaceCount::All).as_deref(), Ok("bb bb bb"));
+        assert_eq!(edited("a a a", "a", "b", ReplaceCount::Exactly(3)).as_deref(), Ok("b b b"));
         assert_eq!(edited("aaa", "aa", "b", ONE).as_deref(), Ok("ba"));
     }
 
@@ -203,7 +219,7 @@ mod tests {
         assert!(
             error.to_string().starts_with("the text to replace is there 3 times (lines 1, 3, 5), not 1:")
         );
-        let error = edited("b\na", "a", "x", Count::Exactly(2)).expect_err("one of them");
+        let error = edited("b\na", "a", "x", ReplaceCount::Exactly(2)).expect_err("one of them");
         assert!(
             error.to_string().starts_with("the text to replace is there once (line 2), not 2:"),
             "{error}"
@@ -227,9 +243,9 @@ mod tests {
         );
         assert_eq!(
             passes("a  \nb\na  \nb", "a\nb", "c"),
-            [(1, Pass::TrailingBlanks), (3, Pass::TrailingBlanks)]
+            [(1, MatchPass::TrailingBlanks), (3, MatchPass::TrailingBlanks)]
         );
-        assert_eq!(passes("“hi”\n", "\"hi\"", "x"), [(1, Pass::Typography)]);
+        assert_eq!(passes("“hi”\n", "\"hi\"", "x"), [(1, MatchPass::Typography)]);
     }
 
     #[test]
@@ -253,6 +269,6 @@ mod tests {
         let difference = "      1  fn a() {\n-        ····two();\n+     2  →one();\n      3  }\n";
         assert_eq!(miss.nearest.expect("near").difference, difference);
         let Err(EditError::Miss(miss)) = edited("", "a", "x", ONE) else { panic!("a miss") };
-        assert_eq!(miss.reason, Some(Reason::EmptyFile));
+        assert_eq!(miss.reason, Some(MissReason::EmptyFile));
     }
 }

@@ -1,7 +1,10 @@
-//! Parsing patches and applying them to text. Pure: no files, no clock, no environment; whoever calls it reads and writes.
+//! Parses patches and applies them to text.
+//!
+//! The functions are pure: they use no files, no clock and no environment. The caller reads and
+//! writes files.
 //!
 //! ```
-//! use windlass_patch::{Operation, Text, apply, parse};
+//! use windlass_patch::{FileOperation, Text, apply, parse};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let patch = parse(
@@ -12,8 +15,8 @@
 //!      +    print('hello')\n\
 //!      *** End Patch",
 //! )?;
-//! let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("it updates") };
-//! // A file from another system: its line endings and its missing last one stay.
+//! let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("it updates") };
+//! // Line endings of the file, and a missing final newline, are kept.
 //! let file = Text::decode(b"def greet():\r\n    print('hi')\r\n\r\ngreet()")?;
 //! assert_eq!(apply(&file, chunks)?.bytes, b"def greet():\r\n    print('hello')\r\n\r\ngreet()");
 //! # Ok(())
@@ -31,17 +34,17 @@ mod seek;
 mod text;
 mod unified_diff;
 
-pub use apply::{Applied, ApplyError, Match, apply};
+pub use apply::{AppliedChange, ApplyError, MatchPosition, apply};
 pub use diff::{Side, diff, unified};
-pub use edit::{Count, EditError, edit};
-pub use miss::{LookedFor, Miss, Nearest, Reason};
-pub use parse::{LIMIT_BYTES, ParseError, parse};
-pub use patch::{Chunk, FileEnd, Line, Operation, Patch};
-pub use recognise::{Invocation, NotCalled, recognise};
-pub use seek::Pass;
-pub use text::{Encoding, FileLine, NotText, Text, Unwritable};
+pub use edit::{EditError, ReplaceCount, edit};
+pub use miss::{MissReason, MissReport, MissTarget, NearestLines};
+pub use parse::{MAX_PATCH_BYTES, ParseError, parse};
+pub use patch::{ChunkLine, FileEnd, FileOperation, ParsedPatch, PatchChunk};
+pub use recognise::{ImplicitInvocation, PatchInvocation, recognise};
+pub use seek::MatchPass;
+pub use text::{Encoding, FileLine, NotText, Text, UnencodableChar};
 
-/// The patch language as a Lark grammar, for models that write under one.
+/// Returns the patch language as a Lark grammar, for models that generate under one.
 pub fn grammar() -> &'static str {
     include_str!("grammar.lark")
 }

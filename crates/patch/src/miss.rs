@@ -1,50 +1,50 @@
-//! Lines that are not in the file, told so that whoever wrote the patch can set it right in one try: the nearest lines,
-//! where they are, and what differs, blanks made visible.
+//! Explains why lines were not found, so that the patch can be corrected in one try. Shows the
+//! nearest lines with their position and the differences, with visible whitespace.
 
 use std::collections::HashMap;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::{
-    Chunk, Pass,
-    seek::{Lost, Seeker, hash},
+    MatchPass, PatchChunk,
+    seek::{LineSeeker, SeekError, hash},
 };
 
-/// Lines of a pattern that are compared and shown. More than this is not read anyway.
-const SHOWN_LINES: usize = 60;
+/// Maximum number of lines that are compared and shown.
+const MAX_SHOWN_LINES: usize = 60;
 
-/// Characters of a line that are shown.
-const SHOWN_CHARS: usize = 240;
+/// Maximum number of characters of a line that are shown.
+const MAX_SHOWN_CHARS: usize = 240;
 
-/// Places one line may vote for; a line that is everywhere tells nothing.
-const VOTES: usize = 64;
+/// Maximum number of places that one line may vote for. A line that occurs more often says nothing.
+const MAX_VOTES: usize = 64;
 
-/// What was looked for and not found, and what is there instead.
+/// Lines that were not found, and the nearest lines in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Miss {
-    /// Which chunk, from 0.
+pub struct MissReport {
+    /// The index of the chunk, from 0.
     pub chunk: usize,
-    pub looked_for: LookedFor,
-    /// A reason that explains it all.
-    pub reason: Option<Reason>,
-    pub nearest: Option<Nearest>,
+    pub looked_for: MissTarget,
+    /// The reason, if there is a simple one.
+    pub reason: Option<MissReason>,
+    pub nearest: Option<NearestLines>,
 }
 
-/// What was not found.
+/// The text that was not found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LookedFor {
+pub enum MissTarget {
     /// The text of an `@@` line.
     Context(String),
-    /// The kept and removed lines of a chunk, or the text an edit would replace.
+    /// The kept and removed lines of a chunk, or the text that an edit replaces.
     Lines(String),
 }
 
-/// Why lines that are in the file were not found.
+/// The reason why lines were not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum MissReason {
     /// They are at this line, above an earlier chunk or its `@@` line.
     Earlier(usize),
-    /// They are at this line, but not at the end of the file as `*** End of File` said.
+    /// They are at this line, but not at the end of the file as `*** End of File` requires.
     NotAtEnd(usize),
     /// The file has no lines at all.
     EmptyFile,
@@ -52,96 +52,103 @@ pub enum Reason {
 
 /// The most similar lines of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nearest {
-    /// The first of them, from 1.
+pub struct NearestLines {
+    /// The number of the first line, from 1.
     pub line: usize,
-    /// The last of them.
+    /// The number of the last line.
     pub end: usize,
-    /// Both side by side: `-` is what was looked for, `+` what the file has.
+    /// The differences: `-` is the text that was searched for, `+` the text of the file.
     pub difference: String,
 }
 
-impl Miss {
-    pub(crate) fn of_context(seeker: &Seeker<'_>, chunk: usize, context: &str, from: usize) -> Self {
-        let (reason, nearest) = explained(seeker, &[context], from);
-        Self { chunk, looked_for: LookedFor::Context(cut(context)), reason, nearest }
+impl MissReport {
+    pub(crate) fn from_context(seeker: &LineSeeker<'_>, chunk: usize, context: &str, from: usize) -> Self {
+        let (reason, nearest) = explain(seeker, &[context], from);
+        Self { chunk, looked_for: MissTarget::Context(truncate(context)), reason, nearest }
     }
 
-    pub(crate) fn of_lines(seeker: &Seeker<'_>, index: usize, chunk: &Chunk<'_>, from: usize) -> Self {
+    pub(crate) fn from_lines(
+        seeker: &LineSeeker<'_>,
+        index: usize,
+        chunk: &PatchChunk<'_>,
+        from: usize,
+    ) -> Self {
         let old: Vec<&str> = chunk.old_lines().collect();
         let elsewhere = if chunk.at_end { anywhere(seeker, &old, from) } else { None };
         let (reason, nearest) = match elsewhere {
-            Some(line) => (Some(Reason::NotAtEnd(line)), None),
-            None => explained(seeker, &old, from),
+            Some(line) => (Some(MissReason::NotAtEnd(line)), None),
+            None => explain(seeker, &old, from),
         };
-        Self { chunk: index, looked_for: LookedFor::Lines(listed(&old)), reason, nearest }
+        Self { chunk: index, looked_for: MissTarget::Lines(list_lines(&old)), reason, nearest }
     }
 
-    /// The whole story for whoever wrote the patch.
+    /// Returns the explanation for the author of the patch.
     pub fn describe(&self, path: &str) -> String {
-        let mut story = match &self.looked_for {
-            LookedFor::Context(context) => format!("Failed to find context '{context}' in {path}"),
-            LookedFor::Lines(lines) => format!("Failed to find expected lines in {path}:\n{lines}"),
+        let mut text = match &self.looked_for {
+            MissTarget::Context(context) => format!("Failed to find context '{context}' in {path}"),
+            MissTarget::Lines(lines) => format!("Failed to find expected lines in {path}:\n{lines}"),
         };
         match self.reason {
-            Some(Reason::Earlier(line)) => story.push_str(&format!(
+            Some(MissReason::Earlier(line)) => text.push_str(&format!(
                 "\n\nThey are at line {line}, above the place of an earlier chunk or of the @@ line. Write the chunks in the \
                  order of the file."
             )),
-            Some(Reason::NotAtEnd(line)) => story.push_str(&format!(
+            Some(MissReason::NotAtEnd(line)) => text.push_str(&format!(
                 "\n\nThey are at line {line}, which is not the end of the file. Leave out '*** End of File'."
             )),
-            Some(Reason::EmptyFile) => story.push_str("\n\nThe file is empty."),
+            Some(MissReason::EmptyFile) => text.push_str("\n\nThe file is empty."),
             None => {}
         }
-        if let Some(Nearest { line, end, difference }) = &self.nearest {
+        if let Some(NearestLines { line, end, difference }) = &self.nearest {
             let place = if line == end { format!("line {line}") } else { format!("lines {line}-{end}") };
-            story.push_str(&format!(
+            text.push_str(&format!(
                 "\n\nNearest is {place}. '-' is what you wrote, '+' is what the file has; · is a space, → a tab, ␍ a carriage \
                  return, ⍽ a no-break space:\n{difference}Take over the '+' lines with real spaces and tabs, and try again."
             ));
         }
-        story
+        text
     }
 }
 
-fn explained(seeker: &Seeker<'_>, old: &[&str], from: usize) -> (Option<Reason>, Option<Nearest>) {
+fn explain(seeker: &LineSeeker<'_>, old: &[&str], from: usize) -> (Option<MissReason>, Option<NearestLines>) {
     if seeker.lines().is_empty() {
-        return (Some(Reason::EmptyFile), None);
+        return (Some(MissReason::EmptyFile), None);
     }
     if let Some(line) = anywhere(seeker, old, 0) {
-        return (Some(Reason::Earlier(line)), None);
+        return (Some(MissReason::Earlier(line)), None);
     }
-    (None, nearest(seeker.lines(), &old[..old.len().min(SHOWN_LINES)], from))
+    (None, nearest(seeker.lines(), &old[..old.len().min(MAX_SHOWN_LINES)], from))
 }
 
-fn anywhere(seeker: &Seeker<'_>, old: &[&str], from: usize) -> Option<usize> {
+fn anywhere(seeker: &LineSeeker<'_>, old: &[&str], from: usize) -> Option<usize> {
     match seeker.seek(old, from) {
         Ok(found) => Some(found.at + 1),
-        Err(Lost::Absent | Lost::Exhausted) => None,
+        Err(SeekError::Absent | SeekError::Exhausted) => None,
     }
 }
 
-/// Finds the most similar lines: those where most lines agree but for blanks, else where one line is most alike.
-fn nearest(file: &[&str], old: &[&str], from: usize) -> Option<Nearest> {
+/// Finds the most similar lines: where most lines are equal except for whitespace, or else where
+/// one line is most similar.
+fn nearest(file: &[&str], old: &[&str], from: usize) -> Option<NearestLines> {
     let keys: Vec<u64> = file.iter().map(|line| key(line)).collect();
     let wanted: Vec<u64> = old.iter().map(|line| key(line)).collect();
     let start = voted(&keys, &wanted, from).or_else(|| most_alike(file, old))?;
-    // Two lines more than were looked for, in case the file has lines in between.
+    // Two more lines than searched for, in case the file has additional lines.
     let end = (start + old.len() + 2).min(keys.len());
     let operations = capture_diff_slices(Algorithm::Myers, &wanted, &keys[start..end]);
-    Some(shown(&operations, old, &file[start..end], start))
+    Some(render_nearest(&operations, old, &file[start..end], start))
 }
 
-/// A line without blanks, typography and case, as a hash: lines that agree in this are meant to be the same.
+/// Returns a hash of a line without whitespace, typography and case. Lines with equal hashes are
+/// taken as the same.
 fn key(line: &str) -> u64 {
-    let plain = Pass::Typography.view(line);
+    let plain = MatchPass::Typography.view(line);
     let mut bytes: Vec<u8> = plain.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     bytes.make_ascii_lowercase();
     hash(&bytes)
 }
 
-/// The start for which most lines speak; of equals, the one nearest to where the search began.
+/// Returns the start with the most votes by equal lines; among equals, the one nearest to `from`.
 fn voted(keys: &[u64], wanted: &[u64], from: usize) -> Option<usize> {
     let blank = key("");
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -150,7 +157,7 @@ fn voted(keys: &[u64], wanted: &[u64], from: usize) -> Option<usize> {
     }
     for (at, line) in keys.iter().enumerate() {
         if let Some(places) = places.get_mut(line)
-            && places.len() <= VOTES
+            && places.len() <= MAX_VOTES
         {
             places.push(at);
         }
@@ -159,7 +166,7 @@ fn voted(keys: &[u64], wanted: &[u64], from: usize) -> Option<usize> {
     for (offset, line) in wanted.iter().enumerate() {
         let Some(places) = places.get(line) else { continue };
         // A rare line weighs more than a closing brace.
-        let weight = VOTES * 2 / places.len().max(1);
+        let weight = MAX_VOTES * 2 / places.len().max(1);
         for at in places {
             *votes.entry(at.saturating_sub(offset)).or_default() += weight;
         }
@@ -169,20 +176,21 @@ fn voted(keys: &[u64], wanted: &[u64], from: usize) -> Option<usize> {
     best.map(|(start, _)| start)
 }
 
-/// Where the longest line looked for has its nearest likeness, by the pairs of characters they share.
+/// Returns the start where the longest line has its most similar counterpart, by shared pairs of
+/// bytes.
 fn most_alike(file: &[&str], wanted: &[&str]) -> Option<usize> {
     let (offset, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
-    let pairs = Pairs::of(longest);
-    let scored = file.iter().enumerate().map(|(at, line)| (pairs.likeness(&Pairs::of(line)), at));
+    let pairs = BytePairs::new(longest);
+    let scored = file.iter().enumerate().map(|(at, line)| (pairs.likeness(&BytePairs::new(line)), at));
     let (likeness, at) = scored.max_by_key(|(likeness, at)| (*likeness, usize::MAX - at))?;
     (likeness >= 50).then(|| at.saturating_sub(offset))
 }
 
-/// Which pairs of bytes a line has, roughly: a bit for each of 1024 classes.
-struct Pairs([u64; 16]);
+/// The set of byte pairs in a line, approximated by one bit for each of 1024 classes.
+struct BytePairs([u64; 16]);
 
-impl Pairs {
-    fn of(line: &str) -> Self {
+impl BytePairs {
+    fn new(line: &str) -> Self {
         let mut bits = [0; 16];
         for pair in line.trim().as_bytes().windows(2).take(4096) {
             let class = (usize::from(pair[0]) * 31 + usize::from(pair[1]) * 7) % 1024;
@@ -191,7 +199,7 @@ impl Pairs {
         Self(bits)
     }
 
-    /// Shared pairs in percent of all.
+    /// Returns the share of common pairs in percent.
     fn likeness(&self, other: &Self) -> u32 {
         let count = |bits: &[u64; 16]| bits.iter().map(|word| word.count_ones()).sum::<u32>();
         let shared: u32 = self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum();
@@ -199,54 +207,54 @@ impl Pairs {
     }
 }
 
-/// Writes both sides under each other.
-fn shown(operations: &[DiffOp], old: &[&str], file: &[&str], start: usize) -> Nearest {
+/// Renders both sides, line by line.
+fn render_nearest(operations: &[DiffOp], old: &[&str], file: &[&str], start: usize) -> NearestLines {
     let mut rows = Vec::new();
     for operation in operations {
         let (old_range, new_range) = (operation.old_range(), operation.new_range());
         if matches!(operation, DiffOp::Equal { .. }) {
             for (wanted, at) in old_range.zip(new_range) {
-                rows.extend((old[wanted] != file[at]).then_some(Row::Wanted(old[wanted])));
-                rows.push(Row::Has(at, old[wanted] == file[at]));
+                rows.extend((old[wanted] != file[at]).then_some(DiffRow::Wanted(old[wanted])));
+                rows.push(DiffRow::Has(at, old[wanted] == file[at]));
             }
         } else {
-            rows.extend(old_range.map(|wanted| Row::Wanted(old[wanted])));
-            rows.extend(new_range.map(|at| Row::Has(at, false)));
+            rows.extend(old_range.map(|wanted| DiffRow::Wanted(old[wanted])));
+            rows.extend(new_range.map(|at| DiffRow::Has(at, false)));
         }
     }
-    // Of the file's lines at the end, no more than there are lines that they stand for.
-    let spare = rows.iter().rev().take_while(|row| matches!(row, Row::Has(_, false))).count();
-    let replaced = rows.iter().rev().skip(spare).take_while(|row| matches!(row, Row::Wanted(_))).count();
+    // Drop lines of the file at the end that no searched line corresponds to.
+    let spare = rows.iter().rev().take_while(|row| matches!(row, DiffRow::Has(_, false))).count();
+    let replaced = rows.iter().rev().skip(spare).take_while(|row| matches!(row, DiffRow::Wanted(_))).count();
     rows.truncate(rows.len() - spare.saturating_sub(replaced));
     let numbers = rows.iter().filter_map(|row| match row {
-        Row::Has(at, _) => Some(start + at + 1),
-        Row::Wanted(_) => None,
+        DiffRow::Has(at, _) => Some(start + at + 1),
+        DiffRow::Wanted(_) => None,
     });
     let (line, end) = (numbers.clone().min().unwrap_or(start + 1), numbers.max().unwrap_or(start + 1));
     let difference = rows.iter().map(|row| row.written(file, start)).collect();
-    Nearest { line, end, difference }
+    NearestLines { line, end, difference }
 }
 
-/// One row of what is shown.
-enum Row<'a> {
+/// A row of the rendered difference.
+enum DiffRow<'a> {
     Wanted(&'a str),
-    /// A line of the file, and whether it is just what was looked for.
+    /// A line of the file; true if it equals the searched line.
     Has(usize, bool),
 }
 
-impl Row<'_> {
+impl DiffRow<'_> {
     fn written(&self, file: &[&str], start: usize) -> String {
         match *self {
-            Row::Wanted(text) => format!("-{:>6}  {}\n", "", visible(text)),
-            Row::Has(at, true) => format!(" {:>6}  {}\n", start + at + 1, cut(file[at])),
-            Row::Has(at, false) => format!("+{:>6}  {}\n", start + at + 1, visible(file[at])),
+            DiffRow::Wanted(text) => format!("-{:>6}  {}\n", "", visible(text)),
+            DiffRow::Has(at, true) => format!(" {:>6}  {}\n", start + at + 1, truncate(file[at])),
+            DiffRow::Has(at, false) => format!("+{:>6}  {}\n", start + at + 1, visible(file[at])),
         }
     }
 }
 
-/// A line with the blanks that matter made visible: all but single spaces between words.
+/// Makes whitespace in a line visible, except single spaces between words.
 fn visible(line: &str) -> String {
-    let line = cut(line);
+    let line = truncate(line);
     let body = line.trim();
     let before = line.len() - line.trim_start().len();
     let within = before..before + body.len();
@@ -270,14 +278,14 @@ fn visible(line: &str) -> String {
     out
 }
 
-/// Characters that take no room on a screen and make lines differ all the same.
+/// Returns true for characters that have no width on a screen.
 fn is_hidden(character: char) -> bool {
     matches!(character, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{AD}')
 }
 
-fn listed(lines: &[&str]) -> String {
-    let shown = &lines[..lines.len().min(SHOWN_LINES)];
-    let mut list = shown.iter().map(|line| cut(line)).collect::<Vec<_>>().join("\n");
+fn list_lines(lines: &[&str]) -> String {
+    let shown = &lines[..lines.len().min(MAX_SHOWN_LINES)];
+    let mut list = shown.iter().map(|line| truncate(line)).collect::<Vec<_>>().join("\n");
     if lines.len() > shown.len() {
         let more = lines.len() - shown.len();
         let noun = if more == 1 { "line" } else { "lines" };
@@ -286,8 +294,8 @@ fn listed(lines: &[&str]) -> String {
     list
 }
 
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(SHOWN_CHARS) {
+fn truncate(line: &str) -> String {
+    match line.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.to_owned(),
     }

@@ -1,12 +1,14 @@
-//! From a patch's text to a [`Patch`]. As lenient as the models that write patches need, and linear in the text's length.
+//! Parses the text of a patch into a [`ParsedPatch`]. As lenient as models need, and linear in the length
+//! of the text.
 //!
-//! Accepted beyond the grammar: blanks around marker and header lines, a here-document or a code fence around the whole, a
-//! first chunk without `@@`, empty lines for empty context lines, several `@@` lines one after the other.
+//! Accepted beyond the grammar: whitespace around marker and header lines, a here-document or a
+//! code fence around the patch, a first chunk without `@@`, empty lines for empty context lines,
+//! and several consecutive `@@` lines.
 
 use std::{collections::HashSet, fmt};
 
 use crate::{
-    Chunk, Line, Operation, Patch,
+    ChunkLine, FileOperation, ParsedPatch, PatchChunk,
     unified_diff::{self, is_unified_diff},
 };
 
@@ -18,12 +20,13 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// The longest patch that is read. A model writes thousands of bytes; what is larger is a mistake or an attack.
-pub const LIMIT_BYTES: usize = 16 << 20;
+/// Maximum size of a patch. A model writes thousands of bytes; anything larger is a mistake or an
+/// attack.
+pub const MAX_PATCH_BYTES: usize = 16 << 20;
 
-/// Reads a patch.
-pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
-    if text.len() > LIMIT_BYTES {
+/// Parses a patch.
+pub fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
+    if text.len() > MAX_PATCH_BYTES {
         return Err(ParseError::TooLarge { bytes: text.len() });
     }
     let lines: Vec<&str> = text.trim().lines().collect();
@@ -31,21 +34,21 @@ pub fn parse(text: &str) -> Result<Patch<'_>, ParseError> {
         Ok(body) => body,
         Err(ParseError::NoBegin) if is_unified_diff(text) => {
             let operations = unified_diff::operations(text)?;
-            no_path_twice(&operations)?;
-            return Ok(Patch { operations });
+            check_unique_paths(&operations)?;
+            return Ok(ParsedPatch { operations });
         }
-        Err(error) => between_markers(unwrapped(&lines).ok_or_else(|| error.clone())?)?,
+        Err(error) => between_markers(unwrap_fence(&lines).ok_or_else(|| error.clone())?)?,
     };
-    let mut reader = Reader { lines: body, at: 0 };
+    let mut reader = PatchReader { lines: body, at: 0 };
     let mut operations = Vec::new();
     while let Some(line) = reader.peek() {
         operations.push(reader.operation(line)?);
     }
-    no_path_twice(&operations)?;
-    Ok(Patch { operations })
+    check_unique_paths(&operations)?;
+    Ok(ParsedPatch { operations })
 }
 
-/// Why a text is not a patch, in the words models of this family know.
+/// The error of parsing a patch, in the words that models of this family know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
     TooLarge { bytes: usize },
@@ -62,7 +65,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// The same in the words a command-line program uses.
+    /// Returns the message in the words of a command-line program.
     pub fn for_terminal(&self) -> String {
         match (self, self.line()) {
             (Self::Repeated { .. }, _) => self.to_string(),
@@ -88,7 +91,7 @@ impl ParseError {
     fn reason(&self) -> String {
         match self {
             Self::TooLarge { bytes } => format!(
-                "it has {bytes} bytes and at most {LIMIT_BYTES} are read. Split it into several patches"
+                "it has {bytes} bytes and at most {MAX_PATCH_BYTES} are read. Split it into several patches"
             ),
             Self::NoBegin => format!("The first line of the patch must be '{BEGIN}'"),
             Self::NoEnd => format!("The last line of the patch must be '{END}'"),
@@ -125,7 +128,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// The lines between the first and the last marker.
+/// Returns the lines between the first and the last marker.
 fn between_markers<'l, 'a>(lines: &'l [&'a str]) -> Result<&'l [&'a str], ParseError> {
     let Some(([first], rest)) = lines.split_at_checked(1) else { return Err(ParseError::NoBegin) };
     if first.trim() != BEGIN {
@@ -137,50 +140,50 @@ fn between_markers<'l, 'a>(lines: &'l [&'a str]) -> Result<&'l [&'a str], ParseE
     }
 }
 
-/// The lines inside a here-document or a code fence that someone left around the patch.
-fn unwrapped<'l, 'a>(lines: &'l [&'a str]) -> Option<&'l [&'a str]> {
+/// Returns the lines inside a here-document or a code fence around the patch.
+fn unwrap_fence<'l, 'a>(lines: &'l [&'a str]) -> Option<&'l [&'a str]> {
     let [first, inner @ .., last] = lines else { return None };
     let heredoc = matches!(*first, "<<EOF" | "<<'EOF'" | "<<\"EOF\"") && last.ends_with("EOF");
     let fence = first.starts_with("```") && last.trim_end() == "```";
     ((heredoc || fence) && inner.len() >= 2).then_some(inner)
 }
 
-/// Walks over the lines between the markers.
-struct Reader<'l, 'a> {
+/// Reads the lines between the markers.
+struct PatchReader<'l, 'a> {
     lines: &'l [&'a str],
     at: usize,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> PatchReader<'_, 'a> {
     fn peek(&self) -> Option<&'a str> {
         self.lines.get(self.at).copied()
     }
 
-    /// The current line's number in the patch, where `*** Begin Patch` is 1.
+    /// Returns the number of the current line in the patch, where `*** Begin ParsedPatch` is 1.
     fn number(&self) -> usize {
         self.at + 2
     }
 
-    fn operation(&mut self, header: &'a str) -> Result<Operation<'a>, ParseError> {
+    fn operation(&mut self, header: &'a str) -> Result<FileOperation<'a>, ParseError> {
         let line = self.number();
         let header = header.trim();
         self.at += 1;
         if let Some(path) = header.strip_prefix(ADD) {
-            Ok(Operation::Add {
-                path: checked(path, line)?.into(),
-                content: self.added(),
+            Ok(FileOperation::Add {
+                path: check_path(path, line)?.into(),
+                content: self.added_content(),
                 must_be_new: false,
             })
         } else if let Some(path) = header.strip_prefix(DELETE) {
-            Ok(Operation::Delete { path: checked(path, line)?.into(), removes: None })
+            Ok(FileOperation::Delete { path: check_path(path, line)?.into(), removes: None })
         } else if let Some(path) = header.strip_prefix(UPDATE) {
-            self.update(checked(path, line)?, line)
+            self.update(check_path(path, line)?, line)
         } else {
-            Err(ParseError::BadHeader { line, text: cut(header) })
+            Err(ParseError::BadHeader { line, text: truncate(header) })
         }
     }
 
-    fn added(&mut self) -> String {
+    fn added_content(&mut self) -> String {
         let mut content = String::new();
         while let Some(text) = self.peek().and_then(|line| line.strip_prefix('+')) {
             content.push_str(text);
@@ -190,10 +193,10 @@ impl<'a> Reader<'_, 'a> {
         content
     }
 
-    fn update(&mut self, path: &'a str, header: usize) -> Result<Operation<'a>, ParseError> {
+    fn update(&mut self, path: &'a str, header: usize) -> Result<FileOperation<'a>, ParseError> {
         let mut move_to = None;
         if let Some(destination) = self.peek().and_then(|line| line.trim_end().strip_prefix(MOVE)) {
-            move_to = Some(checked(destination.trim(), self.number())?);
+            move_to = Some(check_path(destination.trim(), self.number())?);
             self.at += 1;
         }
         let mut chunks = Vec::new();
@@ -207,22 +210,23 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         if chunks.is_empty() && move_to.is_none() {
-            return Err(ParseError::EmptyUpdate { line: header, path: cut(path) });
+            return Err(ParseError::EmptyUpdate { line: header, path: truncate(path) });
         }
-        // Moving a file onto itself is not moving it; taken literally, its removal would come last.
-        let move_to = move_to.filter(|to| normal(to) != normal(path));
-        Ok(Operation::Update { path: path.into(), move_to: move_to.map(Into::into), chunks })
+        // Ignore a move of a file onto itself: taken literally, it would remove the file at the
+        // end.
+        let move_to = move_to.filter(|to| normalize_lexically(to) != normalize_lexically(path));
+        Ok(FileOperation::Update { path: path.into(), move_to: move_to.map(Into::into), chunks })
     }
 
-    fn chunk(&mut self, is_first: bool) -> Result<Chunk<'a>, ParseError> {
-        let mut chunk = Chunk::default();
+    fn chunk(&mut self, is_first: bool) -> Result<PatchChunk<'a>, ParseError> {
+        let mut chunk = PatchChunk::default();
         let start = self.at;
         while let Some(context) = self.peek().and_then(marker) {
             chunk.contexts.extend((!context.is_empty()).then_some(context));
             self.at += 1;
         }
         if self.at == start && !is_first {
-            let text = cut(self.peek().unwrap_or_default());
+            let text = truncate(self.peek().unwrap_or_default());
             return Err(ParseError::NoMarker { line: self.number(), text });
         }
         while let Some(line) = self.peek() {
@@ -243,30 +247,31 @@ impl<'a> Reader<'_, 'a> {
         match self.peek() {
             None => Err(ParseError::NoLines { line }),
             Some(text) if text.trim_end() == END_OF_FILE => Err(ParseError::NoLines { line }),
-            Some(text) => Err(ParseError::BadLine { line, text: cut(text) }),
+            Some(text) => Err(ParseError::BadLine { line, text: truncate(text) }),
         }
     }
 }
 
-/// The text of an `@@` line, empty if there is none.
+/// Returns the text of an `@@` line, which may be empty.
 fn marker(line: &str) -> Option<&str> {
     if line.trim_end() == "@@" { Some("") } else { line.strip_prefix("@@ ") }
 }
 
-/// Adds a line of a chunk, if it is one. A lone carriage return ends a line in a file, so it does so in what is looked for.
-pub(crate) fn push_line<'a>(lines: &mut Vec<Line<'a>>, line: &'a str) -> bool {
+/// Adds a line to a chunk. Returns false if it is not a line of a chunk. A lone carriage return
+/// ends a line in a file, so it also separates the lines to search for.
+pub(crate) fn push_line<'a>(lines: &mut Vec<ChunkLine<'a>>, line: &'a str) -> bool {
     match line.as_bytes().first() {
-        None => lines.push(Line::Keep("")),
-        Some(b' ') => lines.extend(line[1..].split('\r').map(Line::Keep)),
-        Some(b'-') => lines.extend(line[1..].split('\r').map(Line::Remove)),
-        Some(b'+') => lines.push(Line::Insert(&line[1..])),
+        None => lines.push(ChunkLine::Keep("")),
+        Some(b' ') => lines.extend(line[1..].split('\r').map(ChunkLine::Keep)),
+        Some(b'-') => lines.extend(line[1..].split('\r').map(ChunkLine::Remove)),
+        Some(b'+') => lines.push(ChunkLine::Insert(&line[1..])),
         Some(_) => return false,
     }
     true
 }
 
-fn checked(path: &str, line: usize) -> Result<&str, ParseError> {
-    let refuse = |why| Err(ParseError::BadPath { line, path: cut(path), why });
+fn check_path(path: &str, line: usize) -> Result<&str, ParseError> {
+    let refuse = |why| Err(ParseError::BadPath { line, path: truncate(path), why });
     let path = path.trim();
     if path.contains('\0') {
         return refuse("contains a NUL character");
@@ -277,19 +282,20 @@ fn checked(path: &str, line: usize) -> Result<&str, ParseError> {
     Ok(path)
 }
 
-fn no_path_twice(operations: &[Operation<'_>]) -> Result<(), ParseError> {
+fn check_unique_paths(operations: &[FileOperation<'_>]) -> Result<(), ParseError> {
     let mut seen = HashSet::new();
     let named = operations.iter().flat_map(|operation| [Some(operation.path()), operation.move_to()]);
     for path in named.flatten() {
-        if !seen.insert(normal(path)) {
-            return Err(ParseError::Repeated { path: cut(path) });
+        if !seen.insert(normalize_lexically(path)) {
+            return Err(ParseError::Repeated { path: truncate(path) });
         }
     }
     Ok(())
 }
 
-/// A path without `.`, doubled slashes and `name/..`: by text alone, so the one who knows the files must look again.
-fn normal(path: &str) -> Vec<&str> {
+/// Returns the components of a path without `.`, repeated slashes and `name/..`. It does not look
+/// at the file system, so callers must check symbolic links themselves.
+fn normalize_lexically(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     if path.starts_with('/') {
         parts.push("/");
@@ -303,8 +309,8 @@ fn normal(path: &str) -> Vec<&str> {
     parts
 }
 
-/// A line is quoted in an error as far as anyone would read it.
-fn cut(text: &str) -> String {
+/// Shortens a line that is quoted in an error.
+fn truncate(text: &str) -> String {
     const CHARS: usize = 300;
     match text.char_indices().nth(CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),

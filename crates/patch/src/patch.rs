@@ -1,33 +1,34 @@
-//! What a patch says, as data. It borrows from the patch's own text.
+//! The data of a parsed patch. It borrows from the text of the patch.
 
 use std::borrow::Cow;
 
-/// A parsed patch: what to do with which file, in the order written. No path is named twice.
+/// A parsed patch: the operations in the order written. No path occurs twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch<'a> {
-    pub operations: Vec<Operation<'a>>,
+pub struct ParsedPatch<'a> {
+    pub operations: Vec<FileOperation<'a>>,
 }
 
-/// One thing to do with one file. Paths are as written: relative or absolute, never checked against a file system.
+/// An operation on one file. Paths are as written: relative or absolute, never checked against a
+/// file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Operation<'a> {
-    /// Makes a file; one that exists is replaced, unless it must be new.
+pub enum FileOperation<'a> {
+    /// Creates a file. An existing one is replaced, unless it must be new.
     Add { path: Cow<'a, str>, content: String, must_be_new: bool },
-    /// Removes a file. With `removes`, these chunks must leave nothing of it.
-    Delete { path: Cow<'a, str>, removes: Option<Vec<Chunk<'a>>> },
+    /// Removes a file. With `removes`, these chunks must remove all of its lines.
+    Delete { path: Cow<'a, str>, removes: Option<Vec<PatchChunk<'a>>> },
     /// Changes a file, moves it, or both. Without chunks it is a pure rename and `move_to` is set.
-    Update { path: Cow<'a, str>, move_to: Option<Cow<'a, str>>, chunks: Vec<Chunk<'a>> },
+    Update { path: Cow<'a, str>, move_to: Option<Cow<'a, str>>, chunks: Vec<PatchChunk<'a>> },
 }
 
-impl Operation<'_> {
-    /// The file the operation is about, before any move.
+impl FileOperation<'_> {
+    /// Returns the path of the file before any move.
     pub fn path(&self) -> &str {
         match self {
             Self::Add { path, .. } | Self::Delete { path, .. } | Self::Update { path, .. } => path,
         }
     }
 
-    /// Where the file ends up, if that is elsewhere.
+    /// Returns the new path of the file, if it is moved.
     pub fn move_to(&self) -> Option<&str> {
         match self {
             Self::Add { .. } | Self::Delete { .. } => None,
@@ -36,43 +37,43 @@ impl Operation<'_> {
     }
 }
 
-/// One place of a file and what happens there.
+/// A change at one place of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chunk<'a> {
-    /// Lines to go past first, outermost first: the texts after `@@`.
+pub struct PatchChunk<'a> {
+    /// Lines to skip first, outermost first: the texts after `@@`.
     pub contexts: Vec<&'a str>,
-    pub lines: Vec<Line<'a>>,
-    /// The old lines are the file's last ones.
+    pub lines: Vec<ChunkLine<'a>>,
+    /// Set if the old lines are the last ones of the file.
     pub at_end: bool,
-    /// The line, from 0, where the old lines are, or new ones go in: what a unified diff says. They must be there to the
-    /// letter, or at another place if the file has changed.
+    /// The line, from 0, of the old lines or of an insertion, as given by a unified diff. The old
+    /// lines must match exactly there, or elsewhere if the file has changed.
     pub line: Option<usize>,
     pub end: FileEnd,
 }
 
-/// How the file ends after a chunk.
+/// The end of the file after a chunk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FileEnd {
-    /// As before; a new last line has a newline.
+    /// Unchanged; a new last line has a newline.
     #[default]
     AsIs,
     Newline,
     NoNewline,
 }
 
-impl<'a> Chunk<'a> {
-    /// The lines the file must have: kept and removed ones.
+impl<'a> PatchChunk<'a> {
+    /// Returns the lines that the file must have: kept and removed ones.
     pub fn old_lines(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.lines.iter().filter_map(|line| match *line {
-            Line::Keep(text) | Line::Remove(text) => Some(text),
-            Line::Insert(_) => None,
+            ChunkLine::Keep(text) | ChunkLine::Remove(text) => Some(text),
+            ChunkLine::Insert(_) => None,
         })
     }
 }
 
-/// One line of a chunk, without its prefix and its line ending.
+/// A line of a chunk, without its prefix and its line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum ChunkLine<'a> {
     Keep(&'a str),
     Remove(&'a str),
     Insert(&'a str),

@@ -1,5 +1,6 @@
-//! Finds a patch inside a command: models trained on shells write `apply_patch <<'EOF' …`. Strict on purpose: whatever is
-//! not exactly such a call is a command like any other, and runs as one.
+//! Finds a patch inside a command: models trained on shells write `apply_patch <<'EOF' …`.
+//!
+//! Strict on purpose: a command that is not exactly such a call runs as an ordinary command.
 
 use crate::parse;
 
@@ -7,25 +8,25 @@ const NAMES: [&str; 2] = ["apply_patch", "applypatch"];
 
 /// A patch found in a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Invocation<'a> {
-    /// The directory of a leading `cd`, relative to the command's own.
+pub struct PatchInvocation<'a> {
+    /// The directory of a leading `cd`, relative to the working directory of the command.
     pub workdir: Option<&'a str>,
-    /// The patch's text, not parsed yet.
+    /// The text of the patch, not parsed yet.
     pub patch: &'a str,
 }
 
-/// A patch given as the command itself, without the name of a program.
+/// The error for a patch that is the command itself, without the name of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("patch detected without explicit call to apply_patch. Rerun as [\"apply_patch\", \"<patch>\"]")]
-pub struct NotCalled;
+pub struct ImplicitInvocation;
 
-/// Tells whether a command is a call of `apply_patch`, and nothing else besides.
-pub fn recognise(argv: &[String]) -> Option<Result<Invocation<'_>, NotCalled>> {
+/// Returns the patch if a command is a call of `apply_patch` and nothing else.
+pub fn recognise(argv: &[String]) -> Option<Result<PatchInvocation<'_>, ImplicitInvocation>> {
     match argv {
-        [patch] if is_patch(patch) => Some(Err(NotCalled)),
-        [name, patch] if NAMES.contains(&name.as_str()) => Some(Ok(Invocation { workdir: None, patch })),
+        [patch] if is_patch(patch) => Some(Err(ImplicitInvocation)),
+        [name, patch] if NAMES.contains(&name.as_str()) => Some(Ok(PatchInvocation { workdir: None, patch })),
         _ => match script(argv)? {
-            script if is_patch(script) => Some(Err(NotCalled)),
+            script if is_patch(script) => Some(Err(ImplicitInvocation)),
             script => call(script).map(Ok),
         },
     }
@@ -35,7 +36,7 @@ fn is_patch(text: &str) -> bool {
     text.trim_start().starts_with("*** Begin Patch") && parse(text).is_ok()
 }
 
-/// The script a shell is asked to run.
+/// Returns the script that a shell is called with.
 fn script(argv: &[String]) -> Option<&str> {
     let (program, arguments) = argv.split_first()?;
     let program = program.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
@@ -53,8 +54,8 @@ fn script(argv: &[String]) -> Option<&str> {
     }
 }
 
-/// `apply_patch <<EOF …` with or without `cd DIRECTORY &&` before it.
-fn call(script: &str) -> Option<Invocation<'_>> {
+/// Parses `apply_patch <<EOF …`, with or without `cd DIRECTORY &&` before it.
+fn call(script: &str) -> Option<PatchInvocation<'_>> {
     let mut rest = script.trim_start();
     let mut workdir = None;
     if let Some(after) = rest.strip_prefix("cd").filter(|after| after.starts_with([' ', '\t'])) {
@@ -64,10 +65,10 @@ fn call(script: &str) -> Option<Invocation<'_>> {
     }
     let after = NAMES.iter().find_map(|name| rest.strip_prefix(name))?;
     let patch = heredoc(blanks(after).strip_prefix("<<")?)?;
-    Some(Invocation { workdir, patch })
+    Some(PatchInvocation { workdir, patch })
 }
 
-/// One word that a shell would take as it stands, and what follows it.
+/// Splits off a word that a shell would not expand.
 fn word(text: &str) -> Option<(&str, &str)> {
     for quote in ['"', '\''] {
         if let Some(rest) = text.strip_prefix(quote) {
@@ -85,8 +86,8 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (!word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain)).then_some((word, after))
 }
 
-/// The body of a here-document that is the last thing of the script. What a shell would expand in it is left alone: whoever
-/// writes a patch means what is written.
+/// Returns the body of a here-document at the end of the script. Nothing in it is expanded, because
+/// a patch is meant literally.
 fn heredoc(text: &str) -> Option<&str> {
     let (first, body) = text.split_once('\n')?;
     let first = first.trim();
@@ -98,7 +99,7 @@ fn heredoc(text: &str) -> Option<&str> {
     if !is_name(name) {
         return None;
     }
-    // The first line that is the name ends it; only blanks may follow.
+    // The first line that equals the delimiter ends it; only whitespace may follow.
     let mut end = 0;
     for line in body.split_inclusive('\n') {
         if line.trim_end_matches(['\n', '\r']) == name {
@@ -242,9 +243,13 @@ mod tests {
 
     #[test]
     fn a_bare_patch_is_told_to_name_the_program() {
-        assert_eq!(recognise(&[PATCH.into()]), Some(Err(NotCalled)));
-        assert_eq!(recognise(&shell(PATCH)), Some(Err(NotCalled)));
+        assert_eq!(recognise(&[PATCH.into()]), Some(Err(ImplicitInvocation)));
+        assert_eq!(recognise(&shell(PATCH)), Some(Err(ImplicitInvocation)));
         assert_eq!(recognise(&["*** Begin Patch".into()]), None);
-        assert!(NotCalled.to_string().starts_with("patch detected without explicit call to apply_patch."));
+        assert!(
+            ImplicitInvocation
+                .to_string()
+                .starts_with("patch detected without explicit call to apply_patch.")
+        );
     }
 }

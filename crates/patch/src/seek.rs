@@ -1,37 +1,39 @@
-//! Finds lines in a file: exactly, then more and more forgivingly. Linear in the file for each pattern and pass, and
-//! bounded over all of them.
+//! Finds lines in a file: exactly, then in more and more lenient passes. Linear in the file for
+//! each pattern and pass, and bounded in total.
 //!
-//! Lines become hashes once per pass, so that looking for a block is looking for a run of numbers (Knuth, Morris and Pratt).
-//! What is found that way is then compared for real.
+//! Lines are hashed once per pass, so that finding a block means finding a run of numbers (Knuth,
+//! Morris and Pratt). Matches are then verified by comparing the lines.
 
 use std::{
     borrow::Cow,
     cell::{Cell, OnceCell},
 };
 
-/// Hashes compared for one file before it is given up: far beyond any honest patch, and a fraction of a second.
-const BUDGET: usize = 1 << 28;
+/// Maximum number of hashes compared for one file: far more than an ordinary patch needs, and a
+/// fraction of a second.
+const MAX_COMPARISONS: usize = 1 << 28;
 
-/// Hashes compared to tell of other places that would have matched; merely a courtesy, so less.
-const COURTESY: usize = 1 << 22;
+/// Maximum number of hashes compared to find other places that match. Less, because they are only a
+/// hint.
+const MAX_OTHER_COMPARISONS: usize = 1 << 22;
 
-/// How forgiving a match was.
+/// The leniency of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pass {
-    /// Every character is the same.
+pub enum MatchPass {
+    /// All characters are equal.
     Exact,
-    /// But for blanks at the ends of lines.
+    /// Equal except for whitespace at the ends of lines.
     TrailingBlanks,
-    /// But for blanks at both ends, such as indentation.
+    /// Equal except for whitespace at both ends, such as indentation.
     Indentation,
-    /// But for typographic dashes, quotes and spaces, too.
+    /// Equal except for whitespace at both ends and for typographic dashes, quotes and spaces.
     Typography,
 }
 
-impl Pass {
+impl MatchPass {
     const ALL: [Self; 4] = [Self::Exact, Self::TrailingBlanks, Self::Indentation, Self::Typography];
 
-    /// What was ignored, for the sentence "matched ignoring …"; nothing for an exact match.
+    /// Returns what was ignored, for the sentence "matched ignoring …"; none for an exact match.
     pub fn ignoring(self) -> Option<&'static str> {
         match self {
             Self::Exact => None,
@@ -41,23 +43,23 @@ impl Pass {
         }
     }
 
-    fn before(self) -> Option<Self> {
+    fn previous(self) -> Option<Self> {
         Self::ALL.into_iter().rev().find(|pass| *pass < self)
     }
 
-    /// The line as this pass sees it.
+    /// Returns the part of a line that this pass compares.
     pub(crate) fn view(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => line.into(),
             Self::TrailingBlanks => line.trim_end().into(),
             Self::Indentation => line.trim().into(),
-            Self::Typography => folded(line.trim()),
+            Self::Typography => fold_typography(line.trim()),
         }
     }
 }
 
-/// Dashes, quotes and spaces that look like those of ASCII become those.
-fn folded(line: &str) -> Cow<'_, str> {
+/// Replaces typographic dashes, quotes and spaces with those of ASCII.
+fn fold_typography(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return line.into();
     }
@@ -71,64 +73,69 @@ fn folded(line: &str) -> Cow<'_, str> {
     line.chars().map(fold).collect::<String>().into()
 }
 
-/// Why a block was not found.
+/// The reason why a block was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum SeekError {
     Absent,
-    /// The budget is used up.
+    /// The limit of comparisons was reached.
     Exhausted,
 }
 
-/// A place in the file.
+/// The position of a block in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SeekMatch {
     pub(crate) at: usize,
-    pub(crate) pass: Pass,
+    pub(crate) pass: MatchPass,
 }
 
-/// The lines of one file, ready to be searched.
+/// The lines of a file with their hashes.
 #[derive(Debug)]
-pub(crate) struct Seeker<'t> {
+pub(crate) struct LineSeeker<'t> {
     lines: Vec<&'t str>,
     hashes: [OnceCell<Vec<u64>>; 4],
     budget: usize,
     spent: Cell<usize>,
 }
 
-impl<'t> Seeker<'t> {
+impl<'t> LineSeeker<'t> {
     pub(crate) fn new(lines: Vec<&'t str>) -> Self {
-        Self { lines, hashes: [const { OnceCell::new() }; 4], budget: BUDGET, spent: Cell::new(0) }
+        Self { lines, hashes: [const { OnceCell::new() }; 4], budget: MAX_COMPARISONS, spent: Cell::new(0) }
     }
 
     pub(crate) fn lines(&self) -> &[&'t str] {
         &self.lines
     }
 
-    /// The first place at or after `start` where `pattern` is. An empty pattern is wherever one looks.
-    pub(crate) fn seek(&self, pattern: &[&str], start: usize) -> Result<Found, Lost> {
-        for pass in Pass::ALL {
+    /// Finds the first position of `pattern` at or after `start`. An empty pattern is found at
+    /// `start`.
+    pub(crate) fn seek(&self, pattern: &[&str], start: usize) -> Result<SeekMatch, SeekError> {
+        for pass in MatchPass::ALL {
             if let Some(at) = self.find(pattern, pass, start) {
-                return Ok(Found { at, pass });
+                return Ok(SeekMatch { at, pass });
             }
             if self.spent.get() > self.budget {
-                return Err(Lost::Exhausted);
+                return Err(SeekError::Exhausted);
             }
         }
-        Err(Lost::Absent)
+        Err(SeekError::Absent)
     }
 
-    /// Whether `pattern` is at the very end, not before `start`.
-    pub(crate) fn seek_end(&self, pattern: &[&str], start: usize) -> Result<Found, Lost> {
-        let at = self.lines.len().checked_sub(pattern.len()).filter(|at| *at >= start).ok_or(Lost::Absent)?;
-        let pass = Pass::ALL.into_iter().find(|pass| self.is_at(pattern, *pass, at)).ok_or(Lost::Absent)?;
-        Ok(Found { at, pass })
+    /// Finds `pattern` at the very end of the file, not before `start`.
+    pub(crate) fn seek_end(&self, pattern: &[&str], start: usize) -> Result<SeekMatch, SeekError> {
+        let at =
+            self.lines.len().checked_sub(pattern.len()).filter(|at| *at >= start).ok_or(SeekError::Absent)?;
+        let pass = MatchPass::ALL
+            .into_iter()
+            .find(|pass| self.is_at(pattern, *pass, at))
+            .ok_or(SeekError::Absent)?;
+        Ok(SeekMatch { at, pass })
     }
 
-    /// Further places after `found` that match as well, at most `limit`, as far as that is cheap to know.
-    pub(crate) fn others(&self, pattern: &[&str], found: Found, limit: usize) -> Vec<usize> {
+    /// Finds further matches after `found`, at most `limit`, while that is cheap.
+    pub(crate) fn others(&self, pattern: &[&str], found: SeekMatch, limit: usize) -> Vec<usize> {
         let mut others = Vec::new();
         let mut start = found.at + 1;
-        while others.len() < limit && self.spent.get() < COURTESY {
+        while others.len() < limit && self.spent.get() < MAX_OTHER_COMPARISONS {
             let Some(at) = self.find(pattern, found.pass, start) else { break };
             others.push(at);
             start = at + 1;
@@ -136,33 +143,34 @@ impl<'t> Seeker<'t> {
         others
     }
 
-    fn find(&self, pattern: &[&str], pass: Pass, start: usize) -> Option<usize> {
+    fn find(&self, pattern: &[&str], pass: MatchPass, start: usize) -> Option<usize> {
         if pattern.is_empty() {
             return Some(start);
         }
         let file = self.hashes(pass);
         let wanted = hashes(pattern, pass);
-        let fallback = fallbacks(&wanted);
+        let fallback = failure_function(&wanted);
         let mut from = start;
         while self.spent.get() <= self.budget {
             let haystack = file.get(from..).filter(|rest| rest.len() >= wanted.len())?;
-            let at = run(haystack, &wanted, &fallback);
+            let at = find_run(haystack, &wanted, &fallback);
             self.spent.set(self.spent.get() + wanted.len() + at.unwrap_or(haystack.len()));
             let at = from + at?;
             if self.is_at(pattern, pass, at) {
                 return Some(at);
             }
-            // Equal hashes of unequal lines: someone has made them so, and pays from the budget.
+            // Unequal lines with equal hashes: a deliberate collision. It counts towards the limit.
             from = at + 1;
         }
         None
     }
 
-    fn hashes(&self, pass: Pass) -> &[u64] {
-        self.hashes[pass as usize].get_or_init(|| match pass.before() {
+    fn hashes(&self, pass: MatchPass) -> &[u64] {
+        self.hashes[pass as usize].get_or_init(|| match pass.previous() {
             None => hashes(&self.lines, pass),
             Some(before) => {
-                // A pass only ever takes bytes away, so what has kept its length has kept its hash: most lines, mostly.
+                // A pass only removes bytes, so a line of the same length has the same hash. That
+                // holds for most lines.
                 let lines = self.lines.iter().zip(self.hashes(before));
                 let rehash = |(line, old): (&&str, &u64)| {
                     let view = pass.view(line);
@@ -173,16 +181,16 @@ impl<'t> Seeker<'t> {
         })
     }
 
-    fn is_at(&self, pattern: &[&str], pass: Pass, at: usize) -> bool {
+    fn is_at(&self, pattern: &[&str], pass: MatchPass, at: usize) -> bool {
         self.lines[at..].iter().zip(pattern).all(|(line, wanted)| pass.view(line) == pass.view(wanted))
     }
 }
 
-fn hashes(lines: &[&str], pass: Pass) -> Vec<u64> {
+fn hashes(lines: &[&str], pass: MatchPass) -> Vec<u64> {
     lines.iter().map(|line| hash(pass.view(line).as_bytes())).collect()
 }
 
-/// A quick hash that need not withstand anyone, as what it finds is compared.
+/// A fast hash without collision resistance: matches are compared afterwards.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let (words, rest) = bytes.as_chunks::<8>();
@@ -197,13 +205,13 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     mix(words.iter().fold(FACTOR ^ bytes.len() as u64, mix), &last)
 }
 
-/// Where `wanted`, which is not empty, first is in `haystack`.
-fn run(haystack: &[u64], wanted: &[u64], fallback: &[usize]) -> Option<usize> {
+/// Finds the first position of `wanted`, which is not empty, in `haystack`.
+fn find_run(haystack: &[u64], wanted: &[u64], fallback: &[usize]) -> Option<usize> {
     let mut matched = 0;
     let mut at = 0;
     while at < haystack.len() {
         if matched == 0 {
-            // Most of the way is here, where the processor can look at several at once.
+            // Most of the time is spent here, where the search can be vectorised.
             at += haystack[at..].iter().position(|hash| *hash == wanted[0])?;
         }
         while matched > 0 && wanted[matched] != haystack[at] {
@@ -220,8 +228,9 @@ fn run(haystack: &[u64], wanted: &[u64], fallback: &[usize]) -> Option<usize> {
     None
 }
 
-/// For each prefix of `wanted`, the length of its longest proper end that is also its beginning.
-fn fallbacks(wanted: &[u64]) -> Vec<usize> {
+/// Returns for each prefix of `wanted` the length of its longest proper suffix that is also a
+/// prefix.
+fn failure_function(wanted: &[u64]) -> Vec<usize> {
     let mut fallback = vec![0; wanted.len()];
     let mut matched = 0;
     for at in 1..wanted.len() {

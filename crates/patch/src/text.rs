@@ -1,17 +1,18 @@
-//! A file's bytes as text and back: whatever is not changed comes out as the very bytes that went in.
+//! Decodes the bytes of a file as text and encodes them again. Unchanged text gives the same bytes.
 
 use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::WINDOWS_1252;
 
-/// How much of a file is looked at to tell text from binary; the same as git's.
-const SNIFFED_BYTES: usize = 8000;
+/// Maximum number of bytes that are checked to tell text from binary; the same as in git.
+const MAX_SNIFFED_BYTES: usize = 8000;
 
-/// How much of a file is looked at to tell one legacy encoding from another, from the first byte that is not UTF-8.
-const GUESSED_BYTES: usize = 1 << 20;
+/// Maximum number of bytes that are used to detect a legacy encoding, from the first byte that is
+/// not UTF-8.
+const MAX_GUESSED_BYTES: usize = 1 << 20;
 
-/// A file's content as text, and how to write text back the same way.
+/// The content of a file as text, with its encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a> {
     content: Cow<'a, str>,
@@ -19,7 +20,7 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Reads a file's bytes. Only what can be written back byte for byte is text.
+    /// Decodes the bytes of a file. Only text that can be encoded to the same bytes is accepted.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, NotText> {
         if let Some(rest) = bytes.strip_prefix(b"\xEF\xBB\xBF") {
             let content = std::str::from_utf8(rest).map_err(|error| NotText::Broken {
@@ -28,7 +29,8 @@ impl<'a> Text<'a> {
             })?;
             return Ok(Self { content: content.into(), encoding: Encoding::Utf8Bom });
         }
-        // UTF-32 begins like UTF-16 does; nobody keeps source in it, and read as UTF-16 it would be full of NULs.
+        // UTF-32 begins like UTF-16. It is not used for source code, and decoded as UTF-16 it would
+        // be full of NULs.
         if bytes.starts_with(b"\xFF\xFE\0\0") || bytes.starts_with(b"\0\0\xFE\xFF") {
             return Err(NotText::Binary);
         }
@@ -38,7 +40,7 @@ impl<'a> Text<'a> {
         if let Some(rest) = bytes.strip_prefix(b"\xFE\xFF") {
             return utf16(rest, Encoding::Utf16Be, u16::from_be_bytes);
         }
-        let head = &bytes[..bytes.len().min(SNIFFED_BYTES)];
+        let head = &bytes[..bytes.len().min(MAX_SNIFFED_BYTES)];
         if head.contains(&0) {
             return Err(NotText::Binary);
         }
@@ -57,18 +59,19 @@ impl<'a> Text<'a> {
         self.encoding
     }
 
-    /// The lines, each with the ending it has: `\n`, `\r\n`, `\r`, or none for a last line without one.
+    /// Returns the lines, each with its ending: `\n`, `\r\n`, `\r`, or none for an unfinished last
+    /// line.
     pub fn lines(&self) -> Vec<FileLine<'_>> {
         split_lines(&self.content)
     }
 
-    /// The ending new lines get: the first the file has.
+    /// Returns the ending for new lines: the first one in the file.
     pub fn ending(&self) -> &'static str {
         first_ending(&self.content)
     }
 
-    /// Writes `content` the way this file is written.
-    pub fn encode(&self, content: &str) -> Result<Vec<u8>, Unwritable> {
+    /// Encodes `content` in the encoding of this file.
+    pub fn encode(&self, content: &str) -> Result<Vec<u8>, UnencodableChar> {
         self.encoding.encode(content)
     }
 }
@@ -76,25 +79,25 @@ impl<'a> Text<'a> {
 /// A line of a file and its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLine<'t> {
-    /// Where it begins, in bytes of the decoded text.
+    /// The byte offset in the decoded text.
     pub start: usize,
     pub text: &'t str,
     pub ending: &'t str,
 }
 
-/// How a file's characters are written.
+/// The character encoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
     Utf8Bom,
     Utf16Le,
     Utf16Be,
-    /// One of the encodings of the web's standard, guessed from the bytes.
+    /// One of the encodings of the WHATWG standard, guessed from the bytes.
     Legacy(&'static encoding_rs::Encoding),
 }
 
 impl Encoding {
-    /// The name people know it by.
+    /// Returns the common name of the encoding.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "UTF-8",
@@ -105,8 +108,8 @@ impl Encoding {
         }
     }
 
-    /// The bytes of a whole file, byte order mark included.
-    pub fn encode(self, content: &str) -> Result<Vec<u8>, Unwritable> {
+    /// Returns the bytes of a whole file, including a byte order mark.
+    pub fn encode(self, content: &str) -> Result<Vec<u8>, UnencodableChar> {
         match self {
             Self::Utf8 => Ok(content.as_bytes().to_vec()),
             Self::Utf8Bom => Ok([b"\xEF\xBB\xBF", content.as_bytes()].concat()),
@@ -123,19 +126,19 @@ impl Encoding {
             Self::Legacy(encoding) => match encoding.encode(content) {
                 (bytes, _, false) => Ok(bytes.into_owned()),
                 (_, _, true) => {
-                    Err(Unwritable { character: unmappable(encoding, content), encoding: self.name() })
+                    Err(UnencodableChar { character: unmappable(encoding, content), encoding: self.name() })
                 }
             },
         }
     }
 
-    /// The same for a text that is not needed any more.
-    pub(crate) fn into_bytes(self, content: String) -> Result<Vec<u8>, Unwritable> {
+    /// Does the same for an owned text, without a copy if possible.
+    pub(crate) fn into_bytes(self, content: String) -> Result<Vec<u8>, UnencodableChar> {
         if self == Self::Utf8 { Ok(content.into_bytes()) } else { self.encode(&content) }
     }
 }
 
-/// Why a file is not text.
+/// The reason why a file is not text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
     #[error("it is a binary file")]
@@ -144,10 +147,10 @@ pub enum NotText {
     Broken { encoding: &'static str, at: usize },
 }
 
-/// A character the file's encoding does not have.
+/// The error for a character that the encoding of the file does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the file is written in {encoding}, which has no `{character}` (U+{:04X})", u32::from(*.character))]
-pub struct Unwritable {
+pub struct UnencodableChar {
     pub character: char,
     pub encoding: &'static str,
 }
@@ -168,10 +171,10 @@ fn utf16<'a>(rest: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> Resul
     Ok(Text { content: content.into(), encoding })
 }
 
-/// Guesses, and keeps the guess only if it would give the same bytes back. Windows-1252 always does.
+/// Guesses the encoding, and accepts the guess only if it round-trips. Windows-1252 always does.
 fn legacy(bytes: &[u8], strange_at: usize) -> Text<'static> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(&bytes[strange_at..bytes.len().min(strange_at + GUESSED_BYTES)], true);
+    detector.feed(&bytes[strange_at..bytes.len().min(strange_at + MAX_GUESSED_BYTES)], true);
     let guess = detector.guess(None, Utf8Detection::Deny);
     let exact = |encoding: &'static encoding_rs::Encoding| {
         let content = encoding.decode_without_bom_handling_and_without_replacement(bytes)?.into_owned();
@@ -184,7 +187,8 @@ fn legacy(bytes: &[u8], strange_at: usize) -> Text<'static> {
     Text { content: content.into(), encoding: Encoding::Legacy(encoding) }
 }
 
-/// Control characters no text has. Tabs, line and page breaks, backspaces, escapes and the end mark of DOS do occur.
+/// Returns true for control characters that do not occur in text. Tabs, line and page breaks,
+/// backspaces, escapes and the end mark of DOS do occur.
 fn is_binary_control(byte: u8) -> bool {
     matches!(byte, 0..=6 | 14..=25 | 28..=31 | 127)
 }
@@ -196,7 +200,8 @@ fn unmappable(encoding: &'static encoding_rs::Encoding, content: &str) -> char {
     missing.next().unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// A carriage return alone is an ending only where nothing else is: in other files it is a stray one.
+/// Returns the first line ending. A lone carriage return counts only if there is no `\n` in the
+/// file.
 pub(crate) fn first_ending(content: &str) -> &'static str {
     match content.split_once('\n') {
         Some((line, _)) if line.ends_with('\r') => "\r\n",

@@ -1,13 +1,15 @@
-//! Reads unified diffs, as `git diff` and `diff -u` write them: new, deleted, renamed and changed files. What stands
-//! before and between the files, such as a commit message, is passed over. Modes, copies, binary and combined diffs cannot
-//! be applied, and are errors that say so.
+//! Reads unified diffs in the format of `git diff` and `diff -u`: new, deleted, renamed and changed
+//! files.
+//!
+//! Text before and between the files, such as a commit message, is skipped. Modes, copies, binary
+//! and combined diffs cannot be applied and are errors.
 
 mod header;
 
-use crate::{Chunk, FileEnd, Line, Operation, ParseError, parse::push_line};
+use crate::{ChunkLine, FileEnd, FileOperation, ParseError, PatchChunk, parse::push_line};
 use header::FileHeader;
 
-/// Whether a text is likely a unified diff.
+/// Returns true if a text is probably a unified diff.
 pub(crate) fn is_unified_diff(text: &str) -> bool {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -19,8 +21,8 @@ pub(crate) fn is_unified_diff(text: &str) -> bool {
     false
 }
 
-/// The operations of a diff.
-pub(crate) fn operations(text: &str) -> Result<Vec<Operation<'_>>, ParseError> {
+/// Returns the operations of a diff.
+pub(crate) fn operations(text: &str) -> Result<Vec<FileOperation<'_>>, ParseError> {
     let mut reader = DiffReader { lines: text.lines().collect(), at: 0 };
     let mut operations = Vec::new();
     while let Some(line) = reader.peek() {
@@ -39,7 +41,7 @@ pub(crate) fn operations(text: &str) -> Result<Vec<Operation<'_>>, ParseError> {
     Ok(operations)
 }
 
-/// Walks over the lines of a diff.
+/// Reads the lines of a diff.
 struct DiffReader<'a> {
     lines: Vec<&'a str>,
     at: usize,
@@ -60,7 +62,7 @@ impl<'a> DiffReader<'a> {
         ParseError::Diff { line: self.at + 1, why: why.into() }
     }
 
-    fn file(&mut self) -> Result<Operation<'a>, ParseError> {
+    fn file(&mut self) -> Result<FileOperation<'a>, ParseError> {
         let start = self.at;
         let header = self.header()?;
         let mut hunks = Vec::new();
@@ -70,7 +72,7 @@ impl<'a> DiffReader<'a> {
         header.operation(hunks).map_err(|why| ParseError::Diff { line: start + 1, why })
     }
 
-    /// Everything before the hunks.
+    /// Reads the lines before the hunks.
     fn header(&mut self) -> Result<FileHeader<'a>, ParseError> {
         let mut header = FileHeader::default();
         if let Some(names) = self.peek().and_then(|line| line.strip_prefix("diff --git ")) {
@@ -84,7 +86,7 @@ impl<'a> DiffReader<'a> {
                 self.at += 2;
                 break;
             }
-            if header.git_names.is_none() || !header.take(line).map_err(|why| self.error(why))? {
+            if header.git_names.is_none() || !header.add_line(line).map_err(|why| self.error(why))? {
                 break;
             }
             self.at += 1;
@@ -92,14 +94,14 @@ impl<'a> DiffReader<'a> {
         Ok(header)
     }
 
-    fn hunk(&mut self) -> Result<Chunk<'a>, ParseError> {
+    fn hunk(&mut self) -> Result<PatchChunk<'a>, ParseError> {
         let ranges = self.peek().and_then(HunkRanges::parse);
         let Some(HunkRanges { old_start, mut old, mut new }) = ranges else {
             return Err(self.error("the line numbers of the hunk cannot be read"));
         };
         self.at += 1;
         let line = if old == 0 { old_start } else { old_start.saturating_sub(1) };
-        let mut chunk = Chunk { line: Some(line), ..Chunk::default() };
+        let mut chunk = PatchChunk { line: Some(line), ..PatchChunk::default() };
         while old > 0 || new > 0 || self.is_at_missing_newline() {
             let Some(line) = self.peek() else {
                 return Err(self.error("the diff ends within a hunk; it may have been cut off"));
@@ -122,16 +124,16 @@ impl<'a> DiffReader<'a> {
     }
 }
 
-/// Notes that the line before this one is the last of its file and has no newline.
-fn note_missing_newline(chunk: &mut Chunk<'_>) {
+/// Records that the previous line is the last of its file and has no newline.
+fn note_missing_newline(chunk: &mut PatchChunk<'_>) {
     chunk.end = match chunk.lines.last() {
         // The new file has one, unless a later line says otherwise.
-        Some(Line::Remove(_)) => FileEnd::Newline,
+        Some(ChunkLine::Remove(_)) => FileEnd::Newline,
         _ => FileEnd::NoNewline,
     };
 }
 
-/// `@@ -1,5 +1,6 @@`; a count that is left out is 1.
+/// The numbers in `@@ -1,5 +1,6 @@`. A missing count is 1.
 struct HunkRanges {
     old_start: usize,
     old: usize,

@@ -1,5 +1,5 @@
-//! Runs every directory of `tests/cases`: `input/` (may be absent) and `patch.txt` must give `expected/`, byte for byte. A
-//! case with `error.txt` must fail with that text and change nothing.
+//! Runs every directory of `tests/cases`: `input/` (may be absent) and `patch.txt` must give
+//! `expected/`, byte for byte. A case with `error.txt` must fail with that text and change nothing.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass_patch::{ApplyError, Operation, Text, apply, parse};
+use windlass_patch::{ApplyError, FileOperation, Text, apply, parse};
 
 type Tree = BTreeMap<String, Vec<u8>>;
 
@@ -44,7 +44,7 @@ fn run(case: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The files after a patch; all of it or nothing.
+/// Returns the files after a patch. Either all operations are applied or none.
 fn changed(input: &Tree, patch: &str) -> Result<Tree, String> {
     let patch = parse(patch).map_err(|error| error.for_terminal())?;
     if patch.operations.is_empty() {
@@ -53,13 +53,13 @@ fn changed(input: &Tree, patch: &str) -> Result<Tree, String> {
     let mut files = input.clone();
     for operation in &patch.operations {
         match operation {
-            Operation::Add { path, content, must_be_new } => {
+            FileOperation::Add { path, content, must_be_new } => {
                 let before = files.insert(path.as_ref().into(), content.clone().into());
                 if *must_be_new && before.is_some() {
                     return Err(format!("Failed to write file {path}: it exists, and the diff makes it"));
                 }
             }
-            Operation::Delete { path, removes } => {
+            FileOperation::Delete { path, removes } => {
                 let bytes =
                     files.remove(path.as_ref()).ok_or_else(|| format!("Failed to delete file {path}"))?;
                 let text = Text::decode(&bytes).map_err(|error| format!("Failed to read {path}: {error}"))?;
@@ -72,7 +72,7 @@ fn changed(input: &Tree, patch: &str) -> Result<Tree, String> {
                     ));
                 }
             }
-            Operation::Update { path, move_to, chunks } => {
+            FileOperation::Update { path, move_to, chunks } => {
                 let bytes = files
                     .remove(path.as_ref())
                     .ok_or_else(|| format!("Failed to read file to update {path}"))?;

@@ -1,8 +1,9 @@
-//! What holds for every patch and every text.
+//! Properties of every patch and every text.
 
 use proptest::{collection::vec, prelude::*, sample::subsequence};
 use windlass_patch::{
-    ApplyError, Chunk, Count, Line, Operation, Pass, Text, apply, edit, parse, recognise, unified,
+    ApplyError, ChunkLine, FileOperation, MatchPass, PatchChunk, ReplaceCount, Text, apply, edit, parse,
+    recognise, unified,
 };
 
 /// Text that is nearly a patch.
@@ -29,7 +30,8 @@ fn file() -> impl Strategy<Value = Vec<(String, &'static str)>> {
     vec(("[ab]{0,2}[ \t]{0,1}", prop_oneof![4 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\r")]), 0..30)
 }
 
-/// What happens to a line: 0 to 5 keep it, 6 removes it, 7 replaces it, 8 has a line put before it.
+/// Decisions for the lines: 0 to 5 keep a line, 6 removes it, 7 replaces it, 8 inserts a line
+/// before it.
 fn decisions() -> impl Strategy<Value = Vec<u8>> {
     vec(0u8..9, 30)
 }
@@ -55,7 +57,7 @@ proptest! {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{text}\n*** End Patch");
         let (Ok(file), Ok(patch)) = (Text::decode(&bytes), parse(&patch)) else { return Ok(()) };
         for operation in &patch.operations {
-            if let Operation::Update { chunks, .. } = operation {
+            if let FileOperation::Update { chunks, .. } = operation {
                 drop(apply(&file, chunks));
             }
         }
@@ -77,7 +79,8 @@ proptest! {
         }
     }
 
-    /// One chunk over the whole file can only be put in one place, so the result is known line by line.
+    /// One chunk over the whole file matches only at one position, so the result is known line by
+    /// line.
     #[test]
     fn a_patch_made_from_an_edit_gives_the_edited_text(file in file(), decisions in decisions()) {
         let content: String = file.iter().map(|(text, ending)| format!("{text}{ending}")).collect();
@@ -86,13 +89,13 @@ proptest! {
         let mut expected = String::new();
         for ((text, ending), decision) in file.iter().zip(&decisions) {
             if *decision == 8 || *decision == 7 {
-                lines.push(Line::Insert("new"));
+                lines.push(ChunkLine::Insert("new"));
                 expected.push_str(&format!("new{first}"));
             }
             if *decision == 6 || *decision == 7 {
-                lines.push(Line::Remove(text));
+                lines.push(ChunkLine::Remove(text));
             } else {
-                lines.push(Line::Keep(text));
+                lines.push(ChunkLine::Keep(text));
                 expected.push_str(&format!("{text}{ending}"));
             }
         }
@@ -100,12 +103,12 @@ proptest! {
         prop_assume!(Text::decode(content.as_bytes()).is_ok_and(|text| text.lines().len() == file.len()));
         prop_assume!(!lines.is_empty());
         let text = Text::decode(content.as_bytes()).expect("text");
-        let applied = apply(&text, &[Chunk { lines, ..Chunk::default() }]).expect("it is the file itself");
+        let applied = apply(&text, &[PatchChunk { lines, ..PatchChunk::default() }]).expect("it is the file itself");
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), expected);
-        prop_assert_eq!(applied.matches[0].pass, Pass::Exact);
+        prop_assert_eq!(applied.matches[0].pass, MatchPass::Exact);
     }
 
-    /// The same through text: written as a patch, parsed, applied.
+    /// The same through text: written as a patch, parsed and applied.
     #[test]
     fn a_written_patch_of_unique_lines_applies(kept in subsequence((0..40).collect::<Vec<_>>(), 5..40)) {
         let content: String = (0..40).map(|n| format!("line {n}\r\n")).collect();
@@ -114,7 +117,7 @@ proptest! {
             .collect();
         let patch = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch");
         let patch = parse(&patch).expect("a patch");
-        let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
+        let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
         let applied = apply(&Text::decode(content.as_bytes()).expect("text"), chunks).expect("it applies");
         let expected: String = kept.iter().map(|n| format!("line {n}\r\n")).collect();
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), expected);
@@ -126,7 +129,7 @@ proptest! {
         let content: String = file.iter().map(|(text, ending)| format!("{text}{ending}")).collect();
         let text = Text::decode(content.as_bytes()).expect("text");
         let padded = format!("   {}   ", file[at].0.trim());
-        let chunk = Chunk { lines: vec![Line::Keep(&padded)], ..Chunk::default() };
+        let chunk = PatchChunk { lines: vec![ChunkLine::Keep(&padded)], ..PatchChunk::default() };
         let applied = apply(&text, &[chunk]).expect("the line is there");
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), content);
     }
@@ -134,8 +137,8 @@ proptest! {
     #[test]
     fn a_miss_can_always_be_described(file in "[a-c \t\r\n“é]{0,60}", wanted in vec("[a-d \té]{0,8}", 1..6)) {
         let text = Text::decode(file.as_bytes()).expect("text");
-        let lines = wanted.iter().map(|line| Line::Remove(line)).collect();
-        if let Err(ApplyError::Miss(miss)) = apply(&text, &[Chunk { lines, ..Chunk::default() }]) {
+        let lines = wanted.iter().map(|line| ChunkLine::Remove(line)).collect();
+        if let Err(ApplyError::Miss(miss)) = apply(&text, &[PatchChunk { lines, ..PatchChunk::default() }]) {
             prop_assert!(miss.describe("f").starts_with("Failed to find expected lines in f:\n"));
         }
     }
@@ -144,7 +147,7 @@ proptest! {
     fn an_edit_replaces_what_it_names(before in "[a-c\n]{0,10}", old in "[x-z]{1,3}", after in "[a-c\n]{0,10}") {
         let content = format!("{before}{old}{after}");
         let text = Text::decode(content.as_bytes()).expect("text");
-        let applied = edit(&text, &old, "new", Count::Exactly(1)).expect("it is there once");
+        let applied = edit(&text, &old, "new", ReplaceCount::Exactly(1)).expect("it is there once");
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), format!("{before}new{after}"));
     }
 
@@ -157,7 +160,7 @@ proptest! {
     fn a_diff_of_two_texts_makes_the_one_of_the_other(
         file in file(), decisions in decisions(), ends in any::<[bool; 2]>(), context in 0usize..4,
     ) {
-        // Line endings are the file's own: a diff does not say them.
+        // A diff does not state line endings; those of the file are used.
         let line = |(text, _): &(String, &str)| format!("{text}\n");
         let cut = |mut text: String, is_whole: bool| {
             if !is_whole {
@@ -176,7 +179,7 @@ proptest! {
         prop_assume!(old != new && !old.is_empty());
         let text = format!("--- a/f\n+++ b/f\n{}", unified(&old, &new, context));
         let patch = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update: {text}") };
+        let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update: {text}") };
         let applied = apply(&Text::decode(old.as_bytes()).expect("text"), chunks);
         let applied = applied.unwrap_or_else(|error| panic!("{error}\n{text}"));
         prop_assert_eq!(String::from_utf8_lossy(&applied.bytes), new, "{}", text);

@@ -1,14 +1,15 @@
-//! Holds the engine against the plainest form of the family's algorithm: whatever that applies, this applies the same way.
-//! Files here have one kind of ending and a final one, and lines match exactly, where both must agree byte for byte.
+//! Compares the engine with a naive form of the algorithm: patches that it applies must have the
+//! same result. The files have one kind of ending and a final newline, and lines match exactly,
+//! where both must agree byte for byte.
 
 use proptest::{collection::vec, prelude::*};
-use windlass_patch::{Chunk, Line, Text, apply};
+use windlass_patch::{ChunkLine, PatchChunk, Text, apply};
 
-/// A chunk as the plain algorithm sees it: lines that were, lines that will be.
-fn sides<'a>(chunk: &Chunk<'a>) -> (Vec<&'a str>, Vec<&'a str>) {
+/// The old and the new lines of a chunk.
+fn sides<'a>(chunk: &PatchChunk<'a>) -> (Vec<&'a str>, Vec<&'a str>) {
     let new = chunk.lines.iter().filter_map(|line| match *line {
-        Line::Keep(text) | Line::Insert(text) => Some(text),
-        Line::Remove(_) => None,
+        ChunkLine::Keep(text) | ChunkLine::Insert(text) => Some(text),
+        ChunkLine::Remove(_) => None,
     });
     (chunk.old_lines().collect(), new.collect())
 }
@@ -19,7 +20,7 @@ fn seek(file: &[&str], pattern: &[&str], start: usize, at_end: bool) -> Option<u
     (start..=last).find(|at| file[*at..].starts_with(pattern))
 }
 
-fn plain(file: &[&str], chunks: &[Chunk<'_>]) -> Option<String> {
+fn plain(file: &[&str], chunks: &[PatchChunk<'_>]) -> Option<String> {
     let mut replacements = Vec::new();
     let mut index = 0;
     for chunk in chunks {
@@ -64,13 +65,13 @@ proptest! {
         file in vec(prop_oneof![Just("a"), Just("b"), Just("c"), Just("")], 0..12),
         chunks in vec((prop::option::of(prop_oneof![Just("a"), Just("b")]), vec(chunk_line(), 1..5), any::<bool>()), 1..4),
     ) {
-        let chunks: Vec<Chunk<'_>> = chunks
+        let chunks: Vec<PatchChunk<'_>> = chunks
             .iter()
-            .map(|(context, lines, at_end)| Chunk {
+            .map(|(context, lines, at_end)| PatchChunk {
                 contexts: context.iter().copied().collect(),
-                lines: lines.iter().map(|(kind, text)| [Line::Keep, Line::Remove, Line::Insert][*kind as usize](text)).collect(),
+                lines: lines.iter().map(|(kind, text)| [ChunkLine::Keep, ChunkLine::Remove, ChunkLine::Insert][*kind as usize](text)).collect(),
                 at_end: *at_end,
-                ..Chunk::default()
+                ..PatchChunk::default()
             })
             .collect();
         let content: String = file.iter().map(|line| format!("{line}\n")).collect();

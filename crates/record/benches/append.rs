@@ -1,5 +1,5 @@
-//! Measures what it costs to write a record, by when it is flushed to the disk:
-//! `cargo bench -p windlass-record [-- DIRECTORY]`, the directory being on the disk to measure.
+//! Measures the time to append a record in each durability mode: `cargo bench -p windlass-record
+//! [-- DIRECTORY]`. The directory selects the disk to measure.
 
 use std::{
     env,
@@ -15,7 +15,7 @@ use windlass_contract::{
     item::Role,
     journal::{Record, SessionMeta},
 };
-use windlass_record::{Durability, SessionFile, load, new_thread_id};
+use windlass_record::{DurabilityMode, SessionFile, load, new_thread_id};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let below = env::args_os().skip(1).map(PathBuf::from).find(|path| path.is_dir());
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let item = Item::message(Role::User, "y".repeat(bytes));
         let mut costs = Vec::new();
         for (durability, times) in
-            [(Durability::Never, 100), (Durability::Effects, 100), (Durability::Always, 20)]
+            [(DurabilityMode::Never, 100), (DurabilityMode::Effects, 100), (DurabilityMode::Always, 20)]
         {
             session = session.with_durability(durability);
             let cost = mean(times, || Ok(session.append(&Record::Item(&item))?))?;

@@ -1,4 +1,4 @@
-//! What it costs to remember calls, and how large that gets: `cargo bench -p windlass-record --bench calls`.
+//! Measures the time and space to index calls: `cargo bench -p windlass-record --bench calls`.
 
 use std::{
     error::Error,
@@ -17,7 +17,7 @@ use windlass_contract::{
     outcome::{CommandFacts, Facts, Receipt},
     verdict::Criteria,
 };
-use windlass_record::{By, Calls, Followed, Keep, SessionFile, new_thread_id};
+use windlass_record::{CallGrouping, Calls, IndexedSession, Keep, SessionFile, new_thread_id};
 use windlass_shape::Shaper;
 
 const CALLS: u32 = 10_000;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     calls.catch_up()?;
     let read = start.elapsed() / CALLS;
-    let index = fs::metadata(Calls::place(home.path()))?.len() + fs::metadata(wal(home.path()))?.len();
+    let index = fs::metadata(Calls::index_path(home.path()))?.len() + fs::metadata(wal(home.path()))?.len();
     let journal = fs::metadata(&path)?.len();
     writeln!(out, "written down, per call:           {written:>9.1?}")?;
     let both = judged(&SessionFile::create(&home.path().join("judged"), &meta())?)?;
@@ -53,10 +53,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(out, "{CALLS} calls: session file {journal} bytes, index with its log {index} bytes")?;
 
     let start = Instant::now();
-    calls.stats(By::Tool, None, Timestamp::now())?;
+    calls.stats(CallGrouping::Tool, None, Timestamp::now())?;
     let stats = start.elapsed();
     let start = Instant::now();
-    calls.standings(Timestamp::now())?;
+    calls.tool_reliability(Timestamp::now())?;
     writeln!(out, "stats of {CALLS}:  {stats:>9.1?}; standings {:>9.1?}", start.elapsed())?;
     drop(calls);
 
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let followed = SessionFile::create(home.path(), &meta())?;
     let followed =
-        Followed::new(followed, home.path(), Keep::default(), Box::new(|trouble| panic!("{trouble}")));
+        IndexedSession::new(followed, home.path(), Keep::default(), Box::new(|trouble| panic!("{trouble}")));
     let written = per_call(&followed)?;
     let start = Instant::now();
     drop(followed);
@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What comes after a call has run: its result is cleaned, understood and judged, and all of it written down.
+/// Measures the steps after a call has run: its result is cleaned, parsed, judged and recorded.
 fn judged(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
     let shaper = Shaper::default();
     let start = Instant::now();
@@ -104,7 +104,7 @@ fn wal(home: &std::path::Path) -> std::path::PathBuf {
     home.join("calls.sqlite-wal")
 }
 
-/// What the session pays for a call: its item, its intent, its outcome and its output.
+/// Measures the records of a call: its item, its intent, its outcome and its output.
 fn per_call(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
     let outcome = Outcome::plain(Verdict::success(), "one line of output\n".repeat(50));
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! Measures what it costs to take up a long session: `cargo bench -p windlass-record --bench resume [-- MEGABYTES]`.
+//! Measures the time to resume a long session: `cargo bench -p windlass-record --bench resume [--
+//! MEGABYTES]`.
 
 use std::{
     env,
@@ -13,9 +14,9 @@ use windlass_contract::{
     item::{Body, Raw, Role},
     journal::{Intent, Record, SessionMeta},
 };
-use windlass_record::{Durability, SessionFile, Which, new_thread_id};
+use windlass_record::{DurabilityMode, SessionFile, Which, new_thread_id};
 
-/// Bytes of each output: of a command that prints 500 lines.
+/// Size of each output: that of a command that prints 500 lines.
 const OUTPUT_BYTES: usize = 20_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: "0".into(),
         instructions: "x".repeat(10_000),
     };
-    let file = SessionFile::create(home.path(), &meta)?.with_durability(Durability::Never);
+    let file = SessionFile::create(home.path(), &meta)?.with_durability(DurabilityMode::Never);
     let path = file.path().to_owned();
     let mut number = 0_u32;
     while fs::metadata(&path)?.len() < megabytes * 1_000_000 {

@@ -1,16 +1,20 @@
-//! The index of calls: what `stats`, `history` and learning ask, in one SQLite file below the home directory.
+//! The index of calls for `stats`, `history` and tool selection: one SQLite file below the home
+//! directory.
 //!
-//! It holds nothing that is not in the session files, and no content of theirs: numbers, names, hashes, and where in which
-//! file the rest is. So it can be thrown away at any time, and no secret can be in it that is not elsewhere. It is brought up
-//! to date by reading what session files have gained since ([`Calls::catch_up`]), by whoever gets to it first: while a session
-//! goes on by [`Followed`], otherwise by whoever asks. Every file is read on from where the last reader's transaction ended, so
-//! nothing is counted twice and no end of a process can lose anything.
+//! The index can be deleted at any time. Everything in it comes from the session files: numbers,
+//! names, hashes, and the offsets of the records. It has no contents of calls, so it exposes no
+//! secret that is not elsewhere.
+//!
+//! [`Calls::catch_up`] reads the lines that were added to session files. During a session
+//! [`IndexedSession`] does that in the background, otherwise the next process that queries the
+//! index. Every file is read on from where the last committed transaction ended. So no call is
+//! counted twice, and none is lost when a process ends.
 
-mod bounds;
 mod call;
 mod error;
-mod follow;
-mod read;
+mod indexed_session;
+mod indexer;
+mod limits;
 mod requests;
 mod schema;
 mod stats;
@@ -25,18 +29,18 @@ use std::{
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-pub use bounds::Keep;
-pub use call::{Call, Recorded, Wanted};
-pub use error::CallsError;
-pub use follow::Followed;
-pub use requests::Asked;
-pub use stats::{By, Group, Standing};
+pub use call::{Call, CallFilter, CallRecord};
+pub use error::CallIndexError;
+pub use indexed_session::IndexedSession;
+pub use limits::Keep;
+pub use requests::SuccessfulRequest;
+pub use stats::{CallGroup, CallGrouping, ToolReliability};
 
-use crate::{Folder, Head, SessionError, place};
-use error::Attempt;
+use crate::{ChainHead, SessionError, ThreadFolder, session_paths};
+use error::SqliteResultExt;
 
-/// How long another process may keep the index to itself before it is given up.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time to wait for another process that has locked the index.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// The index of calls, open.
 #[derive(Debug)]
@@ -48,29 +52,31 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Opens the index below a home directory; makes it if there is none. What cannot be used is left as it is.
-    pub fn open(home: &Path, keep: Keep) -> Result<Self, CallsError> {
-        Self::open_within(home, keep, PATIENCE)
+    /// Opens the index below a home directory, and creates it if there is none. An unusable index
+    /// is left as it is.
+    pub fn open(home: &Path, keep: Keep) -> Result<Self, CallIndexError> {
+        Self::open_with_timeout(home, keep, MAX_LOCK_WAIT)
     }
 
-    fn open_within(home: &Path, keep: Keep, patience: Duration) -> Result<Self, CallsError> {
-        let path = Self::place(home);
-        let db = store::open(&path, patience)?;
+    fn open_with_timeout(home: &Path, keep: Keep, max_wait: Duration) -> Result<Self, CallIndexError> {
+        let path = Self::index_path(home);
+        let db = store::open(&path, max_wait)?;
         Ok(Self { db, home: home.to_owned(), path, keep })
     }
 
-    /// An index of its own, in memory: for when the one on disk cannot be used, or there is nothing to keep.
-    pub fn in_memory(home: &Path, keep: Keep) -> Result<Self, CallsError> {
+    /// Creates an index in memory, for when the one on disk cannot be used or nothing is to be
+    /// kept.
+    pub fn in_memory(home: &Path, keep: Keep) -> Result<Self, CallIndexError> {
         let path = PathBuf::from(":memory:");
-        let db = store::prepared(Connection::open_in_memory().at(&path)?, &path)?;
+        let db = store::prepare(Connection::open_in_memory().at_path(&path)?, &path)?;
         Ok(Self { db, home: home.to_owned(), path, keep })
     }
 
-    /// Counts everything anew. A damaged index is put aside first; its new name is returned.
-    pub fn rebuild(home: &Path, keep: Keep) -> Result<(Self, Option<PathBuf>), CallsError> {
-        match Self::open(home, keep).and_then(Self::emptied) {
+    /// Indexes all session files again. A damaged index is renamed first; its new name is returned.
+    pub fn rebuild(home: &Path, keep: Keep) -> Result<(Self, Option<PathBuf>), CallIndexError> {
+        match Self::open(home, keep).and_then(Self::rescan) {
             Ok(calls) => Ok((calls, None)),
-            Err(CallsError::Damaged { path }) => {
+            Err(CallIndexError::Damaged { path }) => {
                 let aside = store::put_aside(&path)?;
                 let mut calls = Self::open(home, keep)?;
                 calls.catch_up()?;
@@ -80,37 +86,39 @@ impl Calls {
         }
     }
 
-    /// Forgets all calls and reads them again. Where files once ended stays known: else one that was cut would pass.
-    fn emptied(mut self) -> Result<Self, CallsError> {
-        let all = self.db.transaction_with_behavior(TransactionBehavior::Immediate).at(&self.path)?;
-        let start = Head::start();
-        all.execute("DELETE FROM calls", []).at(&self.path)?;
+    /// Deletes all calls and reads them again. The heads of files stay, because otherwise a
+    /// truncated file would not be noticed.
+    fn rescan(mut self) -> Result<Self, CallIndexError> {
+        let all = self.db.transaction_with_behavior(TransactionBehavior::Immediate).at_path(&self.path)?;
+        let start = ChainHead::start();
+        all.execute("DELETE FROM calls", []).at_path(&self.path)?;
         all.execute(
             "UPDATE files SET asked = 0, last_turn_at = NULL, read_lines = 0, read_bytes = 0, read_link = ?1",
             [start.link.to_string()],
         )
-        .at(&self.path)?;
-        all.commit().at(&self.path)?;
+        .at_path(&self.path)?;
+        all.commit().at_path(&self.path)?;
         self.catch_up()?;
         Ok(self)
     }
 
-    /// Where the index of a home directory is, whether or not there is one.
-    pub fn place(home: &Path) -> PathBuf {
+    /// Returns the path of the index of a home directory, which need not exist.
+    pub fn index_path(home: &Path) -> PathBuf {
         home.join("calls.sqlite")
     }
 
-    /// Reads what files of sessions and calls have gained, and forgets what is too old.
-    pub fn catch_up(&mut self) -> Result<(), CallsError> {
+    /// Reads the lines that were added to the files of sessions and calls, and deletes calls that
+    /// are too old.
+    pub fn catch_up(&mut self) -> Result<(), CallIndexError> {
         self.catch_up_while(|| true)
     }
 
-    /// The same, one file after the other, as long as there is time.
-    fn catch_up_while(&mut self, go_on: impl Fn() -> bool) -> Result<(), CallsError> {
+    /// Does the same, file by file, while `go_on` returns true.
+    fn catch_up_while(&mut self, go_on: impl Fn() -> bool) -> Result<(), CallIndexError> {
         let oldest = self.keep.oldest(Timestamp::now());
         let known = self.read_so_far()?;
-        for folder in [Folder::Sessions, Folder::Calls] {
-            for file in place::newest_first(&self.home, folder)? {
+        for folder in [ThreadFolder::Sessions, ThreadFolder::Calls] {
+            for file in session_paths::newest_first(&self.home, folder)? {
                 if !go_on() {
                     return Ok(());
                 }
@@ -121,16 +129,16 @@ impl Calls {
                 }
             }
         }
-        self.forget(oldest)
+        self.delete_old(oldest)
     }
 
-    /// Where a file once ended, as far as anyone has looked.
-    pub fn head(&self, thread: &str) -> Result<Option<Head>, CallsError> {
-        store::head(&self.db, thread).at(&self.path)
+    /// Returns the last known head of a file.
+    pub fn head(&self, thread: &str) -> Result<Option<ChainHead>, CallIndexError> {
+        store::head(&self.db, thread).at_path(&self.path)
     }
 }
 
-/// How large a file is and when it was changed last; none if it is gone, or something else.
+/// Returns the size and modification time of a file; none if it is gone or not a regular file.
 fn size(path: &Path) -> Result<Option<(u64, Timestamp)>, SessionError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() => Ok(None),

@@ -1,11 +1,13 @@
-//! The chain over the lines of a session file: every line names the SHA-256 of the line before it,
-//! and ends with a checksum of itself.
+//! The hash chain over the lines of a session file. Every line contains the SHA-256 of the previous
+//! line, and ends with a checksum of itself.
 //!
-//! Whoever changes, removes, adds or moves a line breaks the chain at the next one; the checksum
-//! shows damage to a line without the next. Two things the chain cannot show by itself: that lines
-//! are missing at the end (for that someone must remember the [`Head`], as the index of calls does),
-//! and that someone wrote the whole rest of the file anew with hashes that fit (for that the head
-//! must be remembered where they cannot write).
+//! A line that is changed, removed, added or moved breaks the chain at the next line. The checksum
+//! shows damage to a line without the next one.
+//!
+//! The chain alone does not show that lines are missing at the end. For that, the [`ChainHead`]
+//! must be remembered, as the index of calls does. It also does not show that someone wrote the
+//! rest of the file anew with matching hashes. For that, the head must be remembered where they
+//! cannot write.
 
 use std::{
     borrow::Cow,
@@ -20,40 +22,34 @@ use serde::Deserialize;
 use crate::{
     SessionError,
     error::cannot,
-    line::{Lines, Next},
-    place,
+    hex::from_hex,
+    session_line::{LineRead, LineReader},
+    session_paths,
 };
 
-/// The SHA-256 of a line with its end, as `sha256sum` would print it.
+/// The SHA-256 of a line with its line break, as `sha256sum` prints it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Link([u8; 32]);
+pub struct LineHash([u8; 32]);
 
-impl Link {
-    pub(crate) fn of(line: &[u8]) -> Self {
+impl LineHash {
+    pub(crate) fn new(line: &[u8]) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, line).as_ref());
         Self(bytes)
     }
 
-    /// What stands before the first line: nothing.
+    /// Returns the hash that the first line names: that of no bytes.
     pub(crate) fn start() -> Self {
-        Self::of(b"")
+        Self::new(b"")
     }
 
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; 32];
-        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        for (byte, pair) in bytes.iter_mut().zip(0..) {
-            *byte = u8::from_str_radix(text.get(pair * 2..pair * 2 + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        from_hex(text).map(Self)
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for LineHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
@@ -65,35 +61,36 @@ impl fmt::Display for Link {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for LineHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-/// Begins the end of a line: the comma, the key and the opening quote of its checksum.
+/// The comma, the key and the opening quote before a checksum.
 const CHECKSUM_KEY: &[u8] = br#","sum":""#;
 
-/// Ends a line that has a checksum.
+/// The end of a line that has a checksum.
 const CHECKSUM_END: &[u8] = b"\"}\n";
 
-/// Hexadecimal digits of a checksum: 64 bits of the SHA-256 of the line before the comma. Against
-/// damage that is plenty; against people there is the chain.
+/// Number of hexadecimal digits of a checksum: 64 bits of the SHA-256 of the line up to the comma.
+/// That is enough against damage; the chain is there against people.
 const CHECKSUM_DIGITS: usize = 16;
 
 const CHECKSUM_BYTES: usize = CHECKSUM_KEY.len() + CHECKSUM_DIGITS + CHECKSUM_END.len();
 
 /// The result of comparing a line with its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Checksum {
-    /// An earlier version wrote the line.
+pub(crate) enum ChecksumState {
+    /// The line was written by an earlier version.
     Absent,
-    Holds,
-    Fails,
+    Valid,
+    Invalid,
 }
 
-/// Ends a line, from which the closing brace was taken, with its checksum. Returns its link.
-pub(crate) fn seal(line: &mut Vec<u8>) -> Link {
+/// Completes a line, without its closing brace, with its checksum and a line break. Returns its
+/// hash.
+pub(crate) fn append_checksum(line: &mut Vec<u8>) -> LineHash {
     let mut hash = Context::new(&SHA256);
     hash.update(line);
     let digits = finish(hash.clone()).to_string();
@@ -105,160 +102,164 @@ pub(crate) fn seal(line: &mut Vec<u8>) -> Link {
     finish(hash)
 }
 
-/// Compares a line with its checksum, and returns its link too: both in one pass over the line.
-pub(crate) fn unseal(line: &[u8]) -> (Link, Checksum) {
+/// Compares a line with its checksum, and returns its hash too. Both take one pass over the line.
+pub(crate) fn verify_checksum(line: &[u8]) -> (LineHash, ChecksumState) {
     let (body, end) = line.split_at(line.len().saturating_sub(CHECKSUM_BYTES));
     let digits = end.strip_prefix(CHECKSUM_KEY).and_then(|rest| rest.strip_suffix(CHECKSUM_END));
     let Some(digits) = digits else {
-        // Lines without a checksum end with the payload's brace and the line's own.
+        // Lines without a checksum end with two braces: the payload's and their own.
         let is_damaged = line.ends_with(CHECKSUM_END);
-        return (Link::of(line), if is_damaged { Checksum::Fails } else { Checksum::Absent });
+        return (
+            LineHash::new(line),
+            if is_damaged { ChecksumState::Invalid } else { ChecksumState::Absent },
+        );
     };
     let mut hash = Context::new(&SHA256);
     hash.update(body);
     let holds = finish(hash.clone()).to_string().as_bytes().starts_with(digits);
     hash.update(end);
-    (finish(hash), if holds { Checksum::Holds } else { Checksum::Fails })
+    (finish(hash), if holds { ChecksumState::Valid } else { ChecksumState::Invalid })
 }
 
-fn finish(hash: Context) -> Link {
+fn finish(hash: Context) -> LineHash {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(hash.finish().as_ref());
-    Link(bytes)
+    LineHash(bytes)
 }
 
-/// How far a file goes, and what its last line is.
+/// The length of a file and the hash of its last line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// How many whole lines.
+pub struct ChainHead {
+    /// The number of complete lines.
     pub lines: u64,
-    /// How many bytes they take.
+    /// The number of bytes in them.
     pub bytes: u64,
-    /// The last of them.
-    pub link: Link,
+    /// The hash of the last one.
+    pub link: LineHash,
 }
 
-impl Head {
-    /// Before the first line.
+impl ChainHead {
+    /// Returns the head of an empty file.
     pub(crate) fn start() -> Self {
-        Self { lines: 0, bytes: 0, link: Link::start() }
+        Self { lines: 0, bytes: 0, link: LineHash::start() }
     }
 
-    /// One line further.
-    pub(crate) fn after(self, line: &[u8]) -> Self {
-        self.after_link(Link::of(line), line.len())
+    /// Returns the head after one more line.
+    pub(crate) fn extended_by(self, line: &[u8]) -> Self {
+        self.extended_by_hash(LineHash::new(line), line.len())
     }
 
-    fn after_link(self, link: Link, bytes: usize) -> Self {
+    fn extended_by_hash(self, link: LineHash, bytes: usize) -> Self {
         Self { lines: self.lines + 1, bytes: self.bytes + bytes as u64, link }
     }
 
-    /// Whether a line says that it comes next; none if it does not say what it follows.
-    pub(crate) fn leads_to(self, line: &[u8]) -> Option<bool> {
-        self.is_named_by(named_before(line).as_deref())
+    /// Returns whether a line names this head as its predecessor; none if it names no predecessor.
+    pub(crate) fn precedes(self, line: &[u8]) -> Option<bool> {
+        self.matches_previous(previous_hash(line).as_deref())
     }
 
-    fn is_named_by(self, prev: Option<&str>) -> Option<bool> {
-        prev.map(|prev| Link::parse(prev) == Some(self.link))
+    fn matches_previous(self, prev: Option<&str>) -> Option<bool> {
+        prev.map(|prev| LineHash::parse(prev) == Some(self.link))
     }
 }
 
-/// The link that a line names as the one before it.
-fn named_before(line: &[u8]) -> Option<Cow<'_, str>> {
+/// Returns the hash that a line names as that of its predecessor.
+fn previous_hash(line: &[u8]) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
-    struct Chained<'a> {
+    struct ChainedLine<'a> {
         #[serde(borrow)]
         prev: Option<Cow<'a, str>>,
     }
-    serde_json::from_slice::<Chained>(line).ok()?.prev
+    serde_json::from_slice::<ChainedLine>(line).ok()?.prev
 }
 
-/// Follows the lines of a file, one by one from the first.
+/// Checks the lines of a file, one by one from the first.
 #[derive(Debug)]
 pub(crate) struct ChainCheck {
-    /// The last line that was followed.
-    pub(crate) head: Head,
-    /// How many lines at the beginning name no line before them.
+    /// The head after the last line that was checked.
+    pub(crate) head: ChainHead,
+    /// The number of lines at the beginning that name no predecessor.
     unchained: u64,
-    /// The checksum of the last line that was followed.
-    last: Checksum,
+    /// The checksum of the last line that was checked.
+    last: ChecksumState,
 }
 
 impl ChainCheck {
     pub(crate) fn new() -> Self {
-        Self { head: Head::start(), unchained: 0, last: Checksum::Absent }
+        Self { head: ChainHead::start(), unchained: 0, last: ChecksumState::Absent }
     }
 
-    /// Goes one line further, which names `prev` as the one before it, or says what is wrong with it.
-    pub(crate) fn follow(&mut self, line: &[u8], prev: Option<&str>) -> Result<(), Why> {
+    /// Checks the next line, which names `prev` as the hash of its predecessor.
+    pub(crate) fn follow(&mut self, line: &[u8], prev: Option<&str>) -> Result<(), BreakReason> {
         let before = self.head;
-        let (hash, checksum) = unseal(line);
-        (self.head, self.last) = (before.after_link(hash, line.len()), checksum);
-        match before.is_named_by(prev) {
-            _ if checksum == Checksum::Fails => Err(Why::Checksum),
+        let (hash, checksum) = verify_checksum(line);
+        (self.head, self.last) = (before.extended_by_hash(hash, line.len()), checksum);
+        match before.matches_previous(prev) {
+            _ if checksum == ChecksumState::Invalid => Err(BreakReason::Checksum),
             Some(true) => Ok(()),
-            Some(false) => Err(Why::OtherBefore),
+            Some(false) => Err(BreakReason::WrongPrevious),
             None if self.unchained == before.lines => {
                 self.unchained += 1;
                 Ok(())
             }
-            None => Err(Why::Unchained),
+            None => Err(BreakReason::Unchained),
         }
     }
 
-    /// Whether the last line that was followed proves by itself that it is not damaged.
-    pub(crate) fn is_last_proved(&self) -> bool {
-        self.last == Checksum::Holds
+    /// Returns true if the checksum of the last line shows that it is not damaged.
+    pub(crate) fn is_last_verified(&self) -> bool {
+        self.last == ChecksumState::Valid
     }
 }
 
-/// What the lines of a session file say about each other.
+/// The result of checking the chain of a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Audit {
-    /// Where the file ends.
-    pub head: Head,
-    /// How many lines at the beginning carry no hash: an earlier version wrote them, and nothing is proved about them.
+pub struct ChainAudit {
+    /// The end of the file.
+    pub head: ChainHead,
+    /// The number of lines at the beginning without a hash. An earlier version wrote them, and
+    /// nothing is proved about them.
     pub unchained: u64,
-    /// The first line that does not follow from the one before it.
-    pub broken: Option<Break>,
-    /// Whether half a line stands at the end, as when the writer was killed. Resuming takes it away.
+    /// The first line that does not follow from its predecessor.
+    pub broken: Option<ChainBreak>,
+    /// Set if the file ends in half a line, as when the writer was killed. Resuming removes it.
     pub torn: bool,
-    /// Whether the file was at some line what was remembered of it.
+    /// Set if the file once ended with the hash that was remembered.
     pub passed: bool,
 }
 
-/// Where a chain breaks.
+/// The place where a chain breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Break {
-    /// The line that does not follow, from 1.
+pub struct ChainBreak {
+    /// The number of the line that does not follow, from 1.
     pub line: u64,
-    /// How one can tell.
-    pub why: Why,
+    /// The evidence.
+    pub why: BreakReason,
 }
 
-/// How one can tell that a chain is broken.
+/// The evidence that a chain is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// It names another line than the one before it.
-    OtherBefore,
-    /// It names no line, although earlier ones do.
+pub enum BreakReason {
+    /// The line names another hash than that of its predecessor.
+    WrongPrevious,
+    /// The line names no hash, although earlier ones do.
     Unchained,
-    /// Its checksum is not that of its content.
+    /// The checksum does not match the line.
     Checksum,
 }
 
-impl fmt::Display for Break {
+impl fmt::Display for ChainBreak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, why } = self;
         match (why, line) {
-            (Why::Checksum, _) => write!(f, "line {line} was changed: its checksum does not match"),
-            (Why::Unchained, _) => {
+            (BreakReason::Checksum, _) => write!(f, "line {line} was changed: its checksum does not match"),
+            (BreakReason::Unchained, _) => {
                 write!(f, "line {line} was changed or put there: it names no line before it")
             }
-            (Why::OtherBefore, 1) => {
+            (BreakReason::WrongPrevious, 1) => {
                 write!(f, "line 1 was not the first: lines before it were removed, or it was changed")
             }
-            (Why::OtherBefore, _) => write!(
+            (BreakReason::WrongPrevious, _) => write!(
                 f,
                 "line {} was changed, or lines were removed, added or moved before line {line}: it follows another line",
                 line - 1
@@ -267,29 +268,30 @@ impl fmt::Display for Break {
     }
 }
 
-/// Reads a file and compares every line with the one before it. `remembered` is where the file once ended, if someone knows.
-pub fn verify(path: &Path, remembered: Option<Link>) -> Result<Audit, SessionError> {
-    let file = place::open_to_read(path)?;
+/// Reads a file and compares every line with its predecessor. `remembered` is the hash of a line
+/// that the file once ended with, if known.
+pub fn verify(path: &Path, remembered: Option<LineHash>) -> Result<ChainAudit, SessionError> {
+    let file = session_paths::open_to_read(path)?;
     audit(BufReader::new(file), remembered).map_err(cannot("read", path))
 }
 
-fn audit(from: BufReader<impl Read>, remembered: Option<Link>) -> std::io::Result<Audit> {
-    let mut lines = Lines::new(from);
+fn audit(from: BufReader<impl Read>, remembered: Option<LineHash>) -> std::io::Result<ChainAudit> {
+    let mut lines = LineReader::new(from);
     let mut check = ChainCheck::new();
     let (mut broken, mut torn, mut passed) = (None, false, false);
     loop {
         match lines.next()? {
-            Next::Whole(line) => {
-                let followed = check.follow(line, named_before(line).as_deref());
-                broken = broken.or(followed.err().map(|why| Break { line: check.head.lines, why }));
+            LineRead::Whole(line) => {
+                let followed = check.follow(line, previous_hash(line).as_deref());
+                broken = broken.or(followed.err().map(|why| ChainBreak { line: check.head.lines, why }));
                 passed |= remembered == Some(check.head.link);
             }
-            Next::Torn => torn = true,
-            Next::End => break,
+            LineRead::Torn => torn = true,
+            LineRead::End => break,
         }
     }
     let ChainCheck { head, unchained, .. } = check;
-    Ok(Audit { head, unchained, broken, torn, passed })
+    Ok(ChainAudit { head, unchained, broken, torn, passed })
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
-//! What tools have changed in files, kept so that it can be undone: contents ([`contents`]), and a log that only grows.
+//! The log of changes to files by tools and commands, and the contents ([`contents`]) to undo them.
 //!
-//! The edits of a session are in `HOME/edits/ID`, those of calls outside of any in `HOME/edits/outside`. Undoing an edit
-//! is an edit as well, with [`UNDO`] and the other's call as its call. A change to files counts from the moment its line is in
-//! the log and flushed: recovery takes back what has none.
+//! The edits of a session are in `HOME/edits/ID`, those of calls outside of any in
+//! `HOME/edits/outside`. Undoing an edit is itself an edit, whose call is [`UNDO`] and the call of
+//! the other edit.
+//!
+//! A change to files is committed when its line is in the log and flushed. Recovery rolls back a
+//! change without a line.
 
 use std::{
     fs::{self, File},
@@ -24,8 +27,8 @@ use windlass_contract::{
 use crate::{
     SessionError,
     error::cannot,
-    line::{Lines, Next},
-    place,
+    session_line::{LineRead, LineReader},
+    session_paths,
 };
 
 mod commands;
@@ -34,52 +37,54 @@ pub(crate) mod durable;
 mod sequence;
 
 pub use commands::{CommandNote, KeptKind, UnkeptFile};
-use contents::Contents;
+use contents::ContentArchive;
 use durable::{AppendLog, flush_directory};
 use sequence::SequenceCounter;
 
-/// What the call of an undo begins with.
+/// Prefix of the call of an undo.
 pub const UNDO: &str = "undo:";
 
-/// The edits of a session, or of none.
+/// The edits of a session, or of calls outside of any.
 #[derive(Debug, Clone)]
 pub struct Edits {
-    /// Where the edits of all sessions are.
+    /// The directory with the edits of all sessions.
     root: PathBuf,
     directory: PathBuf,
-    contents: Contents,
+    contents: ContentArchive,
     notes: PathBuf,
-    /// The file of the session.
+    /// The path of the session file.
     session: Option<PathBuf>,
-    /// The edit that what is logged takes back, by its number.
+    /// The sequence number of the edit that new edits undo.
     undoes: Option<i64>,
 }
 
 /// Files that were changed together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
-    /// When.
+    /// The time of the change.
     pub time: Timestamp,
-    /// By which call.
+    /// The call that made it.
     pub call: CallId,
-    /// Its place among all edits of the user, whatever the clock says. Absent in lines of earlier versions.
+    /// Its position among all edits of the user, independent of the clock. Absent in lines of
+    /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<i64>,
-    /// The name of its transaction, which no other edit has. Absent in lines of earlier versions.
+    /// The unique name of its transaction. Absent in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<String>,
-    /// The number of the edit that this one takes back. Absent in lines of earlier versions, where only the call names it.
+    /// The sequence number of the edit that this one undoes. Absent in lines of earlier versions,
+    /// where only the call names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<i64>,
-    /// Which files.
+    /// The changed files.
     pub files: Vec<EditedFile>,
     /// The command that made it. Absent if a tool changed the files itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandNote>,
-    /// Whether it was undone, and that was not undone again.
+    /// Set if it was undone, and the undo was not undone itself.
     #[serde(skip)]
     pub undone: bool,
-    /// In which turn of the session, from 1; 0 without one.
+    /// The turn of the session, from 1; 0 without one.
     #[serde(skip)]
     pub turn: usize,
 }
@@ -87,36 +92,36 @@ pub struct Edit {
 /// A file that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditedFile {
-    /// Absolute.
+    /// The absolute path.
     pub path: PathBuf,
-    /// What it was; absent if it was made.
+    /// The version before; absent if the file was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Kept>,
-    /// What it became; absent if it was removed.
+    pub before: Option<KeptVersion>,
+    /// The version after; absent if the file was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Kept>,
-    /// Directories that were made for it, from the outside in.
+    pub after: Option<KeptVersion>,
+    /// Directories that were created for it, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<PathBuf>,
 }
 
-/// A file at some time.
+/// A version of a file whose content is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptVersion {
     /// The type of the entry. Tools change files only.
     #[serde(default, skip_serializing_if = "commands::is_default")]
     pub kind: KeptKind,
-    /// The name of its content in the store; the target of a link.
+    /// The name of its content in the archive, or the target of a link.
     pub content: String,
     /// Its permission bits.
     pub mode: u32,
     /// Its user and group. Absent in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<(u32, u32)>,
-    /// When it was modified last: seconds and nanoseconds. Absent in lines of earlier versions.
+    /// Its modification time in seconds and nanoseconds. Absent in lines of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<(i64, i64)>,
-    /// What else it had.
+    /// Its other attributes.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
 }
@@ -128,7 +133,7 @@ impl Edit {
     }
 }
 
-impl Kept {
+impl KeptVersion {
     fn new(version: &Version, content: String) -> Self {
         let Version { bytes: _, mode, owner, modified, attributes } = version;
         Self {
@@ -143,20 +148,20 @@ impl Kept {
 }
 
 impl Edits {
-    /// The edits of a session, whether or not there are any.
+    /// Returns the edits of a session, which may have none.
     pub fn of_session(home: &Path, id: &ThreadId) -> Result<Self, SessionError> {
-        let session = place::path_of(home, id.as_str())?;
+        let session = session_paths::path_of(home, id.as_str())?;
         let name = session.file_stem().unwrap_or_default().to_owned();
-        Ok(Self { session: Some(session), ..Self::at(home, Path::new(&name)) })
+        Ok(Self { session: Some(session), ..Self::in_directory(home, Path::new(&name)) })
     }
 
-    /// The edits of calls outside of any session.
+    /// Returns the edits of calls outside of any session.
     pub fn outside(home: &Path) -> Self {
-        Self::at(home, Path::new("outside"))
+        Self::in_directory(home, Path::new("outside"))
     }
 
-    /// The edits of all sessions that have any, and of calls outside of sessions. A session whose own file is lost or damaged
-    /// is among them.
+    /// Returns the edits of all sessions that have any, and those outside of sessions. This
+    /// includes sessions whose own file is lost or damaged.
     pub fn all(home: &Path) -> Result<Vec<Self>, SessionError> {
         let edits = home.join("edits");
         let entries = match fs::read_dir(&edits) {
@@ -171,54 +176,56 @@ impl Edits {
         Ok(all)
     }
 
-    fn at(home: &Path, name: &Path) -> Self {
+    fn in_directory(home: &Path, name: &Path) -> Self {
         let root = home.join("edits");
         let directory = root.join(name);
-        let contents = Contents::new(directory.join("contents"));
+        let contents = ContentArchive::new(directory.join("contents"));
         let notes = root.join("open");
         Self { root, directory, contents, notes, session: None, undoes: None }
     }
 
-    /// Waits until no other process takes edits back, and keeps others from it while the returned file is open.
+    /// Waits until no other process undoes edits, and keeps others from it while the returned file
+    /// is open.
     pub fn lock_undo(home: &Path) -> io::Result<File> {
         let directory = home.join("edits");
-        durable::make_private(&directory)?;
+        durable::create_private_directory(&directory)?;
         let path = directory.join("undo.lock");
         let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
         durable::lock(&file)?;
         Ok(file)
     }
 
-    /// The same edits, where everything that is logged takes back this edit.
+    /// Returns the same log, in which every new edit is marked as undoing this one.
     #[must_use]
     pub fn undoing(&self, edit: &Edit) -> Self {
         Self { undoes: edit.sequence, ..self.clone() }
     }
 
-    /// The id of the session; none for calls outside of any.
+    /// Returns the id of the session; none for calls outside of any.
     pub fn session(&self) -> Option<&str> {
         let name = self.session.as_ref().and(self.directory.file_name());
         name.and_then(|name| name.to_str())
     }
 
-    /// Counts the lines of the log that cannot be read. The edits they were of are not in the list.
+    /// Counts the lines of the log that cannot be parsed. Their edits are not in
+    /// [`list`](Self::list).
     pub fn damaged_lines(&self) -> Result<usize, SessionError> {
         let mut damaged = 0;
         let is_whole = each_line(&self.log_path(), |line| {
-            // An append after a line that was cut short begins with a line break.
+            // An append after a torn line begins with a line break.
             let is_blank = line.trim_ascii().is_empty();
             damaged += usize::from(!is_blank && serde_json::from_slice::<Edit>(line).is_err());
         })?;
         Ok(damaged + usize::from(!is_whole))
     }
 
-    /// Every edit, the oldest first.
+    /// Lists every edit, oldest first.
     pub fn list(&self) -> Result<Vec<Edit>, SessionError> {
         let mut edits: Vec<Edit> = Vec::new();
-        // A line that was cut short was never answered for; a later one still counts.
+        // The append of a torn line never succeeded. Later lines still count.
         each_line(&self.log_path(), |line| edits.extend(serde_json::from_slice::<Edit>(line)))?;
         if edits.is_empty() {
-            // Most sessions change nothing, and turns are found by reading all of one.
+            // Most sessions change nothing, and finding turns means reading the whole session file.
             return Ok(edits);
         }
         let turns = self.turns()?;
@@ -230,24 +237,24 @@ impl Edits {
         Ok(edits)
     }
 
-    /// What a file was.
-    pub fn version(&self, kept: &Kept) -> Result<Version, SessionError> {
+    /// Returns a version of a file with its content.
+    pub fn version(&self, kept: &KeptVersion) -> Result<Version, SessionError> {
         let failed = cannot("use", self.contents.directory());
         let bytes = self.contents.load(&kept.content).map_err(failed)?;
-        let Kept { kind: _, content: _, mode, owner, modified, attributes } = kept;
+        let KeptVersion { kind: _, content: _, mode, owner, modified, attributes } = kept;
         let attributes = attributes.clone();
         Ok(Version { bytes: Arc::from(bytes), mode: *mode, owner: *owner, modified: *modified, attributes })
     }
 
-    /// What the model was shown.
-    fn sights(&self) -> PathBuf {
+    /// Returns the path of the log of files that the model was shown.
+    fn seen_path(&self) -> PathBuf {
         self.directory.join("seen.jsonl")
     }
 
-    /// When each turn of the session began.
+    /// Returns the start times of the turns of the session.
     fn turns(&self) -> Result<Vec<Timestamp>, SessionError> {
         #[derive(Deserialize)]
-        struct Begun<'a> {
+        struct TurnStart<'a> {
             timestamp: Timestamp,
             #[serde(rename = "type")]
             kind: &'a str,
@@ -255,7 +262,7 @@ impl Edits {
         let Some(session) = &self.session else { return Ok(Vec::new()) };
         let mut turns = Vec::new();
         each_line(session, |line| {
-            let begun = serde_json::from_slice::<Begun<'_>>(line).ok();
+            let begun = serde_json::from_slice::<TurnStart<'_>>(line).ok();
             turns.extend(begun.filter(|begun| begun.kind == "turn_context").map(|begun| begun.timestamp));
         })?;
         Ok(turns)
@@ -276,12 +283,13 @@ impl Archive for Edits {
 
     fn is_logged(&self, log: &Path, transaction: &str) -> io::Result<bool> {
         #[derive(Deserialize)]
-        struct Logged {
+        struct TransactionLine {
             transaction: Option<String>,
         }
         let mut is_logged = false;
         each_line(log, |line| {
-            let logged = serde_json::from_slice::<Logged>(line).ok().and_then(|line| line.transaction);
+            let logged =
+                serde_json::from_slice::<TransactionLine>(line).ok().and_then(|line| line.transaction);
             is_logged |= logged.as_deref() == Some(transaction);
         })
         .map_err(io::Error::other)?;
@@ -296,19 +304,19 @@ impl Archive for Edits {
         self.directory.join("log.jsonl")
     }
 
-    /// Only a session has someone who goes on with it.
+    /// Only a session can be resumed and needs this.
     fn see(&self, sight: &Sight) -> io::Result<()> {
         if self.session.is_none() {
             return Ok(());
         }
-        AppendLog::open(&self.sights())?.append(&serde_json::to_vec(sight)?)
+        AppendLog::open(&self.seen_path())?.append(&serde_json::to_vec(sight)?)
     }
 
     fn seen(&self) -> io::Result<Vec<Sight>> {
-        let mut sights = Vec::new();
-        each_line(&self.sights(), |line| sights.extend(serde_json::from_slice::<Sight>(line)))
+        let mut seen_path = Vec::new();
+        each_line(&self.seen_path(), |line| seen_path.extend(serde_json::from_slice::<Sight>(line)))
             .map_err(io::Error::other)?;
-        Ok(sights)
+        Ok(seen_path)
     }
 
     fn notes(&self) -> &Path {
@@ -319,7 +327,7 @@ impl Archive for Edits {
 fn edited_file(file: &Changed, kept_names: &KeptPair) -> EditedFile {
     let Changed { path, before, after, folders, .. } = file;
     let kept = |version: &Option<Version>, name: &Option<String>| {
-        version.as_ref().zip(name.clone()).map(|(version, name)| Kept::new(version, name))
+        version.as_ref().zip(name.clone()).map(|(version, name)| KeptVersion::new(version, name))
     };
     EditedFile {
         path: path.clone(),
@@ -329,34 +337,36 @@ fn edited_file(file: &Changed, kept_names: &KeptPair) -> EditedFile {
     }
 }
 
-/// Goes through the whole lines of a file; there are none, if there is no such file. Returns whether the last line is whole.
-fn each_line(path: &Path, mut see: impl FnMut(&[u8])) -> Result<bool, SessionError> {
+/// Calls `visit` for every complete line of a file; a missing file has none. Returns false if the
+/// last line is torn.
+fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) -> Result<bool, SessionError> {
     let file = match fs::File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         file => file.map_err(cannot("open", path))?,
     };
-    let mut lines = Lines::new(BufReader::new(file));
+    let mut lines = LineReader::new(BufReader::new(file));
     loop {
         match lines.next().map_err(cannot("read", path))? {
-            Next::Whole(line) => see(line),
-            Next::Torn => return Ok(false),
-            Next::End => return Ok(true),
+            LineRead::Whole(line) => visit(line),
+            LineRead::Torn => return Ok(false),
+            LineRead::End => return Ok(true),
         }
     }
 }
 
-/// For each edit, whether it is undone: by a later one that names it and is not undone itself.
+/// Returns for each edit whether it is undone: by a later edit that names it and is not undone
+/// itself.
 fn undone(edits: &[Edit]) -> Vec<bool> {
     let mut undone = vec![false; edits.len()];
-    // The latest first, so that whoever undoes is judged before whom it has undone.
+    // Latest first: an undo must be judged before the edit that it undid.
     let mut taken = vec![false; edits.len()];
     for at in (0..edits.len()).rev() {
         let Some(call) = edits[at].call.as_str().strip_prefix(UNDO) else { continue };
-        let is_meant = |other: &Edit| match edits[at].undoes {
+        let is_target = |other: &Edit| match edits[at].undoes {
             Some(number) => other.sequence == Some(number),
             None => other.call.as_str() == call,
         };
-        let other = (0..at).rev().find(|other| !taken[*other] && is_meant(&edits[*other]));
+        let other = (0..at).rev().find(|other| !taken[*other] && is_target(&edits[*other]));
         if let Some(other) = other {
             taken[other] = true;
             undone[other] = !undone[at];

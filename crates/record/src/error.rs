@@ -1,16 +1,16 @@
-//! Why a session could not be begun, found or read.
+//! Errors of finding, reading and writing session files.
 
 use std::{io, path::PathBuf};
 
 use windlass_contract::journal::JournalError;
 
-/// Why a session could not be begun, found or read.
+/// The error of an operation on a session file.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The id was not made by [`new_thread_id`](crate::new_thread_id).
     #[error("`{id}` is not a session id; ids are UUIDs of version 7, as printed when a session starts")]
     BadId {
-        /// What was given.
+        /// The text that was given as an id.
         id: String,
     },
     /// No file has this id.
@@ -18,7 +18,7 @@ pub enum SessionError {
     NotFound {
         /// The id.
         id: String,
-        /// Where its file would be.
+        /// The path its file would have.
         path: PathBuf,
     },
     /// There is no session at all.
@@ -27,33 +27,33 @@ pub enum SessionError {
         /// The home directory of Windlass.
         home: PathBuf,
     },
-    /// No session was started there.
+    /// No session was started in this directory.
     #[error("no session was started in `{cwd}`; name one by its id to resume it from here")]
     NoneIn {
         /// The directory.
         cwd: PathBuf,
     },
-    /// Someone else is writing it.
+    /// Another process is writing it.
     #[error("the session file `{path}` is in use by another process; end that one first")]
     Busy {
         /// The file.
         path: PathBuf,
     },
-    /// Something else has its name. Reading it might never end.
+    /// The path is not a regular file. Reading it might never end.
     #[error("`{path}` is no regular file")]
     NoFile {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// The file does not say what session it is.
+    /// The first line does not describe a session.
     #[error("`{path}`, line 1: not the beginning of a session ({problem}); the file cannot be resumed")]
     NoMeta {
         /// The file.
         path: PathBuf,
-        /// What is there instead.
+        /// The reason, in a few words.
         problem: String,
     },
-    /// The file no longer has what the index says it has.
+    /// The file no longer contains what the index recorded.
     #[error("`{path}` is no longer what was read from it: call `{call}` is not where it was")]
     Changed {
         /// The file.
@@ -61,14 +61,14 @@ pub enum SessionError {
         /// The call that was looked for.
         call: String,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("cannot {action} `{path}`")]
     Io {
-        /// What was tried.
+        /// The operation that was tried.
         action: &'static str,
-        /// On what.
+        /// The path it was tried on.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The first line or a repair could not be written.
@@ -76,7 +76,7 @@ pub enum SessionError {
     Journal(#[from] JournalError),
 }
 
-/// Turns a system error into ours; for `map_err`.
+/// Returns a function for `map_err` that turns a system error into a [`SessionError`].
 pub(crate) fn cannot(
     action: &'static str,
     path: impl Into<PathBuf>,

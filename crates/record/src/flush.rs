@@ -1,7 +1,7 @@
 //! Flushes a session file to the disk: before an effect, and otherwise in the background.
 //!
-//! One `fdatasync` serves everyone who waits for it. The thread starts with the first record that is
-//! not on the disk, and ends when there has been none for a while.
+//! One `fdatasync` serves everyone who waits for it. The thread starts with the first record that
+//! is not on the disk. It ends when no record came for a while.
 
 use std::{
     fmt,
@@ -15,55 +15,48 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A record that nobody waits for is flushed at most so much later.
+use crate::edits::durable::{flush_directory, ignore_unsupported};
+
+/// Maximum time until a record is flushed that no caller waits for.
 const MAX_DIRTY_TIME: Duration = Duration::from_secs(1);
 
-/// The thread ends after so much time without a record.
+/// Maximum time that the thread waits for a record before it ends.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// When records are flushed to the disk. Without a flush they survive the death of the process, but
-/// not that of the machine.
+/// The time at which records are flushed to the disk. Without a flush they survive the end of the
+/// process, but not a crash of the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Durability {
+pub enum DurabilityMode {
     /// After every record.
     Always,
-    /// Before a call that may change something, at the end of a turn, and otherwise within a second.
+    /// Before a call that may change something, at the end of a turn, and otherwise within a
+    /// second.
     #[default]
     Effects,
-    /// When the system sees fit.
+    /// Whenever the kernel writes them back.
     Never,
 }
 
-/// Flushes what was written so far, wherever that is.
+/// Flushes everything that was written so far.
 pub(crate) type FlushOperation = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// Flushes a file and, with it the first time, the directories that were changed to create it.
+/// Flushes a file and, the first time, the directories that were changed to create it.
 pub(crate) fn flush_operation(file: File, directories: Vec<PathBuf>) -> FlushOperation {
     let directories = Mutex::new(directories);
     Box::new(move || {
-        supported(file.sync_data())?;
+        ignore_unsupported(file.sync_data())?;
         let mut directories = directories.lock().unwrap_or_else(PoisonError::into_inner);
         for directory in directories.iter() {
-            supported(File::open(directory)?.sync_all())?;
+            flush_directory(directory)?;
         }
         directories.clear();
         Ok(())
     })
 }
 
-/// A file system without a flush cannot be asked for one. That is no failure of the file.
-fn supported(flushed: io::Result<()>) -> io::Result<()> {
-    match flushed {
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
-            Ok(())
-        }
-        flushed => flushed,
-    }
-}
-
-/// Flushes one file. Dropping it flushes what is left, and waits for that.
+/// Flushes one file. Dropping it flushes the rest and waits for that.
 #[derive(Debug)]
-pub(crate) struct Flusher {
+pub(crate) struct BackgroundFlusher {
     shared: Arc<FlushShared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -74,40 +67,40 @@ struct FlushShared {
     changed: Condvar,
 }
 
-/// Records are counted from 1.
+/// The state that is shared with the thread. Records are counted from 1.
 #[derive(Debug, Default)]
 struct FlushState {
     written: u64,
     flushed: u64,
-    /// The last record that someone waits for.
+    /// The last record that a caller waits for.
     wanted: u64,
-    /// When the first record was written that is not flushed.
+    /// The time of the oldest record that is not flushed.
     dirty_since: Option<Instant>,
     is_running: bool,
     is_closing: bool,
-    /// Set for good: after a failed flush nobody knows what is on the disk.
+    /// Never cleared: after a failed flush it is unknown what is on the disk.
     failed: Option<io::ErrorKind>,
     waiting: Vec<Waker>,
 }
 
-impl Flusher {
+impl BackgroundFlusher {
     pub(crate) fn new(operation: FlushOperation) -> Self {
         let (state, changed) = (Mutex::default(), Condvar::new());
         Self { shared: Arc::new(FlushShared { operation, state, changed }), thread: None }
     }
 
-    /// Flushes here and now.
+    /// Flushes on the calling thread.
     pub(crate) fn flush_now(&self) -> io::Result<()> {
         (self.shared.operation)()
     }
 
-    /// Leaves what was written so far to the system.
-    pub(crate) fn forget(&self) {
+    /// Leaves the records so far to the kernel's write-back.
+    pub(crate) fn leave_to_kernel(&self) {
         self.shared.lock().dirty_since = None;
     }
 
-    /// Takes note of a record, which is flushed some time later. Fails if an earlier flush has failed.
-    pub(crate) fn note_record(&mut self) -> io::Result<()> {
+    /// Counts a record, which is flushed later. Fails if an earlier flush has failed.
+    pub(crate) fn count_record(&mut self) -> io::Result<()> {
         let mut state = self.shared.lock();
         if let Some(kind) = state.failed {
             return Err(kind.into());
@@ -123,7 +116,7 @@ impl Flusher {
         Ok(())
     }
 
-    /// Starts to flush every record so far. What it returns is ready when that is done.
+    /// Starts to flush every record so far. The returned future is ready when that is done.
     pub(crate) fn flush(&mut self) -> PendingFlush {
         let mut state = self.shared.lock();
         let record = state.written;
@@ -136,7 +129,8 @@ impl Flusher {
         PendingFlush { shared: Arc::clone(&self.shared), record }
     }
 
-    /// Starts the thread if there is work and no thread. If there can be none, the work is done here.
+    /// Starts the thread if there is work and no thread. If it cannot be started, flushes on the
+    /// calling thread.
     fn ensure_thread(&mut self) {
         let mut state = self.shared.lock();
         if state.is_running || state.dirty_since.is_none() {
@@ -147,7 +141,7 @@ impl Flusher {
         let shared = Arc::clone(&self.shared);
         let spawned = thread::Builder::new().name("flush".to_owned()).spawn(move || shared.run());
         if let Ok(thread) = spawned {
-            // The one before it, if there was one, has ended.
+            // The previous thread, if any, has ended.
             self.thread = Some(thread);
         } else {
             self.shared.flush_once(self.shared.lock()).is_running = false;
@@ -155,12 +149,12 @@ impl Flusher {
     }
 }
 
-impl Drop for Flusher {
+impl Drop for BackgroundFlusher {
     fn drop(&mut self) {
         self.shared.lock().is_closing = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and if it did, there would be nothing to do about it here.
+            // The thread does not panic, and if it did, nothing could be done about it here.
             let _ended = thread.join();
         }
     }
@@ -196,7 +190,7 @@ impl FlushShared {
         state.is_running = false;
     }
 
-    /// Flushes every record so far and tells whoever waits.
+    /// Flushes every record so far and wakes the waiting futures.
     fn flush_once<'a>(&'a self, mut state: MutexGuard<'a, FlushState>) -> MutexGuard<'a, FlushState> {
         let record = state.written;
         state.dirty_since = None;
@@ -218,7 +212,7 @@ impl fmt::Debug for FlushShared {
     }
 }
 
-/// Waits until a record is on the disk. Dropping it stops nothing.
+/// A future that is ready when a record is on the disk. Dropping it does not stop the flush.
 pub(crate) struct PendingFlush {
     shared: Arc<FlushShared>,
     record: u64,

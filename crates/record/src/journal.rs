@@ -20,64 +20,70 @@ use windlass_contract::{
 };
 
 use crate::{
-    Durability, Folder, Repair, Session, SessionError,
-    chain::Link,
+    DurabilityMode, LoadedSession, SessionError, SessionRepair, ThreadFolder,
+    chain::LineHash,
     error::cannot,
-    flush::{Flusher, flush_operation},
-    line::{self, Lines, Next},
-    place,
-    replay::{Replayed, replay},
+    flush::{BackgroundFlusher, flush_operation},
+    replay::{ReplayedSession, replay},
+    session_line::{self, LineRead, LineReader},
+    session_paths,
 };
 
-/// How much of a session file is read at once.
+/// Size of the buffer for reading a session file.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
-/// How often records of one session may be set aside.
+/// Maximum number of files with damaged records beside one session file.
 const MAX_SET_ASIDE: u32 = 1000;
 
-/// A session file, open for writing. While it is, no other process can open it so.
+/// A session file, open for writing and locked: no other process can open it for writing.
 ///
-/// Every record is one `write` to a file opened for appending, so a record that was appended
-/// survives the death of this process. [`Durability`] says when it survives the death of the
-/// machine. After such a death the file may lack its last records, and loads all the same.
+/// Every record is one `write` to a file opened for appending, so it survives the end of this
+/// process. [`DurabilityMode`] says when it survives a crash of the machine. After a crash the file
+/// may lack its last records, and can still be loaded.
 #[derive(Debug)]
 pub struct SessionFile {
     path: PathBuf,
-    writer: Mutex<Writer>,
+    writer: Mutex<SessionWriter>,
 }
 
-/// Which session to take up again.
+/// Selects the session to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// This one.
+    /// The session with this id.
     Id(ThreadId),
-    /// The newest that was started in this directory, so that a session of another project is never taken up by accident.
+    /// The newest session that was started in this directory, so that one of another project is
+    /// never resumed by accident.
     LastIn(PathBuf),
-    /// The newest, wherever it was started.
+    /// The newest session of all directories.
     Last,
 }
 
 impl SessionFile {
-    /// Begins a session.
+    /// Creates the file of a new session.
     pub fn create(home: &Path, meta: &SessionMeta) -> Result<Self, SessionError> {
-        Self::create_in(home, Folder::Sessions, meta)
+        Self::create_in(home, ThreadFolder::Sessions, meta)
     }
 
-    pub(crate) fn create_in(home: &Path, folder: Folder, meta: &SessionMeta) -> Result<Self, SessionError> {
+    pub(crate) fn create_in(
+        home: &Path,
+        folder: ThreadFolder,
+        meta: &SessionMeta,
+    ) -> Result<Self, SessionError> {
         let path = folder.path_of(home, meta.id.as_str())?;
         let directories = create_directories(&path)?;
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(cannot("create", &path))?;
         lock(&file, &path)?;
-        let session = Self::over(file, path, Link::start(), directories)?;
+        let session = Self::with_file(file, path, LineHash::start(), directories)?;
         session.append(&Record::SessionMeta(meta))?;
         Ok(session)
     }
 
-    /// Takes up a session. What [`Session::repaired`] reports is also mended in the file, as far as it can be.
-    pub fn resume(home: &Path, which: &Which) -> Result<(Self, Session), SessionError> {
+    /// Resumes a session. The problems in [`LoadedSession::repaired`] are also repaired in the
+    /// file, as far as possible.
+    pub fn resume(home: &Path, which: &Which) -> Result<(Self, LoadedSession), SessionError> {
         let path = find(home, which)?;
-        let file = place::open(&path, OpenOptions::new().read(true).append(true));
+        let file = session_paths::open(&path, OpenOptions::new().read(true).append(true));
         let file = file.map_err(|error| match (error, which) {
             (SessionError::Io { source, path, .. }, Which::Id(id))
                 if source.kind() == io::ErrorKind::NotFound =>
@@ -89,73 +95,85 @@ impl SessionFile {
         lock(&file, &path)?;
         let mut replayed = replay(&path, BufReader::with_capacity(READ_BYTES, &file))?;
         for repair in &mut replayed.session.repaired {
-            if let Repair::CutOff { kept, .. } = repair {
+            if let SessionRepair::CutOff { kept, .. } = repair {
                 *kept = Some(set_aside(&file, &path, replayed.end.bytes)?);
             }
         }
-        let session = Self::after(file, path, replayed.end.bytes, replayed.end.link)?;
-        session.mend(&replayed)?;
+        let session = Self::truncated_to(file, path, replayed.end.bytes, replayed.end.link)?;
+        session.record_substitutes(&replayed)?;
         Ok((session, replayed.session))
     }
 
-    /// Opens a file to add a word to it. What its session lacks stays so: that is for whoever resumes it.
+    /// Opens a file to append to it, without repairing its session. [`resume`](Self::resume) does
+    /// that.
     pub(crate) fn reopen(path: PathBuf) -> Result<Self, SessionError> {
-        let file = place::open(&path, OpenOptions::new().read(true).append(true))?;
+        let file = session_paths::open(&path, OpenOptions::new().read(true).append(true))?;
         lock(&file, &path)?;
-        let mut lines = Lines::new(BufReader::new(&file));
-        while let Next::Whole(_) = lines.next().map_err(cannot("read", &path))? {}
+        let mut lines = LineReader::new(BufReader::new(&file));
+        while let LineRead::Whole(_) = lines.next().map_err(cannot("read", &path))? {}
         let (last_at, end) = (lines.last_at, lines.whole_bytes);
         let last = last_line(&file, &(last_at..end)).map_err(cannot("read", &path))?;
-        Self::after(file, path, end, Link::of(&last))
+        Self::truncated_to(file, path, end, LineHash::new(&last))
     }
 
-    /// Goes on after a whole line, with which the file ends from now on.
-    fn after(file: File, path: PathBuf, end: u64, last: Link) -> Result<Self, SessionError> {
+    /// Cuts the file after a complete line, whose hash is `last`, and opens it for appending.
+    fn truncated_to(file: File, path: PathBuf, end: u64, last: LineHash) -> Result<Self, SessionError> {
         // A torn line must go before anything is appended to it.
         file.set_len(end).map_err(cannot("mend", &path))?;
-        Self::over(file, path, last, Vec::new())
+        Self::with_file(file, path, last, Vec::new())
     }
 
     /// Sets when records are flushed to the disk.
     #[must_use]
-    pub fn with_durability(self, durability: Durability) -> Self {
+    pub fn with_durability(self, durability: DurabilityMode) -> Self {
         let mut writer = self.writer();
         writer.durability = durability;
-        if durability == Durability::Never {
-            writer.flusher.forget();
+        if durability == DurabilityMode::Never {
+            writer.flusher.leave_to_kernel();
         }
         drop(writer);
         self
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    fn over(file: File, path: PathBuf, prev: Link, directories: Vec<PathBuf>) -> Result<Self, SessionError> {
+    fn with_file(
+        file: File,
+        path: PathBuf,
+        prev: LineHash,
+        directories: Vec<PathBuf>,
+    ) -> Result<Self, SessionError> {
         let same_file = file.try_clone().map_err(cannot("use", &path))?;
-        let flusher = Flusher::new(flush_operation(same_file, directories));
-        let writer =
-            Writer { file, prev, line: Vec::new(), durability: Durability::default(), flusher, failed: None };
+        let flusher = BackgroundFlusher::new(flush_operation(same_file, directories));
+        let writer = SessionWriter {
+            file,
+            prev,
+            line: Vec::new(),
+            durability: DurabilityMode::default(),
+            flusher,
+            failed: None,
+        };
         Ok(Self { path, writer: Mutex::new(writer) })
     }
 
-    fn writer(&self) -> MutexGuard<'_, Writer> {
+    fn writer(&self) -> MutexGuard<'_, SessionWriter> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down the outputs that were given to calls without one, so that they stay what they are.
-    fn mend(&self, replayed: &Replayed) -> Result<(), JournalError> {
-        if replayed.settled.is_empty() {
+    /// Records the outputs that replace missing ones, so that later loads return the same.
+    fn record_substitutes(&self, replayed: &ReplayedSession) -> Result<(), JournalError> {
+        if replayed.substituted.is_empty() {
             return Ok(());
         }
-        for (call, substitute) in &replayed.settled {
+        for (call, substitute) in &replayed.substituted {
             if let Some(outcome) = &substitute.outcome() {
                 self.append(&Record::Outcome { call, outcome })?;
             }
         }
-        let calls: Vec<_> = replayed.settled.iter().map(|(call, _)| call.clone()).collect();
+        let calls: Vec<_> = replayed.substituted.iter().map(|(call, _)| call.clone()).collect();
         self.append(&Record::Outputs { calls: &calls })
     }
 }
@@ -176,7 +194,7 @@ impl Journal for SessionFile {
 
     fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
         let mut writer = self.writer();
-        if writer.durability != Durability::Effects {
+        if writer.durability != DurabilityMode::Effects {
             return Box::pin(future::ready(Ok(())));
         }
         let (flushed, path) = (writer.flusher.flush(), self.path.clone());
@@ -185,44 +203,46 @@ impl Journal for SessionFile {
 }
 
 #[derive(Debug)]
-struct Writer {
+struct SessionWriter {
     file: File,
-    /// The line that was written last.
-    prev: Link,
-    /// Kept between records to spare allocations.
+    /// The hash of the last line.
+    prev: LineHash,
+    /// A buffer that is reused to avoid allocations.
     line: Vec<u8>,
-    durability: Durability,
-    flusher: Flusher,
-    /// Set for good by the first failure: the file may end in half a line, and nothing may follow that.
+    durability: DurabilityMode,
+    flusher: BackgroundFlusher,
+    /// Set by the first failure and never cleared: the file may end in half a line, and nothing may
+    /// follow that.
     failed: Option<io::ErrorKind>,
 }
 
-impl Writer {
-    /// How large a buffer is kept for the next record.
-    const KEPT_BYTES: usize = 64 * 1024;
+impl SessionWriter {
+    /// Maximum size of the buffer that is kept for the next record.
+    const MAX_KEPT_BYTES: usize = 64 * 1024;
 
     fn append(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.line.clear();
-        self.line.shrink_to(Self::KEPT_BYTES);
-        let link = line::write(record, Timestamp::now(), self.prev, &mut self.line)?;
+        self.line.shrink_to(Self::MAX_KEPT_BYTES);
+        let link = session_line::write(record, Timestamp::now(), self.prev, &mut self.line)?;
         self.file.write_all(&self.line)?;
         self.prev = link;
         match self.durability {
-            Durability::Always => self.flusher.flush_now()?,
-            Durability::Effects => {
-                self.flusher.note_record()?;
+            DurabilityMode::Always => self.flusher.flush_now()?,
+            DurabilityMode::Effects => {
+                self.flusher.count_record()?;
                 if let Record::Event(Event::TurnCompleted { .. } | Event::TurnFailed { .. }) = record {
-                    // Nobody waits for it.
+                    // No caller waits for this flush.
                     drop(self.flusher.flush());
                 }
             }
-            Durability::Never => {}
+            DurabilityMode::Never => {}
         }
         Ok(())
     }
 }
 
-/// Creates the directory of a session file. Returns the directories to flush for the file to be found.
+/// Creates the directory of a session file. Returns the directories to flush so that the file is
+/// found after a crash.
 fn create_directories(path: &Path) -> Result<Vec<PathBuf>, SessionError> {
     let Some(day) = path.parent() else { return Ok(Vec::new()) };
     let new = day.ancestors().take_while(|directory| !directory.exists());
@@ -232,7 +252,7 @@ fn create_directories(path: &Path) -> Result<Vec<PathBuf>, SessionError> {
     Ok(directories)
 }
 
-/// Copies everything from an offset on to a new file beside the session file.
+/// Copies everything after an offset to a new file beside the session file.
 fn set_aside(mut file: &File, path: &Path, from: u64) -> Result<PathBuf, SessionError> {
     let names = (1..=MAX_SET_ASIDE).map(|number| match number {
         1 => path.with_extension("jsonl.damaged"),
@@ -246,7 +266,7 @@ fn set_aside(mut file: &File, path: &Path, from: u64) -> Result<PathBuf, Session
         let copied = made.and_then(|mut made| {
             file.seek(SeekFrom::Start(from))?;
             io::copy(&mut file, &mut made)?;
-            // On the disk, with its name, before it is cut from the session file.
+            // Flush the copy and its name before the records are cut from the session file.
             flush_operation(made, name.parent().map(Path::to_owned).into_iter().collect())()
         });
         return copied.map_err(cannot("set aside damaged records in", &name)).map(|()| name);
@@ -263,23 +283,23 @@ fn last_line(file: &File, at: &Range<u64>) -> io::Result<Vec<u8>> {
 
 fn find(home: &Path, which: &Which) -> Result<PathBuf, SessionError> {
     match which {
-        Which::Id(id) => place::path_of(home, id.as_str()),
-        Which::LastIn(cwd) => place::newest(home, |entry| entry.cwd == *cwd)?
+        Which::Id(id) => session_paths::path_of(home, id.as_str()),
+        Which::LastIn(cwd) => session_paths::newest(home, |entry| entry.cwd == *cwd)?
             .ok_or_else(|| SessionError::NoneIn { cwd: cwd.clone() }),
-        Which::Last => {
-            place::newest(home, |_| true)?.ok_or_else(|| SessionError::NoneYet { home: home.to_owned() })
-        }
+        Which::Last => session_paths::newest(home, |_| true)?
+            .ok_or_else(|| SessionError::NoneYet { home: home.to_owned() }),
     }
 }
 
-/// How often a lock is tried. Whoever was killed has processes that die a moment after it, and hold its files so long.
-const TRIES: u32 = 20;
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// Maximum number of attempts to lock a file. The children of a killed process hold its files for a
+/// moment longer.
+const MAX_LOCK_TRIES: u32 = 20;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
-    for _ in 1..TRIES {
+    for _ in 1..MAX_LOCK_TRIES {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_INTERVAL),
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(source)) => return Err(cannot("lock", path)(source)),
         }

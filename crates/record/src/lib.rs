@@ -1,10 +1,18 @@
-//! What happened: one append-only JSONL file per session, the truth from which a session is taken up again.
+//! Session files, the index of calls, and the log of edits.
 //!
-//! A session lives in `HOME/sessions/YYYY/MM/DD/ID.jsonl`; its date is inside its id, so an id finds its file without a
-//! search. Calls outside of any session are written down likewise, below `HOME/calls` ([`Outside`]). The caller names the home directory: this crate reads no environment and writes nowhere else.
-//! [`Durability`] says when records are on the disk, and [`RetentionLimits`] how much is kept beside them.
-//! What tools change in files is kept in [`Edits`], so that it can be undone. [`Calls`] is the index that answers questions about
-//! many calls.
+//! A session is one append-only JSONL file, from which it can be resumed:
+//! `HOME/sessions/YYYY/MM/DD/ID.jsonl`. The date is part of the id, so an id leads to its file
+//! without a search. Calls outside of any session are recorded in the same way below `HOME/calls`
+//! ([`StandaloneCalls`]). The caller passes the home directory: this crate reads no environment
+//! variable and writes nowhere else.
+//!
+//! | type | purpose |
+//! |---|---|
+//! | [`SessionFile`] | appends the records of a session, and resumes one |
+//! | [`DurabilityMode`] | when records are flushed to the disk |
+//! | [`RetentionLimits`] | how much is kept |
+//! | [`Edits`] | the contents of files before tools changed them, for undo |
+//! | [`Calls`] | the index that answers questions about many calls |
 //!
 //! ```
 //! use windlass_contract::{Item, Journal, item::Role, journal::{Record, SessionMeta}};
@@ -33,34 +41,37 @@
 
 mod calls;
 mod chain;
+mod disk_cache;
 mod edits;
 mod error;
 mod flush;
 mod hex;
 mod journal;
-mod line;
-mod outside;
-mod place;
 mod repair;
 mod replay;
 mod retention;
-mod shelf;
+mod session_line;
+mod session_paths;
 mod snapshot_store;
-mod stored;
+mod standalone_calls;
+mod stored_files;
 mod summary;
-mod verified;
+mod verified_lines;
 
-pub use calls::{Asked, By, Call, Calls, CallsError, Followed, Group, Keep, Recorded, Standing, Wanted};
-pub use chain::{Audit, Break, Head, Link, Why, verify};
-pub use edits::{CommandNote, Edit, EditedFile, Edits, Kept, KeptKind, UNDO, UnkeptFile};
+pub use calls::{
+    Call, CallFilter, CallGroup, CallGrouping, CallIndexError, CallRecord, Calls, IndexedSession, Keep,
+    SuccessfulRequest, ToolReliability,
+};
+pub use chain::{BreakReason, ChainAudit, ChainBreak, ChainHead, LineHash, verify};
+pub use disk_cache::DiskCache;
+pub use edits::{CommandNote, Edit, EditedFile, Edits, KeptKind, KeptVersion, UNDO, UnkeptFile};
 pub use error::SessionError;
-pub use flush::Durability;
+pub use flush::DurabilityMode;
 pub use journal::{SessionFile, Which};
-pub use outside::{Outside, Trouble};
-pub use place::{Entry, Folder, find, list, list_in, new_thread_id, outputs};
-pub use repair::{Repair, Substitute};
-pub use replay::{Session, load};
+pub use repair::{OutputSubstitute, SessionRepair};
+pub use replay::{LoadedSession, load};
 pub use retention::{DiskUsage, KeepLimit, KindUsage, RetentionLimits, StoredKind, StoredUnit};
-pub use shelf::Shelf;
+pub use session_paths::{SessionEntry, ThreadFolder, find, list, list_in, new_thread_id, outputs_directory};
 pub use snapshot_store::{SnapshotStore, SnapshotStoreState};
+pub use standalone_calls::{StandaloneCalls, WarningHandler};
 pub use summary::{SessionSummary, find_by_prefix, summarize};

@@ -1,13 +1,13 @@
-//! What had to be mended to load a session, and what a model is told in place of a lost result.
+//! Repairs that were needed to load a session, and the notes that replace lost results.
 
 use std::{fmt, path::PathBuf};
 
 use windlass_contract::{CallId, Outcome, Verdict};
 
-/// Something that was not as it should be in a session file. Its text is one line for a person.
+/// A problem in a session file that was repaired. Its `Display` is one line for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Repair {
-    /// The last line was cut short by the end of the process that wrote it; what there was of it is gone.
+pub enum SessionRepair {
+    /// The last line was cut short when the process that wrote it ended. It is dropped.
     TornLine {
         /// Its number.
         line: usize,
@@ -16,24 +16,24 @@ pub enum Repair {
     SkippedLine {
         /// Its number.
         line: usize,
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// A line is damaged. The session ends before it, because what follows it is no longer certain.
+    /// A line is damaged. The session ends before it, because nothing after it is certain.
     CutOff {
         /// Its number.
         line: usize,
-        /// How many records are left out, with this one.
+        /// The number of records that are left out, including this one.
         records: usize,
-        /// The file beside the session file that they were moved to; none if nothing was changed.
+        /// The file that they were moved to; none if the session file was not changed.
         kept: Option<PathBuf>,
     },
-    /// A call had no output in the history and was given one.
+    /// A call had no output in the history and got a substitute.
     MissingOutput {
         /// The call.
         call: CallId,
-        /// What it was given.
-        substitute: Substitute,
+        /// The substitute.
+        substitute: OutputSubstitute,
     },
     /// An output belonged to no call and was left out.
     StrayOutput {
@@ -42,21 +42,21 @@ pub enum Repair {
     },
 }
 
-/// What stands in the history for an output that was not there.
+/// The replacement for a missing output in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Substitute {
-    /// The call's real result, which had been written down.
+pub enum OutputSubstitute {
+    /// The real result of the call, which is in the file.
     Recorded,
-    /// A note that the call was begun and that nobody knows how it ended.
+    /// A note that the call was started and its outcome is unknown.
     Unknown,
-    /// A note that the call was never begun.
+    /// A note that the call was never started.
     NotStarted,
-    /// A note that the file is damaged and nothing can be said about the call.
+    /// A note that the file is damaged and the outcome is lost.
     Lost,
 }
 
-impl Substitute {
-    /// The outcome to write down and to tell the model; none if there is a real one.
+impl OutputSubstitute {
+    /// Returns the outcome to record and to send to the model; none if there is a real one.
     pub fn outcome(self) -> Option<Outcome> {
         let (reason, note) = match self {
             Self::Recorded => return None,
@@ -67,7 +67,8 @@ impl Substitute {
             ),
             Self::NotStarted => (
                 "the program ended before the call was started",
-                // Not "it had no effects": when the whole machine dies, the last records may be lost (see `SessionFile`).
+                // Not "it had no effects": the last records may be lost when the machine crashes
+                // (see `SessionFile`).
                 "The program ended before this call was started, as far as the session file tells. Repeat it if it is \
                  still needed.",
             ),
@@ -81,7 +82,7 @@ impl Substitute {
     }
 }
 
-impl fmt::Display for Repair {
+impl fmt::Display for SessionRepair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TornLine { line } => write!(f, "line {line} was cut short and is left out"),
@@ -99,10 +100,12 @@ impl fmt::Display for Repair {
             }
             Self::MissingOutput { call, substitute } => {
                 let what = match substitute {
-                    Substitute::Recorded => "its recorded result was added to the conversation",
-                    Substitute::Unknown => "it was running when the program ended, its outcome is unknown",
-                    Substitute::NotStarted => "it had not been started when the program ended",
-                    Substitute::Lost => "what became of it can no longer be read",
+                    OutputSubstitute::Recorded => "its recorded result was added to the conversation",
+                    OutputSubstitute::Unknown => {
+                        "it was running when the program ended, its outcome is unknown"
+                    }
+                    OutputSubstitute::NotStarted => "it had not been started when the program ended",
+                    OutputSubstitute::Lost => "what became of it can no longer be read",
                 };
                 write!(f, "call `{call}` had no output: {what}")
             }

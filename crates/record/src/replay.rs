@@ -1,7 +1,7 @@
-//! From a session file back to the session it tells of.
+//! Rebuilds a session from its file.
 //!
-//! Every call ends up with exactly one output, whatever the file looks like: a conversation with an unanswered call is
-//! refused by every provider and could never be continued.
+//! Every call gets exactly one output, whatever the state of the file. Providers refuse a
+//! conversation with an unanswered call, so it could never be continued.
 
 use std::{
     io::{BufRead, BufReader},
@@ -16,84 +16,89 @@ use windlass_contract::{
 };
 
 use crate::{
-    Head, Repair, SessionError, Substitute, Why,
+    BreakReason, ChainHead, OutputSubstitute, SessionError, SessionRepair,
     error::cannot,
-    line::{Envelope, Line, Lines, Next},
-    place,
-    verified::{Step, VerifiedLine, VerifiedLines},
+    session_line::{LineEnvelope, LineRead, LineReader, SessionLine},
+    session_paths,
+    verified_lines::{VerifiedLine, VerifiedLines, VerifiedStep},
 };
 
-/// A session as its file tells it.
+/// A session that was read from its file.
 #[derive(Debug)]
-pub struct Session {
-    /// Where it began.
+pub struct LoadedSession {
+    /// The first record of the file.
     pub meta: SessionMeta,
-    /// What held for its last turn; none if no turn was begun.
+    /// The context of its last turn; none if no turn was started.
     pub context: Option<TurnContext>,
     /// The conversation. Every call has exactly one output.
     pub history: Vec<Item>,
-    /// What was not as it should be, in the order of the file.
-    pub repaired: Vec<Repair>,
+    /// The problems that were repaired, in the order of the file.
+    pub repaired: Vec<SessionRepair>,
 }
 
 /// Reads a session without changing its file.
-pub fn load(path: &Path) -> Result<Session, SessionError> {
-    let file = place::open_to_read(path)?;
+pub fn load(path: &Path) -> Result<LoadedSession, SessionError> {
+    let file = session_paths::open_to_read(path)?;
     replay(path, BufReader::new(file)).map(|replayed| replayed.session)
 }
 
-/// A session, and what its file still lacks.
-pub(crate) struct Replayed {
-    pub(crate) session: Session,
-    /// The end of what the session was rebuilt from. What follows is torn or damaged.
-    pub(crate) end: Head,
-    /// The calls that were given an output at the end, which the file does not have yet.
-    pub(crate) settled: Vec<(CallId, Substitute)>,
+/// A session, and the records that its file lacks.
+pub(crate) struct ReplayedSession {
+    pub(crate) session: LoadedSession,
+    /// The end of the lines that the session was rebuilt from. The rest is torn or damaged.
+    pub(crate) end: ChainHead,
+    /// The calls that got an output at the end, which is not in the file yet.
+    pub(crate) substituted: Vec<(CallId, OutputSubstitute)>,
 }
 
-/// Rebuilds a session from its lines, up to the first that is damaged: from there on nothing is
-/// certain, not even which output belongs to which call.
-pub(crate) fn replay(path: &Path, from: impl BufRead) -> Result<Replayed, SessionError> {
+/// Rebuilds a session from its lines, up to the first damaged one. After that nothing is certain,
+/// not even which output belongs to which call.
+pub(crate) fn replay(path: &Path, from: impl BufRead) -> Result<ReplayedSession, SessionError> {
     let mut lines = VerifiedLines::new(from);
     let meta = verified_meta(lines.next().map_err(cannot("read", path))?);
     let meta = meta.map_err(|problem| no_meta(path, problem))?;
-    let mut replay = Replay::default();
+    let mut replay = SessionReplay::default();
     loop {
         match lines.next().map_err(cannot("read", path))? {
-            Step::Line(VerifiedLine { record: Ok(record), .. }) => replay.take(record),
-            Step::Line(VerifiedLine { record: Err(problem), number, .. }) => replay.skip(number, problem),
-            Step::Damaged { line, records, .. } => {
+            VerifiedStep::Line(VerifiedLine { record: Ok(record), .. }) => replay.apply(record),
+            VerifiedStep::Line(VerifiedLine { record: Err(problem), number, .. }) => {
+                replay.skip(number, problem)
+            }
+            VerifiedStep::Damaged { line, records, .. } => {
                 replay.damaged = true;
-                replay.repaired.push(Repair::CutOff { line, records, kept: None });
+                replay.repaired.push(SessionRepair::CutOff { line, records, kept: None });
                 break;
             }
-            // Not damage: a record counts once its append has returned, and this one's never did.
-            Step::Torn(line) => replay.repaired.push(Repair::TornLine { line }),
-            Step::End => break,
+            // Not damage: a record counts once its append has returned, and this one did not
+            // return.
+            VerifiedStep::Torn(line) => replay.repaired.push(SessionRepair::TornLine { line }),
+            VerifiedStep::End => break,
         }
     }
-    let settled = replay.settle();
-    let Replay { context, history, repaired, .. } = replay;
-    let session = Session { meta, context, history, repaired };
-    Ok(Replayed { session, end: lines.end(), settled })
+    let substituted = replay.substitute_missing();
+    let SessionReplay { context, history, repaired, .. } = replay;
+    let session = LoadedSession { meta, context, history, repaired };
+    Ok(ReplayedSession { session, end: lines.end(), substituted })
 }
 
-/// The beginning of a session, or why the first line is none.
-fn verified_meta(first: Step) -> Result<SessionMeta, String> {
+/// Returns the metadata from the first line, or the reason why it has none.
+fn verified_meta(first: VerifiedStep) -> Result<SessionMeta, String> {
     match first {
-        Step::Line(VerifiedLine { record, .. }) => as_meta(record),
-        Step::Damaged { why: Why::Checksum, .. } => Err("its checksum does not match".to_owned()),
-        Step::Damaged { why: Why::OtherBefore | Why::Unchained, .. } => {
+        VerifiedStep::Line(VerifiedLine { record, .. }) => as_meta(record),
+        VerifiedStep::Damaged { why: BreakReason::Checksum, .. } => {
+            Err("its checksum does not match".to_owned())
+        }
+        VerifiedStep::Damaged { why: BreakReason::WrongPrevious | BreakReason::Unchained, .. } => {
             Err("it was changed, or lines next to it were removed, added or moved".to_owned())
         }
-        Step::Torn(_) => Err("it was cut short".to_owned()),
-        Step::End => Err("the file is empty".to_owned()),
+        VerifiedStep::Torn(_) => Err("it was cut short".to_owned()),
+        VerifiedStep::End => Err("the file is empty".to_owned()),
     }
 }
 
-fn as_meta(record: Result<Line, String>) -> Result<SessionMeta, String> {
+fn as_meta(record: Result<SessionLine, String>) -> Result<SessionMeta, String> {
     match record? {
-        Line::Meta(meta) => Ok(meta),
+        SessionLine::Meta(meta) => Ok(meta),
         _ => Err("its type is not `session_meta`".to_owned()),
     }
 }
@@ -102,72 +107,76 @@ fn no_meta(path: &Path, problem: String) -> SessionError {
     SessionError::NoMeta { path: path.to_owned(), problem }
 }
 
-/// Reads the first line of a file, as far as it can be read: a list also shows what is damaged.
+/// Reads the metadata from the first line without verifying it, because lists also show damaged
+/// sessions.
 pub(crate) fn meta(path: &Path, from: impl BufRead) -> Result<SessionMeta, SessionError> {
-    let mut lines = Lines::new(from);
+    let mut lines = LineReader::new(from);
     let meta = match lines.next().map_err(cannot("read", path))? {
-        Next::Whole(text) => as_meta(Envelope::parse(text).and_then(|line| Line::open(&line))),
-        Next::Torn => verified_meta(Step::Torn(1)),
-        Next::End => verified_meta(Step::End),
+        LineRead::Whole(text) => {
+            as_meta(LineEnvelope::parse(text).and_then(|line| SessionLine::parse(&line)))
+        }
+        LineRead::Torn => verified_meta(VerifiedStep::Torn(1)),
+        LineRead::End => verified_meta(VerifiedStep::End),
     };
     meta.map_err(|problem| no_meta(path, problem))
 }
 
 #[derive(Default)]
-struct Replay {
+struct SessionReplay {
     context: Option<TurnContext>,
     history: Vec<Item>,
-    /// Calls without an output so far, in call order. A list, because ids from outside need not be unique, and a sound
-    /// file has no more than one answer's calls open at any time.
-    open: Vec<Open>,
-    repaired: Vec<Repair>,
-    /// Whether lines are missing, so that what is not written down may still have happened.
+    /// Calls without an output so far, in call order. A list, because the ids are not ours and need
+    /// not be unique. An undamaged file has at most one answer's calls open at any time.
+    open: Vec<OpenCall>,
+    repaired: Vec<SessionRepair>,
+    /// Set if lines are missing: then a call without a record may still have run.
     damaged: bool,
 }
 
 /// A call that waits for its output.
-struct Open {
+struct OpenCall {
     call: CallId,
     input: InputKind,
     started: bool,
     result: Option<Vec<Content>>,
 }
 
-impl Replay {
-    fn take(&mut self, line: Line) {
+impl SessionReplay {
+    fn apply(&mut self, line: SessionLine) {
         match line {
-            Line::Context(context) => {
-                // Only a damaged file leaves a call open when the next turn begins. Its output belongs to that turn.
-                self.settle();
+            SessionLine::Context(context) => {
+                // Only a damaged file leaves a call open when the next turn starts. Its output
+                // belongs to that turn.
+                self.substitute_missing();
                 self.context = Some(context);
             }
-            Line::Item(item) => self.item(item),
-            Line::Intent(call) => {
+            SessionLine::Item(item) => self.push_item(item),
+            SessionLine::Intent(call) => {
                 if let Some(open) = self.open.iter_mut().find(|open| open.call == call && !open.started) {
                     open.started = true;
                 }
             }
-            Line::Outcome(call, content) => {
+            SessionLine::Outcome(call, content) => {
                 if let Some(open) =
                     self.open.iter_mut().find(|open| open.call == call && open.result.is_none())
                 {
                     open.result = Some(content);
                 }
             }
-            Line::Outputs(calls) => calls.iter().for_each(|call| self.output(call)),
-            // A second beginning says nothing about the conversation.
-            Line::Meta(_) | Line::Aside => {}
+            SessionLine::Outputs(calls) => calls.iter().for_each(|call| self.push_output(call)),
+            // A second metadata record does not belong to the conversation.
+            SessionLine::Meta(_) | SessionLine::Aside => {}
         }
     }
 
     fn skip(&mut self, line: usize, problem: String) {
         self.damaged = true;
-        self.repaired.push(Repair::SkippedLine { line, problem });
+        self.repaired.push(SessionRepair::SkippedLine { line, problem });
     }
 
-    fn item(&mut self, item: Item) {
+    fn push_item(&mut self, item: Item) {
         match &item.body {
-            Body::Call(call) => self.open.push(Open {
+            Body::Call(call) => self.open.push(OpenCall {
                 call: call.id.clone(),
                 input: call.input.kind(),
                 started: false,
@@ -183,43 +192,44 @@ impl Replay {
         self.history.push(item);
     }
 
-    /// The output of a call entered the history here.
-    fn output(&mut self, call: &CallId) {
+    /// Adds the output of a call to the history.
+    fn push_output(&mut self, call: &CallId) {
         let Some(open) = self.close(call) else { return };
-        let substitute = if open.result.is_some() { Substitute::Recorded } else { Substitute::Lost };
-        if substitute != Substitute::Recorded {
-            self.repaired.push(Repair::MissingOutput { call: call.clone(), substitute });
+        let substitute =
+            if open.result.is_some() { OutputSubstitute::Recorded } else { OutputSubstitute::Lost };
+        if substitute != OutputSubstitute::Recorded {
+            self.repaired.push(SessionRepair::MissingOutput { call: call.clone(), substitute });
         }
-        self.answer(open, substitute);
+        self.push_answer(open, substitute);
     }
 
-    fn close(&mut self, call: &CallId) -> Option<Open> {
+    fn close(&mut self, call: &CallId) -> Option<OpenCall> {
         let Some(at) = self.open.iter().position(|open| open.call == *call) else {
-            self.repaired.push(Repair::StrayOutput { call: call.clone() });
+            self.repaired.push(SessionRepair::StrayOutput { call: call.clone() });
             return None;
         };
         Some(self.open.remove(at))
     }
 
     /// Gives every open call an output.
-    fn settle(&mut self) -> Vec<(CallId, Substitute)> {
-        let mut settled = Vec::new();
+    fn substitute_missing(&mut self) -> Vec<(CallId, OutputSubstitute)> {
+        let mut substituted = Vec::new();
         for open in std::mem::take(&mut self.open) {
             let substitute = match &open.result {
-                Some(_) => Substitute::Recorded,
-                None if open.started => Substitute::Unknown,
-                None if self.damaged => Substitute::Lost,
-                None => Substitute::NotStarted,
+                Some(_) => OutputSubstitute::Recorded,
+                None if open.started => OutputSubstitute::Unknown,
+                None if self.damaged => OutputSubstitute::Lost,
+                None => OutputSubstitute::NotStarted,
             };
-            self.repaired.push(Repair::MissingOutput { call: open.call.clone(), substitute });
-            settled.push((open.call.clone(), substitute));
-            self.answer(open, substitute);
+            self.repaired.push(SessionRepair::MissingOutput { call: open.call.clone(), substitute });
+            substituted.push((open.call.clone(), substitute));
+            self.push_answer(open, substitute);
         }
-        settled
+        substituted
     }
 
-    fn answer(&mut self, open: Open, substitute: Substitute) {
-        let Open { call, input, result, .. } = open;
+    fn push_answer(&mut self, open: OpenCall, substitute: OutputSubstitute) {
+        let OpenCall { call, input, result, .. } = open;
         let content = result.or_else(|| substitute.outcome().map(|outcome| outcome.content));
         self.history.push(Body::Output { call, input, content: content.unwrap_or_default() }.into());
     }

@@ -1,8 +1,8 @@
-//! Limits on what is kept below the home directory: long outputs, what files were before they
-//! changed, and, only if someone asks for it, session files.
+//! Limits on the files below the home directory: long outputs, contents from before edits, and,
+//! only if configured, session files.
 //!
-//! What a running session holds is never removed: its file is locked, and whoever removes something
-//! of a session holds that lock meanwhile.
+//! Nothing of a running session is removed. Its file is locked, and that lock is taken before
+//! anything of a session is removed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,50 +13,51 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-pub use crate::stored::{StoredKind, StoredUnit};
-use crate::{Folder, SessionError, error::cannot, stored::list_stored};
+pub use crate::stored_files::{StoredKind, StoredUnit};
+use crate::{SessionError, ThreadFolder, error::cannot, stored_files::list_stored};
 
-/// The limits are enforced no more often than this, unless someone asks.
+/// Minimum time between two automatic enforcements of the limits.
 const MIN_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Held while limits are enforced. Its time of change says when that was last done.
+/// The file that is locked while limits are enforced. Its modification time is that of the last
+/// enforcement.
 const LOCK_NAME: &str = "retention.lock";
 
-/// The edits of calls outside of sessions. They share a directory that never gets too old as long
-/// as it is used, and that holds the newest edits too: the limit on size does not remove it.
+/// The edits of calls outside of sessions. They share a directory that also holds the newest edits,
+/// so the limit on size does not remove it. The limit on age does, once it is no longer used.
 const OUTSIDE: &str = "outside";
 
 /// Limits on one kind of files. An absent limit is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeepLimit {
-    /// The most bytes of all sessions together; beyond it the oldest are removed first.
+    /// Maximum size of all sessions together. Above it the oldest are removed first.
     pub max_bytes: Option<u64>,
-    /// The longest time since the last change.
+    /// Maximum time since the last change.
     pub max_age: Option<Duration>,
 }
 
-/// Limits on everything that is kept. By default there are none.
+/// Limits on all stored files. By default there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionLimits {
     /// Long outputs of commands.
     pub outputs: KeepLimit,
-    /// What files were before tools changed them.
+    /// Contents of files from before tools changed them.
     pub edits: KeepLimit,
-    /// Session files, and those of calls outside of sessions. With a session file its outputs and
-    /// edits are removed.
+    /// Session files, and files of calls outside of sessions. The outputs and edits of a session
+    /// are removed with its file.
     pub sessions: KeepLimit,
 }
 
 impl RetentionLimits {
-    /// Whether it is time to enforce limits. Costs one system call.
+    /// Returns true if it is time to enforce limits. Costs one system call.
     pub fn is_due(home: &Path) -> bool {
         let changed = fs::symlink_metadata(home.join(LOCK_NAME)).and_then(|found| found.modified());
         let since = changed.ok().and_then(|changed| SystemTime::now().duration_since(changed).ok());
         since.is_none_or(|since| since >= MIN_INTERVAL)
     }
 
-    /// Enforces the limits as long as `go_on` says so, unless that was done a short time ago or
-    /// another process does it. Returns what was removed.
+    /// Enforces the limits while `go_on` returns true, unless that was done a short time ago or
+    /// another process does it. Returns the removed units.
     pub fn enforce_if_due(
         &self,
         home: &Path,
@@ -97,7 +98,7 @@ impl RetentionLimits {
         Ok(removed)
     }
 
-    /// What is beyond the limits and not held by a running session, without removing it.
+    /// Lists the units that [`enforce`](Self::enforce) would remove.
     pub fn preview(&self, home: &Path) -> Result<Vec<StoredUnit>, SessionError> {
         let mut surplus = Vec::new();
         for unit in self.surplus(home)? {
@@ -108,7 +109,7 @@ impl RetentionLimits {
         Ok(surplus)
     }
 
-    /// What is beyond the limits, whoever holds it.
+    /// Lists the units beyond the limits, including those of running sessions.
     fn surplus(&self, home: &Path) -> Result<Vec<StoredUnit>, SessionError> {
         let now = SystemTime::now();
         let (outputs, edits) =
@@ -125,13 +126,13 @@ impl RetentionLimits {
                 units.into_iter().partition(|unit| gone.contains(&unit.session));
             with_session.into_iter().chain(limit.surplus(others, now))
         };
-        // The session file last: until then its lock protects the rest.
+        // The session file comes last: until then its lock protects the rest.
         Ok(beside(self.outputs, outputs).chain(beside(self.edits, edits)).chain(sessions).collect())
     }
 }
 
 impl KeepLimit {
-    /// The units that are too old, and the oldest of the rest until the others fit.
+    /// Returns the units that are too old, and the oldest of the rest until the others fit.
     fn surplus(&self, mut units: Vec<StoredUnit>, now: SystemTime) -> Vec<StoredUnit> {
         units.sort_by_key(|unit| std::cmp::Reverse(unit.changed));
         let mut kept_bytes = 0_u64;
@@ -147,16 +148,17 @@ impl KeepLimit {
     }
 }
 
-/// The lock of a session file, while something of the session is removed.
+/// The lock of a session file, held while something of the session is removed.
 struct SessionHold {
     _file: Option<File>,
 }
 
 impl SessionHold {
-    /// Takes the lock of the session that a unit belongs to. None if the session is running. What
-    /// has no session file cannot be resumed, and needs no lock.
+    /// Locks the session that a unit belongs to. Returns none if the session is running. Without a
+    /// session file it cannot be resumed, and needs no lock.
     fn try_new(home: &Path, unit: &StoredUnit) -> Result<Option<Self>, SessionError> {
-        let folder = if unit.kind == StoredKind::Calls { Folder::Calls } else { Folder::Sessions };
+        let folder =
+            if unit.kind == StoredKind::Calls { ThreadFolder::Calls } else { ThreadFolder::Sessions };
         let Ok(path) = folder.path_of(home, &unit.session) else { return Ok(Some(Self { _file: None })) };
         let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(Self { _file: None })),
@@ -170,36 +172,36 @@ impl SessionHold {
     }
 }
 
-/// Removes directories that a process was removing when it ended.
+/// Removes directories whose removal was interrupted.
 fn remove_leftovers(home: &Path) -> Result<(), SessionError> {
-    for leftover in crate::stored::leftovers(home)? {
+    for leftover in crate::stored_files::leftovers(home)? {
         fs::remove_dir_all(&leftover).map_err(cannot("remove", &leftover))?;
     }
     Ok(())
 }
 
-/// Bytes of each kind that are kept, and of the sessions that take the most.
+/// The size of the stored files, by kind and by session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskUsage {
     /// Each kind with its number of files or directories and its bytes.
     pub kinds: Vec<KindUsage>,
-    /// Sessions and their bytes, of all kinds together, the largest first.
+    /// Sessions and their bytes of all kinds together, largest first.
     pub sessions: Vec<(String, u64)>,
 }
 
-/// Bytes of one kind.
+/// The size of one kind of stored files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindUsage {
     /// Its name.
     pub name: &'static str,
-    /// How many files; directories of sessions for edits.
+    /// The number of files. For edits, the number of sessions.
     pub count: u64,
-    /// Their bytes.
+    /// Their size.
     pub bytes: u64,
 }
 
 impl DiskUsage {
-    /// Measures a home directory.
+    /// Measures the files in a home directory.
     pub fn measure(home: &Path) -> Result<Self, SessionError> {
         let mut usage = Self::default();
         let mut by_session: HashMap<String, u64> = HashMap::new();
@@ -218,7 +220,7 @@ impl DiskUsage {
         ];
         for (name, paths) in others {
             let (count, bytes) = paths.iter().try_fold((0, 0), |(count, bytes), path| {
-                let tree = crate::stored::measure(path)?;
+                let tree = crate::stored_files::measure(path)?;
                 Ok::<_, SessionError>((count + tree.files, bytes + tree.bytes))
             })?;
             usage.kinds.push(KindUsage { name, count, bytes });
@@ -228,7 +230,7 @@ impl DiskUsage {
         Ok(usage)
     }
 
-    /// The bytes of all kinds.
+    /// Returns the size of all kinds together.
     pub fn total_bytes(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.bytes).sum()
     }

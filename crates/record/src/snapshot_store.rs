@@ -1,7 +1,9 @@
-//! Contents of the files of a workspace as they are now, each once under its SHA-256, shared by all sessions in it.
+//! Contents of the current files of a workspace, each stored once under its SHA-256 and shared by
+//! all sessions.
 //!
-//! It is a cache: nothing is flushed, and after a restart of the machine a content that is there already is compared before
-//! it is used. What a command changed is linked from here into the archive of its session, which is flushed.
+//! The store is a cache: nothing is flushed, and after a restart of the machine a content is
+//! compared before it is used. The contents that a command changed are linked into the archive of
+//! its session, which is flushed.
 
 use std::{
     collections::HashSet,
@@ -16,46 +18,46 @@ use std::{
 use ring::digest::{Context, SHA256, digest};
 use windlass_contract::snapshot::{ContentDigest, ContentStore};
 
-use crate::{edits::durable::make_private, hex::to_hex};
+use crate::{edits::durable::create_private_directory, hex::to_hex};
 
-/// Files of at least this size share their blocks with the store, where the file system can do that.
+/// Minimum size of files that are stored by reflink, where the file system can do that.
 const MIN_REFLINK_BYTES: u64 = 256 * 1024;
 
-/// How much is read at once.
+/// Size of the buffer for reading.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// How long a store that is not used is kept.
+/// Maximum time that an unused store is kept.
 const MAX_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The store of one workspace.
 #[derive(Debug)]
 pub struct SnapshotStore {
     directory: PathBuf,
-    /// Held shared as long as the store is used.
+    /// A shared lock, held while the store is used.
     lock: File,
-    /// Contents were written since the machine started, so they are what their names say.
+    /// Set if the contents were written since the machine started, so that they match their names.
     is_trusted: AtomicBool,
     has_reflinks: AtomicBool,
 }
 
-/// The state of a store, for people.
+/// The state of a store, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotStoreState {
     /// The directory.
     pub directory: PathBuf,
     /// The number of contents.
     pub contents: u64,
-    /// Their size together, on the disk.
+    /// Their total size on the disk.
     pub bytes: u64,
-    /// The end of the last scan that was saved.
+    /// The time at which the last scan was saved.
     pub scanned: Option<SystemTime>,
 }
 
 impl SnapshotStore {
-    /// Opens the store of a workspace, and makes it if there is none.
+    /// Opens the store of a workspace, and creates it if there is none.
     pub fn open(home: &Path, workspace: &Path) -> io::Result<Self> {
         let directory = directory_of(home, workspace);
-        make_private(&directory.join("contents"))?;
+        create_private_directory(&directory.join("contents"))?;
         let lock = OpenOptions::new()
             .read(true)
             .write(true)
@@ -64,7 +66,7 @@ impl SnapshotStore {
             .mode(0o600)
             .open(directory.join("lock"))?;
         lock.try_lock_shared().map_err(io::Error::from)?;
-        // A note for people: the name of the directory says nothing.
+        // For people, who cannot tell the workspace from the name of the directory.
         let note = directory.join("workspace");
         if !note.exists() {
             fs::write(&note, format!("{}\n", workspace.display()))?;
@@ -77,7 +79,7 @@ impl SnapshotStore {
         })
     }
 
-    /// Looks at the store of a workspace, if there is one.
+    /// Returns the state of the store of a workspace, if there is one.
     pub fn state(home: &Path, workspace: &Path) -> io::Result<Option<SnapshotStoreState>> {
         let directory = directory_of(home, workspace);
         if !directory.is_dir() {
@@ -95,11 +97,12 @@ impl SnapshotStore {
     }
 
     fn path_of(&self, digest: &ContentDigest) -> PathBuf {
-        // In one directory: ext4 spreads directories over the disk, and 1,000 contents in 256 of them took 20 times as long.
+        // One flat directory: ext4 spreads directories over the disk, and 1,000 contents in 256 of
+        // them took 20 times as long.
         self.directory.join("contents").join(to_hex(digest))
     }
 
-    /// Tells whether a content is there already.
+    /// Returns true if a content is already stored.
     fn has(&self, path: &Path, length: u64, digest: &ContentDigest) -> bool {
         let Ok(found) = fs::symlink_metadata(path) else { return false };
         let is_whole = found.is_file() && found.len() == length;
@@ -120,7 +123,8 @@ impl SnapshotStore {
                 let written = file.write_all(bytes);
                 written.inspect_err(|_| drop(fs::remove_file(&path)))?;
             }
-            // Cut short by the end of a process or of the machine, or being written by another process.
+            // Cut short by the end of a process or of the machine, or still being written by
+            // another process.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let (draft, mut file) = self.draft()?;
                 let written = file.write_all(bytes).and_then(|()| fs::rename(&draft, &path));
@@ -131,7 +135,7 @@ impl SnapshotStore {
         Ok(digest)
     }
 
-    /// Shares the blocks of a large file; none where the file system cannot.
+    /// Stores a large file by sharing its blocks; none if the file system cannot do that.
     #[cfg(target_os = "linux")]
     fn keep_by_reflink(&self, file: &File, max_bytes: u64) -> io::Result<Option<ContentDigest>> {
         if !self.has_reflinks.load(Ordering::Relaxed) {
@@ -160,7 +164,7 @@ impl SnapshotStore {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let name = format!("draft-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let draft = self.directory.join(name);
-        // One of a process that is gone and had the same number.
+        // A draft may be left of an earlier process with the same pid.
         drop(fs::remove_file(&draft));
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&draft)?;
         Ok((draft, file))
@@ -190,7 +194,7 @@ impl ContentStore for SnapshotStore {
         let from = self.path_of(digest);
         match fs::hard_link(&from, to) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            // Too many links, or a file system without any.
+            // Too many links, or a file system without hard links.
             Err(error) if error.kind() != io::ErrorKind::NotFound => fs::copy(&from, to).map(drop),
             linked => linked,
         }
@@ -216,7 +220,8 @@ impl ContentStore for SnapshotStore {
     }
 
     fn remove_unused(&self, used: &HashSet<ContentDigest>) -> io::Result<()> {
-        // Alone only for a moment: another session that begins meanwhile finds its contents missing and keeps them again.
+        // Exclusive only for a moment: a session that starts meanwhile finds its contents missing
+        // and stores them again.
         if self.lock.try_lock().is_err() {
             return self.lock.try_lock_shared().map_err(io::Error::from);
         }
@@ -236,7 +241,7 @@ impl ContentStore for SnapshotStore {
     }
 }
 
-/// Removes stores that have not been used for long.
+/// Removes stores that were not used for [`MAX_UNUSED`].
 fn remove_old_stores(stores: &Path) -> io::Result<()> {
     for entry in fs::read_dir(stores)?.flatten() {
         let path = entry.path();
@@ -265,7 +270,8 @@ fn for_each_content(directory: &Path, mut visit: impl FnMut(&Path, &str)) -> io:
     Ok(())
 }
 
-/// Names the time since the machine was started. Contents from before it may not have reached the disk.
+/// Returns an id that changes with every boot. Contents from before it may not have reached the
+/// disk.
 fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -297,12 +303,12 @@ fn read_digest(mut file: &File, max_bytes: u64) -> io::Result<ContentDigest> {
 mod tests {
     use super::*;
 
-    struct Place {
+    struct StoreFixture {
         directory: tempfile::TempDir,
         store: SnapshotStore,
     }
 
-    impl Place {
+    impl StoreFixture {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let store = SnapshotStore::open(directory.path(), Path::new("/w")).unwrap();
@@ -325,58 +331,58 @@ mod tests {
 
     #[test]
     fn contents_come_back_and_too_large_ones_are_refused() {
-        let place = Place::new();
+        let fixture = StoreFixture::new();
         let large = vec![7; usize::try_from(MIN_REFLINK_BYTES).unwrap() + 1];
         for content in [&b""[..], b"text", &large] {
-            let digest = place.keep(content);
+            let digest = fixture.keep(content);
             assert_eq!(digest, sha256(content));
-            assert_eq!(place.exported(&digest), content);
+            assert_eq!(fixture.exported(&digest), content);
         }
-        let path = place.directory.path().join("source");
-        let error = place.store.keep_content(&File::open(path).unwrap(), 100).unwrap_err();
+        let path = fixture.directory.path().join("source");
+        let error = fixture.store.keep_content(&File::open(path).unwrap(), 100).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }
 
     #[test]
     fn a_content_that_a_power_cut_damaged_is_written_again() {
-        let place = Place::new();
-        let digest = place.keep(b"text");
+        let fixture = StoreFixture::new();
+        let digest = fixture.keep(b"text");
         for damaged in ["", "tex", "TEXT", "text and more"] {
-            fs::write(place.store.path_of(&digest), damaged).unwrap();
-            place.keep(b"text");
-            assert_eq!(place.exported(&digest), b"text", "{damaged:?}");
+            fs::write(fixture.store.path_of(&digest), damaged).unwrap();
+            fixture.keep(b"text");
+            assert_eq!(fixture.exported(&digest), b"text", "{damaged:?}");
         }
     }
 
     #[test]
     fn a_listing_comes_back_whole_and_from_this_start_of_the_machine_or_not_at_all() {
-        let place = Place::new();
-        assert_eq!(place.store.load_listing(), None);
-        place.store.save_listing(b"a\nb").unwrap();
-        assert_eq!(place.store.load_listing().as_deref(), Some(&b"a\nb"[..]));
-        let path = place.store.directory.join("listing");
+        let fixture = StoreFixture::new();
+        assert_eq!(fixture.store.load_listing(), None);
+        fixture.store.save_listing(b"a\nb").unwrap();
+        assert_eq!(fixture.store.load_listing().as_deref(), Some(&b"a\nb"[..]));
+        let path = fixture.store.directory.join("listing");
         let whole = fs::read(&path).unwrap();
         for cut in 0..whole.len() {
             fs::write(&path, &whole[..cut]).unwrap();
-            assert_eq!(place.store.load_listing(), None, "cut at {cut}");
+            assert_eq!(fixture.store.load_listing(), None, "cut at {cut}");
         }
         let rest = [b"another\n", &b"a\nb"[..]].concat();
         fs::write(&path, [&sha256(&rest)[..], &rest].concat()).unwrap();
-        assert_eq!(place.store.load_listing(), None);
+        assert_eq!(fixture.store.load_listing(), None);
     }
 
     #[test]
     fn unused_contents_are_removed_unless_another_session_uses_the_store() {
-        let place = Place::new();
-        let (used, unused) = (place.keep(b"used"), place.keep(b"unused"));
-        let other = SnapshotStore::open(place.directory.path(), Path::new("/w")).unwrap();
-        place.store.remove_unused(&HashSet::from([used])).unwrap();
-        assert!(place.store.path_of(&unused).exists());
+        let fixture = StoreFixture::new();
+        let (used, unused) = (fixture.keep(b"used"), fixture.keep(b"unused"));
+        let other = SnapshotStore::open(fixture.directory.path(), Path::new("/w")).unwrap();
+        fixture.store.remove_unused(&HashSet::from([used])).unwrap();
+        assert!(fixture.store.path_of(&unused).exists());
         drop(other);
-        place.store.remove_unused(&HashSet::from([used])).unwrap();
-        assert!(!place.store.path_of(&unused).exists());
-        assert_eq!(place.exported(&used), b"used");
-        let state = SnapshotStore::state(place.directory.path(), Path::new("/w")).unwrap().unwrap();
+        fixture.store.remove_unused(&HashSet::from([used])).unwrap();
+        assert!(!fixture.store.path_of(&unused).exists());
+        assert_eq!(fixture.exported(&used), b"used");
+        let state = SnapshotStore::state(fixture.directory.path(), Path::new("/w")).unwrap().unwrap();
         assert_eq!(state.contents, 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What there is in a session file, counted without rebuilding the session.
+//! Counts of the records in a session file, without rebuilding the session.
 
 use std::{
     io::BufReader,
@@ -9,39 +9,39 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    Entry, SessionError,
+    SessionEntry, SessionError,
     error::cannot,
     journal::READ_BYTES,
-    line::{Envelope, Lines, Next},
-    place,
+    session_line::{LineEnvelope, LineRead, LineReader},
+    session_paths,
 };
 
 /// Counts of a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSummary {
-    /// Turns that were begun.
+    /// Turns that were started.
     pub turns: u64,
     /// Calls that have ended.
     pub calls: u64,
-    /// Whole lines.
+    /// Complete lines.
     pub records: u64,
     /// The size of the file.
     pub bytes: u64,
-    /// When the file was last changed.
+    /// The time of the last change.
     pub changed: Timestamp,
 }
 
-/// Counts what there is in a session file. A line that makes no sense counts as a record only.
+/// Counts the records of a session file. A line that cannot be parsed counts only as a record.
 pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
-    let file = place::open_to_read(path)?;
+    let file = session_paths::open_to_read(path)?;
     let found = file.metadata().map_err(cannot("look at", path))?;
     let since = found.modified().unwrap_or(SystemTime::UNIX_EPOCH).duration_since(UNIX_EPOCH);
     let changed = Timestamp::UNIX_EPOCH.checked_add(since.unwrap_or_default()).unwrap_or_default();
     let mut summary = SessionSummary { turns: 0, calls: 0, records: 0, bytes: found.len(), changed };
-    let mut lines = Lines::new(BufReader::with_capacity(READ_BYTES, file));
-    while let Next::Whole(line) = lines.next().map_err(cannot("read", path))? {
+    let mut lines = LineReader::new(BufReader::with_capacity(READ_BYTES, file));
+    while let LineRead::Whole(line) = lines.next().map_err(cannot("read", path))? {
         summary.records += 1;
-        match Envelope::parse(line).as_ref().map(|line| line.kind.as_ref()) {
+        match LineEnvelope::parse(line).as_ref().map(|line| line.kind.as_ref()) {
             Ok("turn_context") => summary.turns += 1,
             Ok("outcome") => summary.calls += 1,
             Ok(_) | Err(_) => {}
@@ -50,10 +50,10 @@ pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
     Ok(summary)
 }
 
-/// The sessions whose ids begin with `prefix`, the newest first.
-pub fn find_by_prefix(home: &Path, prefix: &str) -> Result<Vec<Entry>, SessionError> {
+/// Finds the sessions whose ids begin with `prefix`, newest first.
+pub fn find_by_prefix(home: &Path, prefix: &str) -> Result<Vec<SessionEntry>, SessionError> {
     let prefix = prefix.to_lowercase();
-    let mut entries = place::list(home)?;
+    let mut entries = session_paths::list(home)?;
     entries.retain(|entry| !prefix.is_empty() && entry.id.as_str().starts_with(&prefix));
     Ok(entries)
 }

@@ -1,4 +1,4 @@
-//! Properties: whatever is cut from a session file or garbled in it, what loads has one output for every call.
+//! Properties: after any cut or damage, a session file loads with one output for every call.
 
 #![cfg(test)]
 
@@ -13,7 +13,7 @@ use windlass_contract::{
     item::{Body, Role},
     journal::{Intent, Record, SessionMeta, TurnContext},
 };
-use windlass_record::{Durability, Repair, SessionError, SessionFile, Which, load, new_thread_id};
+use windlass_record::{DurabilityMode, SessionError, SessionFile, SessionRepair, Which, load, new_thread_id};
 
 proptest! {
     #[test]
@@ -33,7 +33,7 @@ proptest! {
         prop_assert_eq!(calls, outputs.iter().map(|(call, _)| call.clone()).collect::<Vec<_>>());
         prop_assert_eq!(outputs, expected(&bytes[..cut]));
         let harmless =
-            |repair: &Repair| matches!(repair, Repair::TornLine { .. } | Repair::MissingOutput { .. });
+            |repair: &SessionRepair| matches!(repair, SessionRepair::TornLine { .. } | SessionRepair::MissingOutput { .. });
         prop_assert!(session.repaired.iter().all(harmless));
 
         let again = load(file.path()).unwrap();
@@ -53,7 +53,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
         fs::write(&written.path, &bytes).unwrap();
-        // The lines before the one with the bit are whole.
+        // The lines before the one with the bit are complete.
         let start = whole[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let resumed = SessionFile::resume(written.home.path(), &Which::Id(written.id.clone()));
         if start == 0 {
@@ -63,7 +63,7 @@ proptest! {
             return Ok(());
         }
         let (file, session) = resumed.unwrap();
-        let told = |repair: &Repair| matches!(repair, Repair::CutOff { .. } | Repair::TornLine { .. });
+        let told = |repair: &SessionRepair| matches!(repair, SessionRepair::CutOff { .. } | SessionRepair::TornLine { .. });
         prop_assert!(session.repaired.iter().any(told), "{:?}", session.repaired);
         let (calls, outputs) = pairs(&session.history);
         let known = expected(&whole[..start]);
@@ -74,7 +74,7 @@ proptest! {
         }
         prop_assert!(fs::read(file.path()).unwrap().starts_with(&whole[..start]));
         let aside: Vec<u8> = session.repaired.iter().filter_map(|repair| match repair {
-            Repair::CutOff { kept, .. } => Some(fs::read(kept.as_ref().unwrap()).unwrap()),
+            SessionRepair::CutOff { kept, .. } => Some(fs::read(kept.as_ref().unwrap()).unwrap()),
             _ => None,
         }).flatten().collect();
         prop_assert!(aside.is_empty() || aside == bytes[start..], "what was cut off is kept");
@@ -129,7 +129,7 @@ impl Written {
             version: "0".into(),
             instructions: "be brief, für alle".into(),
         };
-        let file = SessionFile::create(home.path(), &meta).unwrap().with_durability(Durability::Never);
+        let file = SessionFile::create(home.path(), &meta).unwrap().with_durability(DurabilityMode::Never);
         let mut number = 0;
         for turn in turns {
             let context =
@@ -149,7 +149,8 @@ impl Written {
     }
 }
 
-/// Writes the calls of one answer. They start in order and end in the opposite order. Returns the next call's number.
+/// Writes the calls of one answer. They start in order and end in the opposite order. Returns the
+/// next call's number.
 fn write_answer(file: &SessionFile, lengths: &[usize], number: usize) -> usize {
     let ids: Vec<CallId> = (0..lengths.len()).map(|at| format!("call {}", number + at).into()).collect();
     for id in &ids {
@@ -190,7 +191,8 @@ fn pairs(history: &[Item]) -> (Vec<String>, Vec<(String, String)>) {
     (calls, outputs)
 }
 
-/// What the outputs must be, worked out from the whole lines alone: the recorded text, or which note stands for it.
+/// Computes the expected outputs from the complete lines alone: the recorded text, or the note that
+/// replaces it.
 fn expected(prefix: &[u8]) -> Vec<(String, String)> {
     let (mut order, mut known) = (Vec::new(), BTreeMap::new());
     for line in prefix.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {

@@ -1,4 +1,5 @@
-//! Processes that are killed while their calls enter the index, several at once: no finished call is lost, none counted twice.
+//! Processes are killed while their calls enter the index, several at once. No finished call is
+//! lost, and none is counted twice.
 
 #![cfg(test)]
 
@@ -17,7 +18,7 @@ use windlass_contract::{
     journal::{Record, SessionMeta},
 };
 use windlass_record::{
-    Call, Calls, Folder, Followed, Keep, SessionFile, Wanted, list_in, new_thread_id, verify,
+    Call, CallFilter, Calls, IndexedSession, Keep, SessionFile, ThreadFolder, list_in, new_thread_id, verify,
 };
 
 /// Set for the processes that are to be killed: the home directory they write below.
@@ -53,7 +54,7 @@ fn no_finished_call_is_lost_or_counted_twice_however_often_writers_are_killed() 
     assert_eq!(names.len(), found.len(), "none is there twice");
     let (rebuilt, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
     assert_eq!((ended(&rebuilt), aside), (found, None));
-    for file in list_in(home.path(), Folder::Sessions).unwrap() {
+    for file in list_in(home.path(), ThreadFolder::Sessions).unwrap() {
         let known = rebuilt.head(file.id.as_str()).unwrap().unwrap();
         let audit = verify(&file.path, Some(known.link)).unwrap();
         assert_eq!((audit.broken, audit.passed, audit.head.lines), (None, true, known.lines));
@@ -66,7 +67,7 @@ fn ended(calls: &Calls) -> Vec<Call> {
         found.extend(call.status.is_some().then_some(call));
         ControlFlow::Continue(())
     };
-    calls.each(&Wanted::default(), take).unwrap();
+    calls.for_each_call(&CallFilter::default(), take).unwrap();
     found
 }
 
@@ -90,8 +91,8 @@ fn write_for_ever(home: &Path) -> ! {
     let id = new_thread_id();
     let meta = SessionMeta { id, cwd: "/".into(), version: "0".into(), instructions: String::new() };
     let file = SessionFile::create(home, &meta).unwrap();
-    // One that had to wait too long for the other is as good a test as any: it is caught up with later.
-    let file = Followed::new(file, home, Keep::default(), Box::new(drop));
+    // A process that waited too long for the other one is no failure: its calls are indexed later.
+    let file = IndexedSession::new(file, home, Keep::default(), Box::new(drop));
     let mut acknowledge = std::io::stderr();
     for round in 0_u64.. {
         let id = format!("call {round}").into();

@@ -1,4 +1,4 @@
-//! A process that is killed while it writes leaves a session that loads and goes on.
+//! A process that is killed while it writes leaves a session that can be loaded and resumed.
 
 #![cfg(test)]
 
@@ -37,8 +37,8 @@ fn a_session_killed_at_any_moment_loads_and_resumes() {
     }
 }
 
-/// Runs this test as another process and kills it once it has acknowledged so many rounds. It does not wait to be
-/// killed: where it is by then is up to the scheduler.
+/// Runs this test as another process and kills it after so many acknowledged rounds. The process
+/// does not wait for that, so the scheduler decides where it is by then.
 fn kill_after(rounds: usize, home: &Path) {
     let mut writer = Command::new(env::current_exe().unwrap())
         .args(["--exact", "a_session_killed_at_any_moment_loads_and_resumes", "--nocapture"])

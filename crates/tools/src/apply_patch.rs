@@ -13,7 +13,7 @@ use windlass_contract::{
     meta::{Example, ParameterAlias},
     spec::{Grammar, SpecKind},
 };
-use windlass_patch::{Operation, Patch, grammar, parse};
+use windlass_patch::{FileOperation, ParsedPatch, grammar, parse};
 use windlass_schema::SchemaError;
 
 use crate::change;
@@ -155,7 +155,7 @@ pub(crate) struct Patching {
 }
 
 impl Patching {
-    fn parsed(&self) -> Result<Patch<'_>, ToolError> {
+    fn parsed(&self) -> Result<ParsedPatch<'_>, ToolError> {
         parse(&self.text).map_err(|error| ToolError::bad_input(unverified(&error.to_string())))
     }
 
@@ -196,18 +196,18 @@ fn unverified(problem: &str) -> String {
 }
 
 /// Which files were changed, in words models of this family know: paths as written, by what became of them.
-fn summary(patch: &Patch<'_>) -> String {
+fn summary(patch: &ParsedPatch<'_>) -> String {
     let mut lines = vec!["Success. Updated the following files:".to_owned()];
-    let paths = |wanted: fn(&Operation<'_>) -> bool| {
+    let paths = |wanted: fn(&FileOperation<'_>) -> bool| {
         patch
             .operations
             .iter()
             .filter(move |each| wanted(each))
             .map(|each| each.move_to().unwrap_or(each.path()))
     };
-    lines.extend(paths(|each| matches!(each, Operation::Add { .. })).map(|path| format!("A {path}")));
-    lines.extend(paths(|each| matches!(each, Operation::Update { .. })).map(|path| format!("M {path}")));
-    lines.extend(paths(|each| matches!(each, Operation::Delete { .. })).map(|path| format!("D {path}")));
+    lines.extend(paths(|each| matches!(each, FileOperation::Add { .. })).map(|path| format!("A {path}")));
+    lines.extend(paths(|each| matches!(each, FileOperation::Update { .. })).map(|path| format!("M {path}")));
+    lines.extend(paths(|each| matches!(each, FileOperation::Delete { .. })).map(|path| format!("D {path}")));
     lines.push(String::new());
     lines.join("\n")
 }

@@ -11,7 +11,7 @@ use windlass_contract::{
     meta::{Example, ParameterAlias},
     tool::ErrorKind,
 };
-use windlass_patch::{Count, EditError, Match, Text, edit};
+use windlass_patch::{EditError, MatchPosition, ReplaceCount, Text, edit};
 
 use crate::change;
 
@@ -55,9 +55,9 @@ impl Tool for EditFile {
         let text = Text::decode(&found.bytes)
             .map_err(|error| ToolError::failed(format!("`{shown}` cannot be edited: {error}")))?;
         let count = match (args.replace_all, args.expected_replacements) {
-            (_, Some(count)) => Count::Exactly(count),
-            (Some(true), None) => Count::All,
-            (Some(false) | None, None) => Count::Exactly(1),
+            (_, Some(count)) => ReplaceCount::Exactly(count),
+            (Some(true), None) => ReplaceCount::All,
+            (Some(false) | None, None) => ReplaceCount::Exactly(1),
         };
         let applied =
             edit(&text, &args.old_string, &args.new_string, count).map_err(|error| match error {
@@ -109,7 +109,7 @@ impl Tool for EditFile {
 }
 
 /// What was replaced where, and how surely.
-fn told(matches: &[Match], path: &str) -> String {
+fn told(matches: &[MatchPosition], path: &str) -> String {
     /// How many places are listed.
     const LISTED: usize = 20;
     let lines =

@@ -238,14 +238,14 @@ fn there_is_nothing_to_resume_without_a_home_and_no_session_is_left_by_a_mistake
     assert_eq!(windlass::record::list(home.path()).unwrap().len(), 0);
 }
 
-fn load_only(home: &std::path::Path) -> windlass::record::Session {
+fn load_only(home: &std::path::Path) -> windlass::record::LoadedSession {
     let listed = windlass::record::list(home).unwrap_or_default();
     assert_eq!(listed.len(), 1);
     windlass::record::load(&listed[0].path).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What the model was told of where it works, each time.
-fn surroundings(session: &windlass::record::Session) -> Vec<String> {
+fn surroundings(session: &windlass::record::LoadedSession) -> Vec<String> {
     let told = session.history.iter().filter_map(|item| match &item.body {
         windlass::Body::Message { content, .. } => Some(Content::join(content)),
         _ => None,
@@ -253,7 +253,7 @@ fn surroundings(session: &windlass::record::Session) -> Vec<String> {
     told.filter(|text| text.contains("<sandbox_mode>")).collect()
 }
 
-fn outputs(session: &windlass::record::Session) -> Vec<String> {
+fn outputs(session: &windlass::record::LoadedSession) -> Vec<String> {
     let outputs = session.history.iter().filter_map(|item| match &item.body {
         windlass::Body::Output { content, .. } => Some(Content::join(content)),
         _ => None,

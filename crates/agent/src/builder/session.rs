@@ -10,25 +10,27 @@ use windlass_contract::{
     id::ThreadId,
     journal::{JournalError, Record, SessionMeta, TurnContext},
 };
-use windlass_record::{Followed, Outside, Repair, SessionFile, Trouble, Which, new_thread_id};
+use windlass_record::{
+    IndexedSession, SessionFile, SessionRepair, StandaloneCalls, WarningHandler, Which, new_thread_id,
+};
 
 use super::{AgentBuilder, BuildError};
 use crate::context::{INSTRUCTIONS, Surroundings, opening};
 
 impl AgentBuilder {
     /// Where calls without a session are written down.
-    pub(super) fn outside(&self, home: &Path) -> Outside {
+    pub(super) fn outside(&self, home: &Path) -> StandaloneCalls {
         let meta = self.meta(new_thread_id(), String::new());
-        Outside::new(home.to_owned(), meta, self.warning()).with_durability(self.durability)
+        StandaloneCalls::new(home.to_owned(), meta, self.warning()).with_durability(self.durability)
     }
 
     /// A session whose calls enter the index.
-    fn followed(&self, file: SessionFile, home: &Path) -> Followed {
-        Followed::new(file.with_durability(self.durability), home, self.keep, self.warning())
+    fn followed(&self, file: SessionFile, home: &Path) -> IndexedSession {
+        IndexedSession::new(file.with_durability(self.durability), home, self.keep, self.warning())
     }
 
     /// Tells whoever watches what went wrong with something that is not worth stopping for.
-    fn warning(&self) -> Trouble {
+    fn warning(&self) -> WarningHandler {
         let events = self.watched();
         Box::new(move |message| events.emit(&Event::Warning { message }))
     }
@@ -102,7 +104,7 @@ pub(super) struct Begun {
     pub(super) journal: Arc<dyn Journal>,
     /// On record already.
     pub(super) history: Vec<Item>,
-    pub(super) repairs: Vec<Repair>,
+    pub(super) repairs: Vec<SessionRepair>,
     /// Not yet on record.
     pub(super) opening: Vec<Item>,
 }

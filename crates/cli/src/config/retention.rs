@@ -23,7 +23,7 @@ pub(crate) enum Durability {
     Never,
 }
 
-impl From<Durability> for record::Durability {
+impl From<Durability> for record::DurabilityMode {
     fn from(durability: Durability) -> Self {
         match durability {
             Durability::Always => Self::Always,

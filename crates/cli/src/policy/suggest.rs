@@ -10,7 +10,7 @@ use serde_json::json;
 use windlass::{
     CommandLine, Effects, Offer, Reach, Rulebook,
     policy::{RuleMatch, Suggestion, suggest},
-    record::{self, Folder},
+    record::{self, ThreadFolder},
 };
 
 use super::{
@@ -89,7 +89,7 @@ pub(super) fn agrees(question: &str, otherwise: &str) -> Result<bool, Problem> {
 fn recorded(setup: &Setup, session: Option<&str>) -> Result<Recorded, Problem> {
     let list =
         |folder| record::list_in(&setup.home, folder).map_err(|error| Problem::failed(error.to_string()));
-    let (sessions, calls) = (list(Folder::Sessions)?, list(Folder::Calls)?);
+    let (sessions, calls) = (list(ThreadFolder::Sessions)?, list(ThreadFolder::Calls)?);
     let chosen: Vec<_> = match session {
         Some(id) => sessions.iter().filter(|entry| entry.id.as_str() == id).collect(),
         None => sessions.iter().take(MAX_SESSIONS).chain(calls.iter().take(MAX_SESSIONS)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use windlass::record::{Edit, EditedFile, Kept, UnkeptFile};
+use windlass::record::{Edit, EditedFile, KeptVersion, UnkeptFile};
 
 use super::EditPlace;
 use crate::calls::one_line;
@@ -13,7 +13,7 @@ struct Claim {
     order: i64,
     begun: jiff::Timestamp,
     ended: jiff::Timestamp,
-    after: Option<Kept>,
+    after: Option<KeptVersion>,
     origin: String,
 }
 
@@ -66,7 +66,8 @@ impl Claim {
 
     /// Tells whether this change may be the other call's.
     fn may_be_of(&self, other: &Self) -> bool {
-        let state = |after: &Option<Kept>| after.as_ref().map(|kept| (kept.kind, kept.content.clone()));
+        let state =
+            |after: &Option<KeptVersion>| after.as_ref().map(|kept| (kept.kind, kept.content.clone()));
         let is_same_change = state(&self.after) == state(&other.after);
         let is_at_once = other.begun <= self.ended && self.begun <= other.ended;
         let is_within_other = other.begun <= self.begun && self.ended <= other.ended;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::ControlFlow};
 
-use windlass::record::{Call, Edit, Edits, Folder, UNDO, Wanted};
+use windlass::record::{Call, CallFilter, Edit, Edits, ThreadFolder, UNDO};
 
 use super::EditPlace;
 use crate::{calls, screen::visible, setup::Setup};
@@ -26,7 +26,7 @@ impl CallNames {
         let mut names = Self { calls: HashMap::new(), unfinished: None };
         let Ok(index) = calls::open(setup) else { return names };
         // The index tells no more than a note.
-        let _partly = index.each(&Wanted::default(), |call| {
+        let _partly = index.for_each_call(&CallFilter::default(), |call| {
             if !call.cwd.starts_with(&setup.cwd) {
                 return ControlFlow::Continue(());
             }
@@ -86,7 +86,7 @@ impl CallNames {
 fn is_of(call: &Call, session: Option<&str>) -> bool {
     match session {
         Some(session) => call.thread.as_str() == session,
-        None => call.folder == Folder::Calls,
+        None => call.folder == ThreadFolder::Calls,
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Value, json};
 use windlass::{
     patch::{Side, diff},
-    record::{CommandNote, Edit, EditedFile, Edits, Kept, KeptKind, UNDO},
+    record::{CommandNote, Edit, EditedFile, Edits, KeptKind, KeptVersion, UNDO},
 };
 
 use super::{conflicts::Conflicts, names::CallNames};
@@ -190,7 +190,7 @@ fn letter(file: &EditedFile) -> &'static str {
 /// What undoing does to one file.
 fn file_diff(edits: &Edits, file: &EditedFile) -> String {
     let name = file.path.to_string_lossy();
-    let is_file = |kept: &Option<Kept>| kept.as_ref().is_none_or(|kept| kept.kind == KeptKind::File);
+    let is_file = |kept: &Option<KeptVersion>| kept.as_ref().is_none_or(|kept| kept.kind == KeptKind::File);
     if !is_file(&file.before) || !is_file(&file.after) {
         return format!(
             "{name}: {} -> {}\n",
@@ -198,7 +198,7 @@ fn file_diff(edits: &Edits, file: &EditedFile) -> String {
             described(file.before.as_ref())
         );
     }
-    let load = |kept: &Option<Kept>| match kept {
+    let load = |kept: &Option<KeptVersion>| match kept {
         None => Ok(None),
         Some(kept) => edits.version(kept).map(|version| Some((version.bytes, version.mode))),
     };
@@ -228,11 +228,11 @@ fn file_diff(edits: &Edits, file: &EditedFile) -> String {
     shown
 }
 
-fn mode(kept: Option<&Kept>) -> String {
+fn mode(kept: Option<&KeptVersion>) -> String {
     kept.map_or("none".to_owned(), |kept| format!("{:o}", kept.mode))
 }
 
-fn described(kept: Option<&Kept>) -> String {
+fn described(kept: Option<&KeptVersion>) -> String {
     match kept {
         None => "nothing".to_owned(),
         Some(kept) => match kept.kind {

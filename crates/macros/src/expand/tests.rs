@@ -1,10 +1,10 @@
-//! What the compiler is made to say.
+//! Errors that the macro makes the compiler report.
 
 use quote::quote;
 
 use super::*;
 
-/// The messages of the errors the macro answers with.
+/// Returns the messages of the errors that the macro generates.
 fn complaints(options: TokenStream, function: TokenStream) -> Vec<String> {
     let file: syn::File = syn::parse2(expand(options, function)).unwrap();
     let messages = file.items.into_iter().map(|item| match item {
@@ -21,7 +21,7 @@ fn complaint(options: TokenStream, function: TokenStream) -> String {
     message
 }
 
-/// A function with nothing wrong.
+/// Returns a function without errors.
 fn good() -> TokenStream {
     quote! {
         /// Do it.

@@ -1,12 +1,12 @@
-//! Where chunks go, and what stays as it was.
+//! Positions of chunks, and bytes that must not change.
 
 use super::*;
-use crate::{LookedFor, Nearest, Operation, Reason, parse};
+use crate::{FileOperation, MissReason, MissTarget, NearestLines, parse};
 
-fn applied_bytes(file: &[u8], body: &str) -> Result<Applied, ApplyError> {
+fn applied_bytes(file: &[u8], body: &str) -> Result<AppliedChange, ApplyError> {
     let patch = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     let patch = parse(&patch).expect("a patch");
-    let Operation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
+    let FileOperation::Update { chunks, .. } = &patch.operations[0] else { panic!("an update") };
     apply(&Text::decode(file).expect("text"), chunks)
 }
 
@@ -15,16 +15,16 @@ fn applied(file: &str, body: &str) -> String {
     String::from_utf8(applied.bytes).expect("UTF-8")
 }
 
-fn missed(file: &str, body: &str) -> Miss {
+fn missed(file: &str, body: &str) -> MissReport {
     match applied_bytes(file.as_bytes(), body) {
         Err(ApplyError::Miss(miss)) => *miss,
         other => panic!("not a miss: {other:?}"),
     }
 }
 
-fn told(file: &str, body: &str) -> Vec<(usize, Pass)> {
+fn position(file: &str, body: &str) -> Vec<(usize, MatchPass)> {
     let applied = applied_bytes(file.as_bytes(), body).expect("it applies");
-    applied.matches.iter().map(|told| (told.line, told.pass)).collect()
+    applied.matches.iter().map(|position| (position.line, position.pass)).collect()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_context_line_may_be_repeated_as_the_first_line() {
 #[test]
 fn line_numbers_of_a_unified_diff_are_no_context() {
     assert_eq!(applied("a\nb\n", "@@ -1,2 +1,2 @@ fn x()\n a\n-b\n+c"), "a\nc\n");
-    assert_eq!(missed("a\nb\n", "@@ -1,2 +1,2\n-b").looked_for, LookedFor::Context("-1,2 +1,2".into()));
+    assert_eq!(missed("a\nb\n", "@@ -1,2 +1,2\n-b").looked_for, MissTarget::Context("-1,2 +1,2".into()));
 }
 
 #[test]
@@ -63,7 +63,10 @@ fn additions_without_surroundings_go_to_the_end() {
     assert_eq!(applied("a\nb\nc\n", "@@\n+after\n@@\n a\n-b\n+B"), "a\nB\nc\nafter\n");
     assert_eq!(applied("a\nb\n", "@@ a\n+c\n@@\n+d"), "a\nb\nc\nd\n");
     let applied = applied_bytes(b"a\nb\n", "@@ a\n+c").expect("it applies");
-    assert_eq!(applied.matches, [Match { line: 3, pass: Pass::Exact, others: vec![], appended: true }]);
+    assert_eq!(
+        applied.matches,
+        [MatchPosition { line: 3, pass: MatchPass::Exact, others: vec![], appended: true }]
+    );
 }
 
 #[test]
@@ -97,10 +100,10 @@ fn context_lines_keep_the_files_own_text() {
 
 #[test]
 fn the_pass_that_matched_is_told() {
-    assert_eq!(told("x\na\n", "@@\n-a"), [(2, Pass::Exact)]);
-    assert_eq!(told("a  \n", "@@\n-a"), [(1, Pass::TrailingBlanks)]);
-    assert_eq!(told("\ta\n", "@@\n-  a"), [(1, Pass::Indentation)]);
-    assert_eq!(told("“a”\u{A0}—\n", "@@\n-\"a\" -"), [(1, Pass::Typography)]);
+    assert_eq!(position("x\na\n", "@@\n-a"), [(2, MatchPass::Exact)]);
+    assert_eq!(position("a  \n", "@@\n-a"), [(1, MatchPass::TrailingBlanks)]);
+    assert_eq!(position("\ta\n", "@@\n-  a"), [(1, MatchPass::Indentation)]);
+    assert_eq!(position("“a”\u{A0}—\n", "@@\n-\"a\" -"), [(1, MatchPass::Typography)]);
 }
 
 #[test]
@@ -134,8 +137,8 @@ fn of_several_places_the_first_is_taken_and_the_others_are_told() {
 #[test]
 fn the_end_of_file_marker_means_the_end() {
     assert_eq!(applied("a\nb\na\n", "@@\n-a\n+c\n*** End of File"), "a\nb\nc\n");
-    assert_eq!(missed("a\nb\n", "@@\n-a\n+c\n*** End of File").reason, Some(Reason::NotAtEnd(1)));
-    assert_eq!(missed("a\nb\n", "@@\n-a\n-b\n@@\n-b\n*** End of File").reason, Some(Reason::Earlier(2)));
+    assert_eq!(missed("a\nb\n", "@@\n-a\n+c\n*** End of File").reason, Some(MissReason::NotAtEnd(1)));
+    assert_eq!(missed("a\nb\n", "@@\n-a\n-b\n@@\n-b\n*** End of File").reason, Some(MissReason::Earlier(2)));
 }
 
 #[test]
@@ -148,7 +151,7 @@ fn a_blank_last_line_that_the_file_lacks_is_left_out() {
 #[test]
 fn chunks_out_of_order_are_told_apart_from_missing_ones() {
     let miss = missed("a\nb\nc\n", "@@\n-c\n@@\n-a");
-    assert_eq!((miss.chunk, miss.reason, miss.nearest), (1, Some(Reason::Earlier(1)), None));
+    assert_eq!((miss.chunk, miss.reason, miss.nearest), (1, Some(MissReason::Earlier(1)), None));
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn a_miss_shows_the_nearest_lines_and_what_differs() {
     let miss =
         missed("fn a() {\n\tlet x = 1;\n\tfoo(x);\n}\n", "@@\n fn a() {\n-    let x = 2;\n     foo(x);\n }");
     let difference = "      1  fn a() {\n-        ····let x = 2;\n+     2  →let x = 1;\n-        ····foo(x);\n+     3  →foo(x);\n      4  }\n";
-    assert_eq!(miss.nearest, Some(Nearest { line: 1, end: 4, difference: difference.into() }));
+    assert_eq!(miss.nearest, Some(NearestLines { line: 1, end: 4, difference: difference.into() }));
     let story = miss.describe("src/a.rs");
     assert!(
         story.starts_with("Failed to find expected lines in src/a.rs:\nfn a() {\n    let x = 2;\n"),
@@ -168,7 +171,7 @@ fn a_miss_shows_the_nearest_lines_and_what_differs() {
 fn a_missing_context_is_told_with_the_nearest_line() {
     let miss = missed("def greet(name):\n    pass\n", "@@ def greet(nam):\n-    pass");
     let difference = "-        def greet(nam):\n+     1  def greet(name):\n";
-    assert_eq!(miss.nearest, Some(Nearest { line: 1, end: 1, difference: difference.into() }));
+    assert_eq!(miss.nearest, Some(NearestLines { line: 1, end: 1, difference: difference.into() }));
     assert!(
         miss.describe("f").starts_with("Failed to find context 'def greet(nam):' in f\n\nNearest is line 1.")
     );
@@ -176,7 +179,7 @@ fn a_missing_context_is_told_with_the_nearest_line() {
 
 #[test]
 fn an_empty_file_is_told() {
-    assert_eq!(missed("", "@@\n-a").reason, Some(Reason::EmptyFile));
+    assert_eq!(missed("", "@@\n-a").reason, Some(MissReason::EmptyFile));
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn encodings_and_byte_order_marks_stay() {
     );
     assert!(matches!(
         applied_bytes(latin, "@@\n-prix = 1\n+prix = '猫'"),
-        Err(ApplyError::Unwritable(Unwritable { character: '猫', .. }))
+        Err(ApplyError::Unencodable(UnencodableChar { character: '猫', .. }))
     ));
 }
 

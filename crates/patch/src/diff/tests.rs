@@ -1,4 +1,4 @@
-//! Diffs as git writes them.
+//! Diffs in the format of git.
 
 use proptest::prelude::*;
 
@@ -85,7 +85,7 @@ fn files_with_little_in_common_are_quick() {
     assert!(unified(&old, &new, 3).len() > 100_000);
 }
 
-/// Puts hunks into a text, by their numbers alone.
+/// Applies hunks to a text, by their line numbers alone.
 fn patched(old: &str, hunks: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let mut out = String::new();

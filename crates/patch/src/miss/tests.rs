@@ -1,8 +1,8 @@
-//! What a writer is shown.
+//! Explanations of a miss.
 
 use super::*;
 
-fn nearest_of(file: &str, old: &str) -> Option<Nearest> {
+fn nearest_of(file: &str, old: &str) -> Option<NearestLines> {
     let file: Vec<&str> = file.lines().collect();
     let old: Vec<&str> = old.lines().collect();
     nearest(&file, &old, 0)
@@ -54,6 +54,6 @@ fn a_long_block_is_shown_in_part() {
     let found = nearest_of(&file, &old[..200]).expect("a block");
     assert!(found.difference.contains("line seven"));
     let lines: Vec<&str> = old.lines().collect();
-    assert!(listed(&lines).ends_with("… and 440 more lines"));
-    assert!(listed(&lines[..=SHOWN_LINES]).ends_with("… and 1 more line"));
+    assert!(list_lines(&lines).ends_with("… and 440 more lines"));
+    assert!(list_lines(&lines[..=MAX_SHOWN_LINES]).ends_with("… and 1 more line"));
 }

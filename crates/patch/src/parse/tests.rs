@@ -1,4 +1,4 @@
-//! What is a patch, what is nearly one, and what is said about what is none.
+//! Patches, texts that are nearly patches, and the errors for others.
 
 use super::*;
 
@@ -6,12 +6,12 @@ fn patch(body: &str) -> String {
     format!("*** Begin Patch\n{body}\n*** End Patch")
 }
 
-fn update<'a>(path: &'a str, chunks: Vec<Chunk<'a>>) -> Patch<'a> {
-    Patch { operations: vec![Operation::Update { path: path.into(), move_to: None, chunks }] }
+fn update<'a>(path: &'a str, chunks: Vec<PatchChunk<'a>>) -> ParsedPatch<'a> {
+    ParsedPatch { operations: vec![FileOperation::Update { path: path.into(), move_to: None, chunks }] }
 }
 
-fn chunk<'a>(lines: &[Line<'a>]) -> Chunk<'a> {
-    Chunk { lines: lines.to_vec(), ..Chunk::default() }
+fn chunk<'a>(lines: &[ChunkLine<'a>]) -> PatchChunk<'a> {
+    PatchChunk { lines: lines.to_vec(), ..PatchChunk::default() }
 }
 
 fn refused(text: &str) -> String {
@@ -24,41 +24,42 @@ fn every_kind_of_operation_is_read() {
         "*** Add File: a/new.txt\n+one\n+\n*** Delete File: old.txt\n*** Update File: x\n*** Move to: y\n@@ fn f\n \
          kept\n-gone\n+come\n*** End of File",
     );
-    let chunk = Chunk {
+    let chunk = PatchChunk {
         contexts: vec!["fn f"],
-        lines: vec![Line::Keep("kept"), Line::Remove("gone"), Line::Insert("come")],
+        lines: vec![ChunkLine::Keep("kept"), ChunkLine::Remove("gone"), ChunkLine::Insert("come")],
         at_end: true,
-        ..Chunk::default()
+        ..PatchChunk::default()
     };
     let expected = vec![
-        Operation::Add { path: "a/new.txt".into(), content: "one\n\n".into(), must_be_new: false },
-        Operation::Delete { path: "old.txt".into(), removes: None },
-        Operation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![chunk] },
+        FileOperation::Add { path: "a/new.txt".into(), content: "one\n\n".into(), must_be_new: false },
+        FileOperation::Delete { path: "old.txt".into(), removes: None },
+        FileOperation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![chunk] },
     ];
-    assert_eq!(parse(&text), Ok(Patch { operations: expected }));
+    assert_eq!(parse(&text), Ok(ParsedPatch { operations: expected }));
 }
 
 #[test]
 fn no_operation_is_a_patch_that_does_nothing() {
-    assert_eq!(parse("*** Begin Patch\n*** End Patch"), Ok(Patch { operations: vec![] }));
+    assert_eq!(parse("*** Begin Patch\n*** End Patch"), Ok(ParsedPatch { operations: vec![] }));
 }
 
 #[test]
 fn an_added_file_may_be_empty() {
-    let expected = Operation::Add { path: "empty".into(), content: String::new(), must_be_new: false };
-    assert_eq!(parse(&patch("*** Add File: empty")), Ok(Patch { operations: vec![expected] }));
+    let expected = FileOperation::Add { path: "empty".into(), content: String::new(), must_be_new: false };
+    assert_eq!(parse(&patch("*** Add File: empty")), Ok(ParsedPatch { operations: vec![expected] }));
 }
 
 #[test]
 fn blanks_around_markers_and_headers_do_not_matter() {
     let text = "\n  *** Begin Patch \n   *** Update File: x  \n@@ \n-a\n+b\n *** End Patch\n\n";
-    assert_eq!(parse(text), Ok(update("x", vec![chunk(&[Line::Remove("a"), Line::Insert("b")])])));
+    assert_eq!(parse(text), Ok(update("x", vec![chunk(&[ChunkLine::Remove("a"), ChunkLine::Insert("b")])])));
 }
 
 #[test]
 fn the_first_chunk_needs_no_marker_and_later_ones_do() {
     let text = patch("*** Update File: x\n a\n+b\n@@\n-c");
-    let chunks = vec![chunk(&[Line::Keep("a"), Line::Insert("b")]), chunk(&[Line::Remove("c")])];
+    let chunks =
+        vec![chunk(&[ChunkLine::Keep("a"), ChunkLine::Insert("b")]), chunk(&[ChunkLine::Remove("c")])];
     assert_eq!(parse(&text), Ok(update("x", chunks)));
     assert_eq!(
         refused(&patch("*** Update File: x\n a\n+b\n*c")),
@@ -69,14 +70,14 @@ fn the_first_chunk_needs_no_marker_and_later_ones_do() {
 #[test]
 fn an_empty_line_in_a_chunk_is_an_empty_context_line() {
     let text = patch("*** Update File: x\n\n@@\n a\n\n+b");
-    let lines = [Line::Keep("a"), Line::Keep(""), Line::Insert("b")];
+    let lines = [ChunkLine::Keep("a"), ChunkLine::Keep(""), ChunkLine::Insert("b")];
     assert_eq!(parse(&text), Ok(update("x", vec![chunk(&lines)])));
 }
 
 #[test]
 fn several_context_lines_are_gone_past_in_turn() {
     let text = patch("*** Update File: x\n@@ class A\n@@ def f\n-a");
-    let chunk = Chunk { contexts: vec!["class A", "def f"], ..chunk(&[Line::Remove("a")]) };
+    let chunk = PatchChunk { contexts: vec!["class A", "def f"], ..chunk(&[ChunkLine::Remove("a")]) };
     assert_eq!(parse(&text), Ok(update("x", vec![chunk])));
 }
 
@@ -96,15 +97,15 @@ fn here_documents_and_fences_around_a_patch_are_taken_off() {
 #[test]
 fn windows_line_endings_are_no_part_of_the_lines() {
     let text = patch("*** Update File: x\n@@\n-a\n+b").replace('\n', "\r\n");
-    assert_eq!(parse(&text), Ok(update("x", vec![chunk(&[Line::Remove("a"), Line::Insert("b")])])));
+    assert_eq!(parse(&text), Ok(update("x", vec![chunk(&[ChunkLine::Remove("a"), ChunkLine::Insert("b")])])));
 }
 
 #[test]
 fn a_rename_needs_no_chunk_and_an_update_does() {
-    let operation = Operation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![] };
+    let operation = FileOperation::Update { path: "x".into(), move_to: Some("y".into()), chunks: vec![] };
     assert_eq!(
         parse(&patch("*** Update File: x\n*** Move to: y")),
-        Ok(Patch { operations: vec![operation] })
+        Ok(ParsedPatch { operations: vec![operation] })
     );
     assert_eq!(
         refused(&patch("*** Update File: x")),
@@ -115,7 +116,7 @@ fn a_rename_needs_no_chunk_and_an_update_does() {
 #[test]
 fn a_move_to_the_same_place_is_no_move() {
     let text = patch("*** Update File: x\n*** Move to: ./x\n@@\n-a");
-    assert_eq!(parse(&text), Ok(update("x", vec![chunk(&[Line::Remove("a")])])));
+    assert_eq!(parse(&text), Ok(update("x", vec![chunk(&[ChunkLine::Remove("a")])])));
 }
 
 #[test]
@@ -182,7 +183,7 @@ fn a_path_of_another_system_is_refused_with_a_hint() {
 #[test]
 fn a_patch_beyond_the_limit_is_refused_unread() {
     let error =
-        parse(&patch(&format!("*** Add File: x\n+{}", "a".repeat(LIMIT_BYTES)))).expect_err("too large");
+        parse(&patch(&format!("*** Add File: x\n+{}", "a".repeat(MAX_PATCH_BYTES)))).expect_err("too large");
     assert!(matches!(error, ParseError::TooLarge { .. }));
     assert!(error.to_string().contains("Split it"), "{error}");
 }

@@ -1,15 +1,15 @@
-//! The header of one file in a diff: its names, and what becomes of it.
+//! The header of one file in a diff: its names and the kind of change.
 
 use std::borrow::Cow;
 
-use crate::{Chunk, FileEnd, Line, Operation};
+use crate::{ChunkLine, FileEnd, FileOperation, PatchChunk};
 
-/// What a diff says about a file before its hunks.
+/// The lines of a diff about a file before its hunks.
 #[derive(Debug, Default)]
 pub(super) struct FileHeader<'a> {
-    /// The names behind `diff --git`.
+    /// The names after `diff --git`.
     pub(super) git_names: Option<&'a str>,
-    /// The names behind `---` and `+++`.
+    /// The names after `---` and `+++`.
     pub(super) old: Option<&'a str>,
     pub(super) new: Option<&'a str>,
     rename_from: Option<&'a str>,
@@ -19,12 +19,12 @@ pub(super) struct FileHeader<'a> {
 }
 
 const NOWHERE: &str = "/dev/null";
-/// The only mode a new file can be given.
+/// The only supported mode of a new file.
 const PLAIN_FILE: &str = "100644";
 
 impl<'a> FileHeader<'a> {
-    /// Takes a line of git's header. False if it is none.
-    pub(super) fn take(&mut self, line: &'a str) -> Result<bool, String> {
+    /// Reads a line of a git header. Returns false if it is not one.
+    pub(super) fn add_line(&mut self, line: &'a str) -> Result<bool, String> {
         let unsupported = |what: &str| Err(format!("{what} cannot be applied"));
         if let Some(mode) = line.strip_prefix("new mode ") {
             return Err(format!("a change of mode (to {mode}) cannot be applied; use chmod for it"));
@@ -57,19 +57,19 @@ impl<'a> FileHeader<'a> {
         Ok(true)
     }
 
-    /// The operation of a file with these hunks.
-    pub(super) fn operation(self, chunks: Vec<Chunk<'a>>) -> Result<Operation<'a>, String> {
+    /// Returns the operation of a file with these hunks.
+    pub(super) fn operation(self, chunks: Vec<PatchChunk<'a>>) -> Result<FileOperation<'a>, String> {
         if let (Some(from), Some(to)) = (self.rename_from, self.rename_to) {
-            let (path, move_to) = (unquoted(from)?, Some(unquoted(to)?));
-            return Ok(Operation::Update { path, move_to, chunks });
+            let (path, move_to) = (unquote(from)?, Some(unquote(to)?));
+            return Ok(FileOperation::Update { path, move_to, chunks });
         }
         let (old, new) = self.names()?;
         if self.is_new || old == NOWHERE {
             let content = content(&chunks)?;
-            return Ok(Operation::Add { path: new, content, must_be_new: true });
+            return Ok(FileOperation::Add { path: new, content, must_be_new: true });
         }
         if self.is_deleted || new == NOWHERE {
-            return Ok(Operation::Delete { path: old, removes: Some(chunks) });
+            return Ok(FileOperation::Delete { path: old, removes: Some(chunks) });
         }
         if chunks.is_empty() {
             return Err(format!("nothing is said about what becomes of `{new}`"));
@@ -77,22 +77,23 @@ impl<'a> FileHeader<'a> {
         if chunks.iter().all(changes_nothing) {
             return Err(format!("only line endings change in `{new}`, which cannot be applied"));
         }
-        // `diff -u old new` names two files and means the new one; git says so if a file is moved.
-        Ok(Operation::Update { path: new, move_to: None, chunks })
+        // `diff -u old new` names two files and means the new one. Git marks a moved file
+        // explicitly.
+        Ok(FileOperation::Update { path: new, move_to: None, chunks })
     }
 
-    /// The old and the new name, without the letters that git puts before them.
+    /// Returns the old and the new name, without the prefixes of git.
     fn names(&self) -> Result<(Cow<'a, str>, Cow<'a, str>), String> {
         if let (Some(old), Some(new)) = (self.old, self.new) {
-            let name = |line: &'a str| unquoted(line.split('\t').next().unwrap_or(line).trim_end());
+            let name = |line: &'a str| unquote(line.split('\t').next().unwrap_or(line).trim_end());
             return Ok(without_prefixes(name(old)?, name(new)?));
         }
         let names = self.git_names.unwrap_or_default();
         let both = if names.starts_with('"') {
             let end = quoted_end(names).ok_or("a quoted name has no end")?;
-            Some((unquoted(&names[..end])?, unquoted(names[end..].trim_start())?))
+            Some((unquote(&names[..end])?, unquote(names[end..].trim_start())?))
         } else {
-            // A name may have blanks; both are the same but for the prefix.
+            // A name may contain spaces; both are equal except for the prefix.
             let mut blanks = names.match_indices(' ').map(|(at, _)| (&names[..at], &names[at + 1..]));
             let is_same = |(old, new): &(&str, &str)| prefixed(old, new).is_some() || old == new;
             blanks.find(is_same).map(|(old, new)| (old.into(), new.into()))
@@ -102,7 +103,7 @@ impl<'a> FileHeader<'a> {
     }
 }
 
-/// Takes off `a/` and `b/`, or the other letters git uses, where both names have one.
+/// Removes `a/` and `b/`, or the other prefixes of git, if both names have one.
 fn without_prefixes<'a>(old: Cow<'a, str>, new: Cow<'a, str>) -> (Cow<'a, str>, Cow<'a, str>) {
     let cut = |name: Cow<'a, str>| match name {
         Cow::Borrowed(name) => Cow::Borrowed(&name[2..]),
@@ -121,7 +122,8 @@ fn is_prefixed(name: &str, letter: char) -> bool {
     name.strip_prefix(letter).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
 }
 
-/// The name that both are, behind prefixes of git: `a/` and `b/`, or those of `diff.mnemonicPrefix`.
+/// Returns the common name behind prefixes of git: `a/` and `b/`, or those of
+/// `diff.mnemonicPrefix`.
 fn prefixed<'n>(old: &'n str, new: &str) -> Option<&'n str> {
     let name = |name: &'n str| {
         ["a/", "b/", "c/", "i/", "o/", "w/"].iter().find_map(|prefix| name.strip_prefix(prefix))
@@ -132,11 +134,13 @@ fn prefixed<'n>(old: &'n str, new: &str) -> Option<&'n str> {
         .then_some(rest)
 }
 
-/// The content of a file that a diff makes.
-fn content(chunks: &[Chunk<'_>]) -> Result<String, String> {
+/// Returns the content of a file that a diff creates.
+fn content(chunks: &[PatchChunk<'_>]) -> Result<String, String> {
     let mut content = String::new();
     for line in chunks.iter().flat_map(|chunk| &chunk.lines) {
-        let Line::Insert(text) = line else { return Err("a new file has lines of an old one".to_owned()) };
+        let ChunkLine::Insert(text) = line else {
+            return Err("a new file has lines of an old one".to_owned());
+        };
         content.push_str(text);
         content.push('\n');
     }
@@ -146,16 +150,16 @@ fn content(chunks: &[Chunk<'_>]) -> Result<String, String> {
     Ok(content)
 }
 
-/// Whether old and new lines read the same.
-fn changes_nothing(chunk: &Chunk<'_>) -> bool {
+/// Returns true if old and new lines are equal.
+fn changes_nothing(chunk: &PatchChunk<'_>) -> bool {
     let new = chunk.lines.iter().filter_map(|line| match *line {
-        Line::Keep(text) | Line::Insert(text) => Some(text),
-        Line::Remove(_) => None,
+        ChunkLine::Keep(text) | ChunkLine::Insert(text) => Some(text),
+        ChunkLine::Remove(_) => None,
     });
     chunk.end == FileEnd::AsIs && chunk.old_lines().eq(new)
 }
 
-/// Where a quoted name ends, from its first quote on.
+/// Returns the end of a quoted name that starts with its quote.
 fn quoted_end(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -166,8 +170,8 @@ fn quoted_end(text: &str) -> Option<usize> {
     end.map(|at| at + 2)
 }
 
-/// A name as it is: git writes those with odd characters in quotes, with escapes as in C.
-fn unquoted(name: &str) -> Result<Cow<'_, str>, String> {
+/// Decodes a name. Git writes names with special characters in quotes, with escapes as in C.
+fn unquote(name: &str) -> Result<Cow<'_, str>, String> {
     let Some(inner) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return if name.contains(['\0', '\\']) {
             Err(format!("the path `{}` has characters a path cannot have here", name.escape_debug()))

@@ -1,9 +1,9 @@
-//! Diffs as git and diff write them.
+//! Diffs in the formats of `git diff` and `diff -u`.
 
 use super::*;
 use crate::{Text, apply, parse};
 
-fn one(text: &str) -> Operation<'_> {
+fn one(text: &str) -> FileOperation<'_> {
     let mut patch = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(patch.operations.len(), 1, "{text}");
     patch.operations.remove(0)
@@ -13,9 +13,9 @@ fn refused(text: &str) -> String {
     parse(text).expect_err(text).for_terminal()
 }
 
-/// The file after a diff of it.
+/// Returns the file after applying a diff.
 fn changed(file: &str, diff: &str) -> Result<String, String> {
-    let Operation::Update { chunks, .. } = one(diff) else { panic!("not an update: {diff}") };
+    let FileOperation::Update { chunks, .. } = one(diff) else { panic!("not an update: {diff}") };
     let applied =
         apply(&Text::decode(file.as_bytes()).unwrap(), &chunks).map_err(|error| error.to_string())?;
     Ok(String::from_utf8(applied.bytes).unwrap())
@@ -44,14 +44,14 @@ fn names_are_taken_without_the_prefixes_of_git() {
 fn new_deleted_and_renamed_files_are_told_apart() {
     let new = "diff --git a/n b/n\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+a\n+b\n";
     let added =
-        |content: &str| Operation::Add { path: "n".into(), content: content.into(), must_be_new: true };
+        |content: &str| FileOperation::Add { path: "n".into(), content: content.into(), must_be_new: true };
     assert_eq!(one(new), added("a\nb\n"));
     assert_eq!(one(&format!("{new}\\ No newline at end of file\n")), added("a\nb"));
     assert_eq!(one("diff --git a/n b/n\nnew file mode 100644\nindex 0..e69de29\n"), added(""));
     let gone = "diff --git a/n b/n\ndeleted file mode 100644\n--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
-    assert!(matches!(one(gone), Operation::Delete { removes: Some(chunks), .. } if chunks.len() == 1));
+    assert!(matches!(one(gone), FileOperation::Delete { removes: Some(chunks), .. } if chunks.len() == 1));
     let moved = "diff --git a/n b/m\nsimilarity index 100%\nrename from n\nrename to m\n";
-    let rename = Operation::Update { path: "n".into(), move_to: Some("m".into()), chunks: vec![] };
+    let rename = FileOperation::Update { path: "n".into(), move_to: Some("m".into()), chunks: vec![] };
     assert_eq!(one(moved), rename);
     let both = format!(
         "diff --git a/n b/m\nsimilarity index 90%\nrename from n\nrename to m\n--- a/n\n+++ b/m\n{CHANGE}"

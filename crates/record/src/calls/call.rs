@@ -1,4 +1,4 @@
-//! Calls, looked up: which there were, and what the session file says about one.
+//! Looks up calls: in the index, and their records in the session files.
 
 use std::{
     io::{BufRead, BufReader, Seek, SeekFrom},
@@ -17,47 +17,48 @@ use windlass_contract::{
     journal::{Feedback, Rating, Record},
 };
 
-use super::{Calls, CallsError, error::Attempt, store::number};
-use crate::{Folder, SessionError, SessionFile, error::cannot, place};
+use super::{CallIndexError, Calls, error::SqliteResultExt, store::number};
+use crate::{SessionError, SessionFile, ThreadFolder, error::cannot, session_paths};
 
-/// A call, as the index knows it.
+/// A row of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// A short name, unique but for bad luck. Any part of its beginning that is unique will do for [`Calls::find`].
+    /// A short hash that identifies the call. A unique prefix is enough for [`Calls::find`].
     pub handle: String,
-    /// The name its model gave it, unique in its answer only.
+    /// The id from the model, unique only within an answer.
     pub id: CallId,
     /// Its tool, as the model named it.
     pub tool: ToolName,
-    /// The session, or the run of a single call.
+    /// The session, or the file of a standalone call.
     pub thread: ThreadId,
-    /// Which of the two.
-    pub folder: Folder,
-    /// Where that was started.
+    /// The kind of thread.
+    pub folder: ThreadFolder,
+    /// The working directory of the thread.
     pub cwd: PathBuf,
-    /// When it was asked for.
+    /// The time of the request.
     pub time: Timestamp,
-    /// The first half of the SHA-256 of its input, as hexadecimal digits: the same input has the same.
+    /// The first half of the SHA-256 of its input, as hexadecimal digits. Equal inputs have equal
+    /// hashes.
     pub input_hash: String,
     /// The length of its input.
     pub bytes_in: u64,
-    /// Who let it run; empty if nobody did.
+    /// The decision that allowed it; empty if it was not allowed.
     pub decision: String,
-    /// What held it; empty if it never ran.
+    /// The mechanism that confined it; empty if it never ran.
     pub held: String,
-    /// How it ended; none if that is not on record.
+    /// The status at its end; none if no end is recorded.
     pub status: Option<String>,
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub class: Option<String>,
-    /// Whether it did what was asked; none if its end says nothing about its tool.
+    /// Set if it succeeded or failed; none if its end says nothing about the tool.
     pub success: Option<bool>,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
-    /// The length of what came of it.
+    /// The length of its result.
     pub bytes_out: u64,
     /// The verdict, as the session file has it.
     pub verdict: Option<Value>,
-    /// What a person said of it last.
+    /// The last rating by the user.
     pub feedback: Option<Rating>,
     asked_at: u64,
     intent_at: Option<u64>,
@@ -65,31 +66,31 @@ pub struct Call {
     said_at: Option<u64>,
 }
 
-/// Which calls.
+/// Selects calls. Every condition that is set must hold.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    /// Of this tool.
+pub struct CallFilter {
+    /// The tool.
     pub tool: Option<String>,
-    /// With this end; `running` for those without one.
+    /// The status; `running` for calls that have not ended.
     pub status: Option<String>,
-    /// Asked for at this time or later.
+    /// The earliest time of the request.
     pub since: Option<Timestamp>,
-    /// Of this session.
+    /// The session.
     pub session: Option<ThreadId>,
-    /// Of which a person said this.
+    /// The rating by the user.
     pub feedback: Option<Rating>,
 }
 
-/// What the session file says about a call.
+/// The records of a call in its session file.
 #[derive(Debug)]
-pub struct Recorded {
-    /// The call, as its model wrote it.
+pub struct CallRecord {
+    /// The call, as the model wrote it.
     pub call: ToolCall,
-    /// What was written down before it ran, if it did.
+    /// The record from before it ran, if it did.
     pub intent: Option<Value>,
-    /// How it ended, if it did.
+    /// The record of its end, if it ended.
     pub outcome: Option<Value>,
-    /// What a person said of it last.
+    /// The last feedback of the user.
     pub feedback: Option<Feedback>,
 }
 
@@ -98,7 +99,7 @@ const COLUMNS: &str = "SELECT handle, call, tool, thread, folder, cwd, time, low
     FROM calls JOIN files ON files.id = calls.file";
 
 impl Call {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let folder: String = row.get(4)?;
         let verdict: Option<String> = row.get(16)?;
         Ok(Self {
@@ -106,7 +107,11 @@ impl Call {
             id: row.get::<_, String>(1)?.into(),
             tool: row.get::<_, String>(2)?.into(),
             thread: row.get::<_, String>(3)?.into(),
-            folder: if folder == Folder::Calls.name() { Folder::Calls } else { Folder::Sessions },
+            folder: if folder == ThreadFolder::Calls.name() {
+                ThreadFolder::Calls
+            } else {
+                ThreadFolder::Sessions
+            },
             cwd: row.get::<_, String>(5)?.into(),
             time: Timestamp::from_millisecond(row.get(6)?).unwrap_or_default(),
             input_hash: row.get(7)?,
@@ -129,13 +134,13 @@ impl Call {
 }
 
 impl Calls {
-    /// Shows calls, the newest first, until told to stop.
-    pub fn each(
+    /// Calls `show` for each selected call, newest first, until it returns `Break`.
+    pub fn for_each_call(
         &self,
-        wanted: &Wanted,
+        wanted: &CallFilter,
         mut show: impl FnMut(Call) -> ControlFlow<()>,
-    ) -> Result<(), CallsError> {
-        let Wanted { tool, status, since, session, feedback } = wanted;
+    ) -> Result<(), CallIndexError> {
+        let CallFilter { tool, status, since, session, feedback } = wanted;
         let good = feedback.map(|rating| rating == Rating::Good);
         let since = since.map(Timestamp::as_millisecond);
         let session = session.as_ref().map(ThreadId::as_str);
@@ -148,67 +153,74 @@ impl Calls {
             let mut statement = self.db.prepare(&sql)?;
             let mut rows = statement.query(params![tool, status, since, session, good])?;
             while let Some(row) = rows.next()? {
-                if show(Call::of(row)?).is_break() {
+                if show(Call::from_row(row)?).is_break() {
                     break;
                 }
             }
             Ok(())
         };
-        run().at(&self.path)
+        run().at_path(&self.path)
     }
 
-    /// Every call that may be meant: by the beginning of its handle, or by the name its model gave it. The newest first.
-    pub fn find(&self, name: &str) -> Result<Vec<Call>, CallsError> {
+    /// Finds calls by a prefix of the handle or by the id from the model, newest first.
+    pub fn find(&self, name: &str) -> Result<Vec<Call>, CallIndexError> {
         let sql = format!(
             "{COLUMNS} WHERE call = ?1 OR (length(?1) >= 4 AND handle >= ?1 AND handle < ?1 || 'g') ORDER BY time DESC LIMIT 20"
         );
-        let run = || -> rusqlite::Result<_> { self.db.prepare(&sql)?.query_map([name], Call::of)?.collect() };
-        run().at(&self.path)
+        let run =
+            || -> rusqlite::Result<_> { self.db.prepare(&sql)?.query_map([name], Call::from_row)?.collect() };
+        run().at_path(&self.path)
     }
 
-    /// What the session file says about a call.
-    pub fn recorded(&self, call: &Call) -> Result<Recorded, CallsError> {
+    /// Reads the records of a call from its session file.
+    pub fn read_record(&self, call: &Call) -> Result<CallRecord, CallIndexError> {
         #[derive(Deserialize)]
-        struct Item {
+        struct CallItem {
             body: ToolCall,
         }
         #[derive(Deserialize)]
-        struct Ended {
+        struct RawOutcome {
             outcome: Value,
         }
         let path = call.folder.path_of(&self.home, call.thread.as_str())?;
         let changed = || SessionError::Changed { path: path.clone(), call: call.id.to_string() };
-        let mut file = BufReader::new(place::open_to_read(&path)?);
+        let mut file = BufReader::new(session_paths::open_to_read(&path)?);
         let mut line = |at: u64| -> Result<Box<RawValue>, SessionError> {
             #[derive(Deserialize)]
-            struct Envelope {
+            struct RawPayload {
                 payload: Box<RawValue>,
             }
             let mut text = Vec::new();
             file.seek(SeekFrom::Start(at)).map_err(cannot("read", &path))?;
             file.read_until(b'\n', &mut text).map_err(cannot("read", &path))?;
-            serde_json::from_slice(&text).map(|Envelope { payload }| payload).map_err(|_| changed())
+            serde_json::from_slice(&text).map(|RawPayload { payload }| payload).map_err(|_| changed())
         };
-        let Item { body } = serde_json::from_str(line(call.asked_at)?.get()).map_err(|_| changed())?;
+        let CallItem { body } = serde_json::from_str(line(call.asked_at)?.get()).map_err(|_| changed())?;
         if body.id != call.id {
             return Err(changed().into());
         }
         let intent = call.intent_at.map(&mut line).transpose()?;
         let outcome = call.ended_at.map(&mut line).transpose()?;
         let feedback = call.said_at.map(&mut line).transpose()?;
-        // What is nested deeper than a parser goes is left out rather than an error.
-        Ok(Recorded {
+        // A record that is nested too deeply for the parser is left out; it is no error.
+        Ok(CallRecord {
             call: body,
             intent: intent.and_then(|payload| serde_json::from_str(payload.get()).ok()),
             outcome: outcome
                 .and_then(|payload| serde_json::from_str(payload.get()).ok())
-                .map(|Ended { outcome }| outcome),
+                .map(|RawOutcome { outcome }| outcome),
             feedback: feedback.and_then(|payload| serde_json::from_str(payload.get()).ok()),
         })
     }
 
-    /// Writes down what a person thinks of a call, in the file of its session. Nobody may be writing that meanwhile.
-    pub fn rate(&self, call: &Call, rating: Option<Rating>, note: String) -> Result<(), CallsError> {
+    /// Appends the user's feedback on a call to its session file. Fails while another process
+    /// writes that file.
+    pub fn add_feedback(
+        &self,
+        call: &Call,
+        rating: Option<Rating>,
+        note: String,
+    ) -> Result<(), CallIndexError> {
         let path = call.folder.path_of(&self.home, call.thread.as_str())?;
         let feedback = Feedback { call: call.id.clone(), handle: call.handle.clone(), rating, note };
         let written = SessionFile::reopen(path)?.append(&Record::Feedback(&feedback));

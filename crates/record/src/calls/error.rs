@@ -1,4 +1,4 @@
-//! Why the index of calls cannot be used.
+//! Errors of the index of calls.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,11 @@ use rusqlite::ErrorCode;
 
 use crate::SessionError;
 
-/// Why the index of calls cannot be used. Nothing is lost by it: the session files are the truth.
+/// The error of an operation on the index of calls. It costs no data: the index can be rebuilt from
+/// the session files.
 #[derive(Debug, thiserror::Error)]
-pub enum CallsError {
-    /// Someone else had it to themselves for too long.
+pub enum CallIndexError {
+    /// Another process held the lock for too long.
     #[error(
         "the index of calls `{path}` is in use by another process; it is brought up to date the next time"
     )]
@@ -17,7 +18,7 @@ pub enum CallsError {
         /// The index.
         path: PathBuf,
     },
-    /// It is no database, or a broken one.
+    /// The file is not a database, or a damaged one.
     #[error(
         "the index of calls `{path}` is damaged and left as it is; `windlass stats --rebuild` makes a new one"
     )]
@@ -25,7 +26,7 @@ pub enum CallsError {
         /// The index.
         path: PathBuf,
     },
-    /// A newer version of Windlass has made it.
+    /// A newer version of Windlass created it.
     #[error(
         "the index of calls `{path}` is of a newer version of Windlass ({found}, and this one knows {known}) and left as it is; \
          use that version, or move the file away"
@@ -35,15 +36,15 @@ pub enum CallsError {
         path: PathBuf,
         /// The version of its schema.
         found: i64,
-        /// The newest that is known here.
+        /// The newest version that is supported.
         known: i64,
     },
-    /// The system said no.
+    /// A system call or a query failed.
     #[error("cannot use the index of calls `{path}`: {problem}")]
     Unusable {
         /// The index.
         path: PathBuf,
-        /// What the system said.
+        /// The error message.
         problem: String,
     },
     /// A session file cannot be read.
@@ -51,20 +52,22 @@ pub enum CallsError {
     Session(#[from] SessionError),
 }
 
-/// Turns a database's error into ours.
-pub(super) trait Attempt<T> {
-    /// What was attempted, was so on this file.
-    fn at(self, path: &Path) -> Result<T, CallsError>;
+/// Turns a database error into a [`CallIndexError`].
+pub(super) trait SqliteResultExt<T> {
+    /// Adds the path of the index to an error.
+    fn at_path(self, path: &Path) -> Result<T, CallIndexError>;
 }
 
-impl<T> Attempt<T> for rusqlite::Result<T> {
-    fn at(self, path: &Path) -> Result<T, CallsError> {
+impl<T> SqliteResultExt<T> for rusqlite::Result<T> {
+    fn at_path(self, path: &Path) -> Result<T, CallIndexError> {
         self.map_err(|error| {
             let path = path.to_owned();
             match error.sqlite_error_code() {
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CallsError::Locked { path },
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => CallsError::Damaged { path },
-                _ => CallsError::Unusable { path, problem: error.to_string() },
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => CallIndexError::Locked { path },
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                    CallIndexError::Damaged { path }
+                }
+                _ => CallIndexError::Unusable { path, problem: error.to_string() },
             }
         })
     }

@@ -1,6 +1,6 @@
-//! The tables, version by version. A version that was released is never changed; a new one is added.
+//! The tables, version by version. A released version is never changed; a new one is added.
 
-/// What makes each version from the one before it.
+/// The statements that lead from each version to the next.
 pub(super) const VERSIONS: &[&str] = &[
     "
 CREATE TABLE files (
@@ -70,7 +70,7 @@ ALTER TABLE files ADD COLUMN last_turn_at INTEGER;
 ",
 ];
 
-/// The newest version there is.
+/// Returns the newest version.
 pub(super) fn newest() -> i64 {
     i64::try_from(VERSIONS.len()).unwrap_or(i64::MAX)
 }

@@ -1,55 +1,56 @@
-//! What many calls say together: how often a tool works, how long it takes, and how it fails.
+//! Statistics over many calls: success rates, latencies and kinds of failure.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use windlass_contract::ToolName;
 
-use super::{Calls, CallsError, error::Attempt, read::UNKNOWN_TOOL, store::number};
+use super::{CallIndexError, Calls, error::SqliteResultExt, indexer::UNKNOWN_TOOL, store::number};
 
-/// After so long a call counts half.
+/// Time after which a call counts half.
 const HALF_LIFE_DAYS: f64 = 7.0;
-/// What is believed of a tool that nobody has called: four calls, three of which worked. A few failures then weigh little
-/// and many weigh much.
+/// The assumption about a tool without calls: three of four succeeded. With it a few failures weigh
+/// little and many weigh much.
 const PRIOR: (f64, f64) = (3.0, 4.0);
-/// What a person says of a call counts in the place of its verdict, and as much as so many calls: it is rarer, and they know what
-/// they wanted.
+/// Weight of a rating by the user, in calls. It replaces the verdict of the call: ratings are rare,
+/// and users know what they wanted.
 const FEEDBACK_WEIGHT: f64 = 3.0;
-/// So many steps are shown of how latency went.
-const STEPS: usize = 16;
+/// Maximum number of steps in the trend of latency.
+const MAX_TREND_STEPS: usize = 16;
 
-/// What calls are put together by.
+/// The property by which calls are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// Their tool.
+pub enum CallGrouping {
+    /// The tool.
     Tool,
-    /// Their session.
+    /// The session.
     Session,
-    /// What kind of failure they were.
+    /// The kind of failure.
     Error,
 }
 
-/// Calls that have something in common.
+/// Calls that have a property in common, with their statistics.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
-    /// What.
+pub struct CallGroup {
+    /// The value of the property.
     pub name: String,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
-    /// How many did what was asked.
+    /// The number of calls that succeeded.
     pub succeeded: u64,
-    /// How many did not. The rest has no end, or one that says nothing about their tool.
+    /// The number of calls that failed. The others have not ended, or their end says nothing about
+    /// the tool.
     pub failed: u64,
-    /// Of how many a person said that they were good, and of how many that they were bad.
-    pub said: (u64, u64),
-    /// The rate of success, in which a call counts half after a week, and threefold if a person spoke of it: then it is what
-    /// they said. None if there is nothing to go by.
+    /// The numbers of calls that the user rated good and bad.
+    pub ratings: (u64, u64),
+    /// The success rate, in which a call counts half after a week. A rating by the user replaces
+    /// the verdict and counts threefold. None without data.
     pub rate: Option<f64>,
-    /// How long the fastest half, nine tenths and 99 of 100 took at most, of those that ended.
+    /// The 50th, 90th and 99th percentile of the duration of calls that ended.
     pub latency: Option<[Duration; 3]>,
-    /// How long they took from the oldest to the newest: medians of equally many.
+    /// The duration from the oldest to the newest calls: medians of groups of equal size.
     pub trend: Vec<Duration>,
-    /// The newest.
+    /// The time of the newest call.
     pub last: Timestamp,
     /// Bytes of input.
     pub bytes_in: u64,
@@ -59,30 +60,31 @@ pub struct Group {
     pub classes: Vec<(String, u64)>,
 }
 
-/// How a tool stands, for choosing between tools.
+/// The reliability of a tool, for choosing between tools.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct ToolReliability {
     /// The tool.
     pub tool: ToolName,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// How likely it is to do what is asked: what was seen, recent calls counting more, mixed with what is believed of a tool
-    /// nobody has seen. What a person said counts as in [`Group::rate`].
+    /// The estimated probability of success: a weighted rate in which recent calls count more,
+    /// combined with the assumption about a tool without calls. Ratings count as in
+    /// [`CallGroup::rate`].
     pub rate: f64,
-    /// When it was called last.
+    /// The time of the last call.
     pub last: Timestamp,
-    /// How long ago that is.
+    /// The time since the last call.
     pub age: Duration,
 }
 
-/// A sum in which what is old counts less.
+/// A rate in which old calls count less.
 #[derive(Default)]
-struct Decaying {
+struct DecayingRate {
     successes: f64,
     weight: f64,
 }
 
-impl Decaying {
+impl DecayingRate {
     fn add(&mut self, successes: f64, calls: f64, age_days: f64) {
         let weight = (-age_days.max(0.0) / HALF_LIFE_DAYS).exp2();
         self.successes += weight * successes;
@@ -91,12 +93,12 @@ impl Decaying {
 }
 
 #[derive(Default)]
-struct Adding {
+struct GroupTotals {
     calls: u64,
     succeeded: u64,
     failed: u64,
-    said: (u64, u64),
-    rate: Decaying,
+    ratings: (u64, u64),
+    rate: DecayingRate,
     durations: Vec<u32>,
     last: i64,
     bytes_in: u64,
@@ -105,9 +107,14 @@ struct Adding {
 }
 
 impl Calls {
-    /// Puts the calls of some time together, the largest group first.
-    pub fn stats(&self, by: By, since: Option<Timestamp>, now: Timestamp) -> Result<Vec<Group>, CallsError> {
-        let groups = self.add_up(by, since, now).at(&self.path)?;
+    /// Groups the calls since a time, the largest group first.
+    pub fn stats(
+        &self,
+        by: CallGrouping,
+        since: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Result<Vec<CallGroup>, CallIndexError> {
+        let groups = self.add_up(by, since, now).at_path(&self.path)?;
         let mut groups: Vec<_> = groups.into_iter().map(|(name, added)| added.group(name)).collect();
         groups.sort_by_key(|group| (std::cmp::Reverse(group.calls), group.name.clone()));
         Ok(groups)
@@ -115,16 +122,16 @@ impl Calls {
 
     fn add_up(
         &self,
-        by: By,
+        by: CallGrouping,
         since: Option<Timestamp>,
         now: Timestamp,
-    ) -> rusqlite::Result<BTreeMap<String, Adding>> {
+    ) -> rusqlite::Result<BTreeMap<String, GroupTotals>> {
         let made_up = format!("CASE class WHEN '{UNKNOWN_TOOL}' THEN '(no such tool)' ELSE tool END");
         let (name, condition) = match by {
-            // Names that models make up are without number.
-            By::Tool => (made_up.as_str(), "true"),
-            By::Session => ("thread", "folder = 'sessions'"),
-            By::Error => ("class", "class IS NOT NULL"),
+            // Models can make up any number of names; they form one group.
+            CallGrouping::Tool => (made_up.as_str(), "true"),
+            CallGrouping::Session => ("thread", "folder = 'sessions'"),
+            CallGrouping::Error => ("class", "class IS NOT NULL"),
         };
         let sql = format!(
             "SELECT {name}, time, success, status IS NOT NULL, duration_ms, bytes_in, bytes_out, class, feedback \
@@ -132,7 +139,7 @@ impl Calls {
         );
         let mut statement = self.db.prepare(&sql)?;
         let mut rows = statement.query([since.map_or(i64::MIN, Timestamp::as_millisecond)])?;
-        let mut groups: BTreeMap<String, Adding> = BTreeMap::new();
+        let mut groups: BTreeMap<String, GroupTotals> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let group = groups.entry(row.get(0)?).or_default();
             let time: i64 = row.get(1)?;
@@ -143,7 +150,7 @@ impl Calls {
             }
             let feedback = row.get::<_, Option<bool>>(8)?;
             if let Some(good) = feedback {
-                *(if good { &mut group.said.0 } else { &mut group.said.1 }) += 1;
+                *(if good { &mut group.ratings.0 } else { &mut group.ratings.1 }) += 1;
             }
             if let Some(success) = feedback.or(row.get(2)?) {
                 let weight = if feedback.is_some() { FEEDBACK_WEIGHT } else { 1.0 };
@@ -162,10 +169,10 @@ impl Calls {
         Ok(groups)
     }
 
-    /// How tools stand, for whoever chooses between them.
-    pub fn standings(&self, now: Timestamp) -> Result<Vec<Standing>, CallsError> {
-        let run = || -> rusqlite::Result<Vec<Standing>> {
-            // By day, from the index alone: it is asked at the start of sessions.
+    /// Returns the reliability of every tool.
+    pub fn tool_reliability(&self, now: Timestamp) -> Result<Vec<ToolReliability>, CallIndexError> {
+        let run = || -> rusqlite::Result<Vec<ToolReliability>> {
+            // By day, and from columns of one database index: this runs at the start of sessions.
             let mut statement = self.db.prepare(
                 "SELECT tool, max(time), count(*), \
                  total(CASE WHEN feedback IS NULL THEN success IS NOT NULL ELSE ?1 END), \
@@ -173,7 +180,7 @@ impl Calls {
                  FROM calls GROUP BY tool, time / 86400000 ORDER BY tool, time",
             )?;
             let mut rows = statement.query([FEEDBACK_WEIGHT])?;
-            let mut tools: BTreeMap<String, (u64, Decaying, i64)> = BTreeMap::new();
+            let mut tools: BTreeMap<String, (u64, DecayingRate, i64)> = BTreeMap::new();
             while let Some(row) = rows.next()? {
                 let (time, judged, successes): (i64, f64, f64) = (row.get(1)?, row.get(3)?, row.get(4)?);
                 let (calls, rate, last) = tools.entry(row.get(0)?).or_default();
@@ -181,34 +188,35 @@ impl Calls {
                 rate.add(successes, judged, days(now.as_millisecond() - time));
                 *last = time.max(*last);
             }
-            let standing = |(tool, (calls, rate, last)): (String, (u64, Decaying, i64))| Standing {
-                tool: tool.into(),
-                calls,
-                rate: (rate.successes + PRIOR.0) / (rate.weight + PRIOR.1),
-                last: Timestamp::from_millisecond(last).unwrap_or_default(),
-                age: Duration::from_millis(
-                    u64::try_from(now.as_millisecond().saturating_sub(last)).unwrap_or_default(),
-                ),
-            };
-            Ok(tools.into_iter().map(standing).collect())
+            let reliability =
+                |(tool, (calls, rate, last)): (String, (u64, DecayingRate, i64))| ToolReliability {
+                    tool: tool.into(),
+                    calls,
+                    rate: (rate.successes + PRIOR.0) / (rate.weight + PRIOR.1),
+                    last: Timestamp::from_millisecond(last).unwrap_or_default(),
+                    age: Duration::from_millis(
+                        u64::try_from(now.as_millisecond().saturating_sub(last)).unwrap_or_default(),
+                    ),
+                };
+            Ok(tools.into_iter().map(reliability).collect())
         };
-        run().at(&self.path)
+        run().at_path(&self.path)
     }
 }
 
-impl Adding {
-    fn group(self, name: String) -> Group {
+impl GroupTotals {
+    fn group(self, name: String) -> CallGroup {
         let trend = trend(&self.durations);
         let mut sorted = self.durations;
         sorted.sort_unstable();
         let mut classes: Vec<_> = self.classes.into_iter().collect();
         classes.sort_by_key(|(class, count)| (std::cmp::Reverse(*count), class.clone()));
-        Group {
+        CallGroup {
             name,
             calls: self.calls,
             succeeded: self.succeeded,
             failed: self.failed,
-            said: self.said,
+            ratings: self.ratings,
             rate: (self.rate.weight > 0.0).then(|| self.rate.successes / self.rate.weight),
             latency: (!sorted.is_empty()).then(|| [50, 90, 99].map(|percent| percentile(&sorted, percent))),
             trend,
@@ -226,15 +234,16 @@ fn days(milliseconds: i64) -> f64 {
     days
 }
 
-/// The nearest rank: the least of the sorted values that so many in a hundred do not exceed.
+/// Returns the percentile by the nearest-rank method: the smallest value that `percent` percent of
+/// the values do not exceed.
 fn percentile(sorted: &[u32], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     Duration::from_millis(sorted.get(rank - 1).copied().unwrap_or_default().into())
 }
 
-/// Medians of neighbours.
+/// Returns the medians of consecutive groups.
 fn trend(durations: &[u32]) -> Vec<Duration> {
-    let size = durations.len().div_ceil(STEPS).max(1);
+    let size = durations.len().div_ceil(MAX_TREND_STEPS).max(1);
     durations
         .chunks(size)
         .map(|chunk| {

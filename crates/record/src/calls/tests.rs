@@ -1,4 +1,4 @@
-//! What the index says about session files, and what becomes of it when something is wrong with either.
+//! The index over session files, and its behaviour when either is damaged or changed.
 
 mod feedback;
 mod requests;
@@ -61,7 +61,7 @@ impl Home {
         self.file.append(&Record::Outcome { call: &id.into(), outcome }).unwrap();
     }
 
-    /// Puts the session away and takes it up again, as after a crash.
+    /// Closes the session and resumes it, as after a crash.
     fn resumed(self) -> Self {
         let Self { directory, id, file } = self;
         drop(file);
@@ -101,17 +101,17 @@ fn exited(code: i32) -> Outcome {
     Outcome { facts: Facts::Command(facts), ..outcome(Status::Error, "no", 3) }
 }
 
-fn all(calls: &Calls, wanted: &Wanted) -> Vec<Call> {
+fn all(calls: &Calls, wanted: &CallFilter) -> Vec<Call> {
     let mut found = Vec::new();
     let take = |call| {
         found.push(call);
         ControlFlow::Continue(())
     };
-    calls.each(wanted, take).unwrap();
+    calls.for_each_call(wanted, take).unwrap();
     found
 }
 
-fn ids(calls: &Calls, wanted: &Wanted) -> Vec<String> {
+fn ids(calls: &Calls, wanted: &CallFilter) -> Vec<String> {
     all(calls, wanted).into_iter().map(|call| call.id.to_string()).collect()
 }
 
@@ -121,10 +121,10 @@ fn a_call_is_on_record_with_all_that_is_asked_about_it() {
     home.asks("a", "shell", r#"{"command":"ls"}"#);
     home.ends("a", &outcome(Status::Success, "four", 12));
     let calls = home.caught_up();
-    let [call] = &all(&calls, &Wanted::default())[..] else { panic!("one call") };
+    let [call] = &all(&calls, &CallFilter::default())[..] else { panic!("one call") };
     assert_eq!(
         (call.tool.as_str(), call.thread.clone(), call.cwd.clone(), call.folder),
-        ("shell", home.id.clone(), PathBuf::from("/w"), Folder::Sessions)
+        ("shell", home.id.clone(), PathBuf::from("/w"), ThreadFolder::Sessions)
     );
     assert_eq!((call.bytes_in, call.bytes_out, call.duration), (16, 4, Duration::from_millis(12)));
     assert_eq!((call.decision.as_str(), call.held.as_str()), ("policy", "namespaces"));
@@ -135,7 +135,7 @@ fn a_call_is_on_record_with_all_that_is_asked_about_it() {
     assert_eq!(call.verdict, Some(json!({"success": true, "confidence": 100, "reasons": ["so it is"]})));
     assert_eq!((call.handle.len(), call.input_hash.len()), (10, 32));
 
-    let recorded = calls.recorded(call).unwrap();
+    let recorded = calls.read_record(call).unwrap();
     assert_eq!(recorded.call.input, Input::Json(r#"{"command":"ls"}"#.into()));
     assert_eq!(recorded.intent.unwrap()["decision"], "policy");
     assert_eq!(recorded.outcome.unwrap()["content"], json!([{"text": "four"}]));
@@ -164,14 +164,14 @@ fn ends_are_told_apart() {
         ("file", Outcome { receipt: allowed, ..outcome(Status::NotFound, "", 1) }),
         ("tool", outcome(Status::Error, "", 1)),
         ("refused", Outcome { receipt: refused, ..outcome(Status::Rejected, "", 1) }),
-        ("cut", crate::Substitute::Unknown.outcome().unwrap()),
+        ("cut", crate::OutputSubstitute::Unknown.outcome().unwrap()),
     ];
     for (id, outcome) in &ends {
         home.asks(id, "shell", "{}");
         home.ends(id, outcome);
     }
     home.asks("running", "shell", "{}");
-    let found = all(&home.caught_up(), &Wanted::default());
+    let found = all(&home.caught_up(), &CallFilter::default());
     let told: Vec<_> =
         found.iter().rev().map(|call| (call.id.as_str(), call.class.as_deref(), call.success)).collect();
     assert_eq!(
@@ -200,15 +200,15 @@ fn calls_are_found_by_tool_end_time_and_session() {
     home.ends("b", &outcome(Status::Error, "", 1));
     home.asks("c", "shell", "{}");
     let calls = home.caught_up();
-    let with = |wanted: Wanted| ids(&calls, &wanted);
-    assert_eq!(with(Wanted::default()), ["c", "b", "a"]);
-    assert_eq!(with(Wanted { tool: Some("shell".into()), ..Wanted::default() }), ["c", "a"]);
-    assert_eq!(with(Wanted { status: Some("error".into()), ..Wanted::default() }), ["b"]);
-    assert_eq!(with(Wanted { status: Some("running".into()), ..Wanted::default() }), ["c"]);
-    assert_eq!(with(Wanted { session: Some(home.id.clone()), ..Wanted::default() }).len(), 3);
-    assert_eq!(with(Wanted { session: Some(new_thread_id()), ..Wanted::default() }).len(), 0);
+    let with = |wanted: CallFilter| ids(&calls, &wanted);
+    assert_eq!(with(CallFilter::default()), ["c", "b", "a"]);
+    assert_eq!(with(CallFilter { tool: Some("shell".into()), ..CallFilter::default() }), ["c", "a"]);
+    assert_eq!(with(CallFilter { status: Some("error".into()), ..CallFilter::default() }), ["b"]);
+    assert_eq!(with(CallFilter { status: Some("running".into()), ..CallFilter::default() }), ["c"]);
+    assert_eq!(with(CallFilter { session: Some(home.id.clone()), ..CallFilter::default() }).len(), 3);
+    assert_eq!(with(CallFilter { session: Some(new_thread_id()), ..CallFilter::default() }).len(), 0);
     let later = Timestamp::now() + Duration::from_secs(60);
-    assert_eq!(with(Wanted { since: Some(later), ..Wanted::default() }).len(), 0);
+    assert_eq!(with(CallFilter { since: Some(later), ..CallFilter::default() }).len(), 0);
 }
 
 #[test]
@@ -223,15 +223,15 @@ fn nothing_is_counted_twice_however_many_read() {
         other.catch_up().unwrap();
     }
     one.catch_up().unwrap();
-    let found = all(&one, &Wanted::default());
+    let found = all(&one, &CallFilter::default());
     assert_eq!(found.len(), 20);
     assert!(found.iter().all(|call| call.success == Some(true)));
-    assert_eq!(found, all(&other, &Wanted::default()));
+    assert_eq!(found, all(&other, &CallFilter::default()));
     let (rebuilt, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
-    assert_eq!((all(&rebuilt, &Wanted::default()), aside), (found.clone(), None));
+    assert_eq!((all(&rebuilt, &CallFilter::default()), aside), (found.clone(), None));
     let mut memory = Calls::in_memory(home.path(), Keep::default()).unwrap();
     memory.catch_up().unwrap();
-    assert_eq!(all(&memory, &Wanted::default()), found);
+    assert_eq!(all(&memory, &CallFilter::default()), found);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_call_that_was_cut_short_gets_its_end_when_the_session_is_resumed() {
     home.asks("a", "shell", "{}");
     home.caught_up();
     let home = home.resumed();
-    let found = all(&home.caught_up(), &Wanted::default());
+    let found = all(&home.caught_up(), &CallFilter::default());
     assert_eq!(found[0].class.as_deref(), Some("cut short"));
 }
 
@@ -250,9 +250,9 @@ fn half_a_line_is_read_once_it_is_whole() {
     home.asks("a", "shell", "{}");
     let whole = fs::read(home.file.path()).unwrap();
     fs::write(home.file.path(), &whole[..whole.len() - 5]).unwrap();
-    assert_eq!(ids(&home.caught_up(), &Wanted::default()).len(), 0);
+    assert_eq!(ids(&home.caught_up(), &CallFilter::default()).len(), 0);
     fs::write(home.file.path(), &whole).unwrap();
-    assert_eq!(ids(&home.caught_up(), &Wanted::default()), ["a"]);
+    assert_eq!(ids(&home.caught_up(), &CallFilter::default()), ["a"]);
 }
 
 #[test]
@@ -266,16 +266,16 @@ fn a_file_that_was_cut_is_read_anew_and_where_it_ended_stays_known() {
 
     fs::write(home.file.path(), &short).unwrap();
     let calls = home.caught_up();
-    assert_eq!(ids(&calls, &Wanted::default()), ["a"]);
+    assert_eq!(ids(&calls, &CallFilter::default()), ["a"]);
     assert_eq!(calls.head(home.id.as_str()).unwrap(), Some(full));
 
-    // It goes on another way and becomes longer than it was.
+    // The file is continued differently and becomes longer than before.
     let home = home.resumed();
     for id in ["c", "d", "e"] {
         home.asks(id, "shell", "{}");
     }
     let calls = home.caught_up();
-    assert!(ids(&calls, &Wanted::default()).contains(&"e".to_owned()));
+    assert!(ids(&calls, &CallFilter::default()).contains(&"e".to_owned()));
     assert_eq!(calls.head(home.id.as_str()).unwrap(), Some(full));
     let (rebuilt, _) = Calls::rebuild(home.path(), Keep::default()).unwrap();
     assert_eq!(rebuilt.head(home.id.as_str()).unwrap(), Some(full));
@@ -285,7 +285,7 @@ fn a_file_that_was_cut_is_read_anew_and_where_it_ended_stays_known() {
 fn a_damaged_index_is_left_alone_until_it_is_rebuilt_and_then_put_aside() {
     let home = Home::new();
     home.asks("a", "shell", "{}");
-    let path = Calls::place(home.path());
+    let path = Calls::index_path(home.path());
     fs::write(
         &path,
         "this is no database, and longer than a header of one would be, which has 100 bytes".repeat(9),
@@ -293,10 +293,10 @@ fn a_damaged_index_is_left_alone_until_it_is_rebuilt_and_then_put_aside() {
     .unwrap();
     let before = fs::read(&path).unwrap();
     let error = Calls::open(home.path(), Keep::default()).unwrap_err();
-    assert!(matches!(error, CallsError::Damaged { .. }), "{error}");
+    assert!(matches!(error, CallIndexError::Damaged { .. }), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     let (calls, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
-    assert_eq!(ids(&calls, &Wanted::default()), ["a"]);
+    assert_eq!(ids(&calls, &CallFilter::default()), ["a"]);
     assert_eq!(fs::read(aside.unwrap()).unwrap(), before);
 }
 
@@ -309,14 +309,14 @@ fn an_index_damaged_in_its_middle_is_told_and_rebuilt() {
     let calls = home.caught_up();
     calls.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     drop(calls);
-    let path = Calls::place(home.path());
+    let path = Calls::index_path(home.path());
     let mut bytes = fs::read(&path).unwrap();
     bytes[4096..].fill(0xa5);
     fs::write(&path, &bytes).unwrap();
     let error = Calls::open(home.path(), Keep::default()).and_then(|mut calls| calls.catch_up()).unwrap_err();
-    assert!(matches!(error, CallsError::Damaged { .. }), "{error}");
+    assert!(matches!(error, CallIndexError::Damaged { .. }), "{error}");
     let (calls, aside) = Calls::rebuild(home.path(), Keep::default()).unwrap();
-    assert_eq!((ids(&calls, &Wanted::default()).len(), aside.is_some()), (200, true));
+    assert_eq!((ids(&calls, &CallFilter::default()).len(), aside.is_some()), (200, true));
 }
 
 #[test]
@@ -328,12 +328,12 @@ fn an_index_of_a_newer_version_and_of_another_program_are_left_alone() {
         Calls::open(home.path(), Keep::default()).unwrap_err(),
         Calls::rebuild(home.path(), Keep::default()).unwrap_err(),
     ] {
-        assert!(matches!(error, CallsError::Newer { found: 99, .. }), "{error}");
+        assert!(matches!(error, CallIndexError::Newer { found: 99, .. }), "{error}");
     }
     calls.db.pragma_update(None, "user_version", 1).unwrap();
     calls.db.pragma_update(None, "application_id", 7).unwrap();
     let error = Calls::open(home.path(), Keep::default()).unwrap_err();
-    assert!(matches!(error, CallsError::Damaged { .. }), "{error}");
+    assert!(matches!(error, CallIndexError::Damaged { .. }), "{error}");
 }
 
 #[test]
@@ -343,19 +343,19 @@ fn an_index_that_someone_keeps_to_themselves_is_given_up_and_read_later() {
     let holder = home.open();
     holder.db.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let patience = Duration::from_millis(30);
-    let tried =
-        Calls::open_within(home.path(), Keep::default(), patience).and_then(|mut calls| calls.catch_up());
-    assert!(matches!(tried, Err(CallsError::Locked { .. })), "{tried:?}");
+    let tried = Calls::open_with_timeout(home.path(), Keep::default(), patience)
+        .and_then(|mut calls| calls.catch_up());
+    assert!(matches!(tried, Err(CallIndexError::Locked { .. })), "{tried:?}");
     holder.db.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(ids(&home.caught_up(), &Wanted::default()), ["a"]);
+    assert_eq!(ids(&home.caught_up(), &CallFilter::default()), ["a"]);
 }
 
 #[test]
 fn what_cannot_be_a_file_is_told() {
     let home = Home::new();
-    fs::create_dir(Calls::place(home.path())).unwrap();
+    fs::create_dir(Calls::index_path(home.path())).unwrap();
     let error = Calls::open(home.path(), Keep::default()).unwrap_err();
-    assert!(matches!(error, CallsError::Unusable { .. }), "{error}");
+    assert!(matches!(error, CallIndexError::Unusable { .. }), "{error}");
 }
 
 #[test]
@@ -380,10 +380,10 @@ fn what_is_too_old_or_too_much_is_forgotten_and_not_read_again() {
     let old = (Timestamp::now() - Duration::from_secs(91 * 86400)).as_millisecond();
     calls.db.execute("UPDATE calls SET time = ?1 WHERE id <= 60", [old]).unwrap();
     calls.catch_up().unwrap();
-    assert_eq!(ids(&calls, &Wanted::default()).len(), 40);
+    assert_eq!(ids(&calls, &CallFilter::default()).len(), 40);
     calls.keep = Keep { megabytes: 0, ..Keep::default() };
     calls.catch_up().unwrap();
-    assert_eq!(ids(&calls, &Wanted::default()).len(), 0);
+    assert_eq!(ids(&calls, &CallFilter::default()).len(), 0);
     let mut calls = home.caught_up();
     calls.db.execute("UPDATE files SET changed = ?1", [old]).unwrap();
     calls.catch_up().unwrap();
@@ -398,7 +398,7 @@ fn names_that_no_tool_has_are_one_group() {
         home.asks(name, name, "{}");
         home.ends(name, &unknown_tool());
     }
-    let groups = home.caught_up().stats(By::Tool, None, Timestamp::now()).unwrap();
+    let groups = home.caught_up().stats(CallGrouping::Tool, None, Timestamp::now()).unwrap();
     assert_eq!((groups.len(), groups[0].name.as_str(), groups[0].calls), (1, "(no such tool)", 2));
 }
 
@@ -413,7 +413,7 @@ fn groups_say_how_often_how_long_and_how() {
     }
     home.asks("last", "read_file", "{}");
     let calls = home.caught_up();
-    let groups = calls.stats(By::Tool, None, Timestamp::now()).unwrap();
+    let groups = calls.stats(CallGrouping::Tool, None, Timestamp::now()).unwrap();
     let [shell, read] = &groups[..] else { panic!("{groups:?}") };
     assert_eq!((shell.name.as_str(), shell.calls, shell.succeeded, shell.failed), ("shell", 100, 90, 10));
     assert!((shell.rate.unwrap() - 0.9).abs() < 1e-3, "{shell:?}");
@@ -421,25 +421,25 @@ fn groups_say_how_often_how_long_and_how() {
     assert_eq!((shell.trend.len(), shell.bytes_in, shell.bytes_out), (15, 200, 470));
     assert_eq!(shell.classes, [("exit code 1".to_owned(), 10)]);
     assert_eq!((read.rate, read.latency, read.calls), (None, None, 1));
-    let errors = calls.stats(By::Error, None, Timestamp::now()).unwrap();
+    let errors = calls.stats(CallGrouping::Error, None, Timestamp::now()).unwrap();
     assert_eq!(errors.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["exit code 1"]);
-    let sessions = calls.stats(By::Session, None, Timestamp::now()).unwrap();
+    let sessions = calls.stats(CallGrouping::Session, None, Timestamp::now()).unwrap();
     assert_eq!((sessions[0].name.as_str(), sessions[0].calls), (home.id.as_str(), 101));
     let future = Timestamp::now() + Duration::from_secs(60);
-    assert_eq!(calls.stats(By::Tool, Some(future), future).unwrap(), []);
+    assert_eq!(calls.stats(CallGrouping::Tool, Some(future), future).unwrap(), []);
 }
 
 #[test]
 fn an_index_of_the_first_version_is_brought_up_to_date() {
     let home = Home::new();
     home.asks("a", "shell", "{}");
-    let path = Calls::place(home.path());
+    let path = Calls::index_path(home.path());
     let old = Connection::open(&path).unwrap();
     old.execute_batch(schema::VERSIONS[0]).unwrap();
     old.pragma_update(None, "application_id", 0x574e_444c).unwrap();
     old.pragma_update(None, "user_version", 1).unwrap();
     drop(old);
-    assert_eq!(ids(&home.caught_up(), &Wanted::default()), ["a"]);
+    assert_eq!(ids(&home.caught_up(), &CallFilter::default()), ["a"]);
 }
 
 #[test]
@@ -451,13 +451,13 @@ fn what_is_long_ago_counts_less() {
     }
     let calls = home.caught_up();
     let now = Timestamp::now();
-    let rate = |calls: &Calls| calls.stats(By::Tool, None, now).unwrap()[0].rate.unwrap();
+    let rate = |calls: &Calls| calls.stats(CallGrouping::Tool, None, now).unwrap()[0].rate.unwrap();
     assert!((rate(&calls) - 0.5).abs() < 1e-3);
-    let before = calls.standings(now).unwrap()[0].rate;
+    let before = calls.tool_reliability(now).unwrap()[0].rate;
     let week = (now - Duration::from_secs(7 * 86400)).as_millisecond();
     calls.db.execute("UPDATE calls SET time = ?1 WHERE call = 'old'", [week]).unwrap();
     assert!((rate(&calls) - 2.0 / 3.0).abs() < 1e-3);
-    let after = calls.standings(now).unwrap();
+    let after = calls.tool_reliability(now).unwrap();
     assert_eq!((after[0].tool.as_str(), after[0].calls), ("shell", 2));
     assert!(before < after[0].rate, "{before} {after:?}");
 }

@@ -1,4 +1,4 @@
-//! Whatever is done to a file is seen, and where.
+//! Every change to a file is detected, with its line.
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
@@ -40,11 +40,11 @@ fn written() -> Written {
     Written { home, id: meta.id, path, lines }
 }
 
-fn audited(lines: &[Vec<u8>]) -> Audit {
+fn audited(lines: &[Vec<u8>]) -> ChainAudit {
     audit(BufReader::new(lines.concat().as_slice()), None).unwrap()
 }
 
-/// A line as a version without checksums would have written it.
+/// Returns a line as a version without checksums wrote it.
 fn unsealed(line: &[u8]) -> Vec<u8> {
     [&line[..line.len() - CHECKSUM_BYTES], b"}\n"].concat()
 }
@@ -56,10 +56,10 @@ fn broken_at(lines: &[Vec<u8>]) -> Option<u64> {
 #[test]
 fn a_file_nobody_touched_is_whole() {
     let written = written();
-    let audit = verify(&written.path, Some(Link::of(&written.lines[4]))).unwrap();
+    let audit = verify(&written.path, Some(LineHash::new(&written.lines[4]))).unwrap();
     let bytes = fs::metadata(&written.path).unwrap().len();
-    let head = Head { lines: 10, bytes, link: Link::of(&written.lines[9]) };
-    assert_eq!(audit, Audit { head, unchained: 0, broken: None, torn: false, passed: true });
+    let head = ChainHead { lines: 10, bytes, link: LineHash::new(&written.lines[9]) };
+    assert_eq!(audit, ChainAudit { head, unchained: 0, broken: None, torn: false, passed: true });
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn a_session_from_before_the_chain_says_so_and_is_chained_from_its_next_line_on(
 
 #[test]
 fn hashes_are_read_as_they_are_written() {
-    let link = Link::of(b"x");
-    assert_eq!(Link::parse(&link.to_string()), Some(link));
+    let link = LineHash::new(b"x");
+    assert_eq!(LineHash::parse(&link.to_string()), Some(link));
     for text in ["", "zz", &"0".repeat(63), &"é".repeat(32), &"+1".repeat(32)] {
-        assert_eq!(Link::parse(text), None, "{text}");
+        assert_eq!(LineHash::parse(text), None, "{text}");
     }
 }
 

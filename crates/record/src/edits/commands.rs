@@ -1,4 +1,5 @@
-//! Changes by commands in the edit log: directories and links beside files, and what could not be kept.
+//! Changes by commands in the edit log: directories and links besides files, and entries that could
+//! not be kept.
 
 use std::{
     fs::File,
@@ -17,8 +18,8 @@ use windlass_contract::{
 };
 
 use super::{
-    AppendLog, Edit, EditedFile, Edits, Kept, SequenceCounter, UNDO,
-    durable::{MAX_FLUSHED_AT_ONCE, flush_all, flush_directory, make_private},
+    AppendLog, Edit, EditedFile, Edits, KeptVersion, SequenceCounter, UNDO,
+    durable::{MAX_FLUSHED_AT_ONCE, create_private_directory, flush_all, flush_directory},
 };
 use crate::{
     SessionError,
@@ -26,11 +27,11 @@ use crate::{
     hex::{from_hex, to_hex},
 };
 
-/// How many entries that could not be kept are named.
+/// Maximum number of entries that could not be kept and are listed.
 const MAX_UNKEPT_NAMES: usize = 100;
 
-/// The longest command line that is written down.
-const MAX_LINE_BYTES: usize = 2000;
+/// Maximum length of a command line in the log, in characters.
+const MAX_LINE_CHARS: usize = 2000;
 
 /// The type of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +75,7 @@ pub struct UnkeptFile {
 }
 
 impl CommandNote {
-    /// Tells whether the changes are kept in part only.
+    /// Returns true if only some of the changes are kept.
     pub fn is_partial(&self) -> bool {
         self.unkept_count > 0 || self.gap.is_some()
     }
@@ -84,14 +85,14 @@ impl CommandLog for Edits {
     fn log_command(&self, edit: &CommandEdit<'_>, store: &dyn ContentStore) -> io::Result<()> {
         let CommandEdit { call, line, begun, changes, unkept, gap } = edit;
         let contents = self.contents.directory();
-        make_private(contents)?;
+        create_private_directory(contents)?;
         let mut exported = Vec::new();
         let mut unkept: Vec<_> = unkept.to_vec();
         let mut files = Vec::new();
         for change in *changes {
             match self.export(change, store, &mut exported) {
                 Ok(file) => files.push(file),
-                // It was removed from the store: the rest can be undone all the same.
+                // The content was removed from the store. The rest can still be undone.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let path = change.path.clone();
                     unkept.push(UnkeptEntry { path, reason: UnkeptReason::Unreadable });
@@ -105,7 +106,7 @@ impl CommandLog for Edits {
             reason: entry.reason.as_str().to_owned(),
         });
         let note = CommandNote {
-            line: line.chars().take(MAX_LINE_BYTES).collect(),
+            line: line.chars().take(MAX_LINE_CHARS).collect(),
             begun: Timestamp::try_from(*begun).ok(),
             unkept_count: unkept.len(),
             unkept: named.collect(),
@@ -116,7 +117,7 @@ impl CommandLog for Edits {
 }
 
 impl Edits {
-    /// Writes down that an edit by a command was taken back, as far as these files go.
+    /// Records that these files of an edit by a command were restored.
     pub fn log_undo(&self, edit: &Edit, files: &[EditedFile]) -> Result<(), SessionError> {
         let files = files.iter().map(|file| EditedFile {
             path: file.path.clone(),
@@ -131,13 +132,13 @@ impl Edits {
         self.append_edit(undone).map_err(cannot("write", &self.log_path()))
     }
 
-    /// Reads a content by its name.
+    /// Loads a content by its digest.
     pub fn content(&self, digest: &[u8; 32]) -> io::Result<Vec<u8>> {
         self.contents.load(&to_hex(digest))
     }
 
     pub(super) fn append_edit(&self, edit: Edit) -> io::Result<()> {
-        // Held until the line is written, so that numbers and lines have one order.
+        // Locked until the line is written, so that sequence numbers and lines have the same order.
         let mut counter = SequenceCounter::lock(&self.root)?;
         let path = self.log_path();
         let mut log = AppendLog::open(&path)?;
@@ -165,7 +166,7 @@ impl Edits {
         version: &EntryVersion,
         store: &dyn ContentStore,
         exported: &mut Vec<PathBuf>,
-    ) -> io::Result<Kept> {
+    ) -> io::Result<KeptVersion> {
         let (kind, content) = match &version.content {
             EntryContent::File(digest) => {
                 let name = to_hex(digest);
@@ -179,14 +180,15 @@ impl Edits {
         };
         let EntryVersion { mode, owner, modified, .. } = *version;
         let (owner, modified) = (Some(owner), Some(modified));
-        Ok(Kept { kind, content, mode, owner, modified, attributes: super::Attributes::new() })
+        Ok(KeptVersion { kind, content, mode, owner, modified, attributes: super::Attributes::new() })
     }
 }
 
 impl EditedFile {
-    /// Returns the change as `files` restores it. None for a file that was kept by pieces, which commands never are.
+    /// Returns the change in the form that `files` restores; none for a content kept as a delta,
+    /// which those of commands never are.
     pub fn as_entry_change(&self) -> Option<EntryChange> {
-        let version = |kept: &Option<Kept>| match kept {
+        let version = |kept: &Option<KeptVersion>| match kept {
             None => Some(None),
             Some(kept) => kept.as_entry_version().map(Some),
         };
@@ -195,7 +197,7 @@ impl EditedFile {
     }
 }
 
-impl Kept {
+impl KeptVersion {
     fn as_entry_version(&self) -> Option<EntryVersion> {
         let content = match self.kind {
             KeptKind::File => EntryContent::File(from_hex(&self.content)?),
@@ -208,7 +210,7 @@ impl Kept {
 }
 
 impl Edit {
-    /// Makes an edit of now.
+    /// Creates an edit with the current time.
     pub(super) fn new(call: windlass_contract::CallId, files: Vec<EditedFile>) -> Self {
         Self {
             time: Timestamp::now(),
@@ -224,7 +226,7 @@ impl Edit {
     }
 }
 
-/// Flushes contents that were linked or copied: few of them one by one, and many with their file system.
+/// Flushes contents that were linked or copied: few of them one by one, many with `syncfs`.
 fn flush_contents(directory: &Path, exported: &[PathBuf]) -> io::Result<()> {
     if exported.is_empty() {
         return Ok(());
@@ -240,7 +242,7 @@ fn flush_contents(directory: &Path, exported: &[PathBuf]) -> io::Result<()> {
     flush_directory(directory)
 }
 
-/// Tells whether a field need not be written.
+/// Returns true if a field can be left out of the line.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

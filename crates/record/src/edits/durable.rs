@@ -1,4 +1,4 @@
-//! Files that survive a loss of power: directories that last, files that are flushed, and logs that only grow.
+//! Files that survive a loss of power: flushed directories, flushed files, and append-only logs.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
@@ -9,21 +9,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many files are flushed, and held open, at once.
+/// Maximum number of files that are flushed, and held open, at once.
 pub(crate) const MAX_FLUSHED_AT_ONCE: usize = 8;
 
-/// How long to wait for another process that is writing to the same log.
+/// Maximum time to wait for another process that writes to the same log.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(20);
 
-/// How often to look whether it has finished.
+/// Time between two attempts to lock a file.
 const LOCK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Makes a directory that lasts, and those above it, for the user alone.
-pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
+/// Creates a directory and its parents with mode 0700, and flushes them.
+pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
     let create = || DirBuilder::new().mode(0o700).create(directory);
     let made = match create() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            directory.parent().map_or(Ok(()), make_private)?;
+            directory.parent().map_or(Ok(()), create_private_directory)?;
             create()
         }
         made => made,
@@ -35,9 +35,14 @@ pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Flushes a directory, where the file system can.
+/// Flushes a directory, if the file system supports it.
 pub(crate) fn flush_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
+    ignore_unsupported(File::open(directory)?.sync_all())
+}
+
+/// Ignores the error of a file system that has no flush.
+pub(crate) fn ignore_unsupported(flushed: io::Result<()>) -> io::Result<()> {
+    match flushed {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Ok(())
         }
@@ -45,7 +50,7 @@ pub(crate) fn flush_directory(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Flushes files. A disk takes about as long for several requests at once as for one.
+/// Flushes files in parallel. A disk takes about as long for several requests at once as for one.
 pub(crate) fn flush_all(files: &[File]) -> io::Result<()> {
     let Some((first, others)) = files.split_first() else { return Ok(()) };
     thread::scope(|scope| {
@@ -56,14 +61,14 @@ pub(crate) fn flush_all(files: &[File]) -> io::Result<()> {
         let first = first.sync_all();
         let others = others.into_iter().map(|other| match other {
             Ok(thread) => thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread has panicked"))),
-            // No more threads: then one after the other.
+            // The thread could not be started.
             Err(file) => file.sync_all(),
         });
         others.fold(first, io::Result::and)
     })
 }
 
-/// A log that only grows, open and locked. Opening makes it, with the directory it is in.
+/// An append-only log, open and locked.
 #[derive(Debug)]
 pub(crate) struct AppendLog {
     file: File,
@@ -71,35 +76,38 @@ pub(crate) struct AppendLog {
 }
 
 impl AppendLog {
-    /// Opens a log, and waits for another process that is appending to it.
+    /// Opens a log, and creates it with its directory if needed. Waits for another process that is
+    /// appending to it.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        path.parent().map_or(Ok(()), make_private)?;
+        path.parent().map_or(Ok(()), create_private_directory)?;
         let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         lock(&file)?;
         let is_new = file.metadata()?.len() == 0;
         Ok(Self { file, is_new })
     }
 
-    /// Adds a line. If that fails, the log is as it was. A line that was torn before stays apart from this one.
+    /// Appends a line. If that fails, the log is unchanged. An earlier torn line stays separate
+    /// from this one.
     pub(crate) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let length = self.file.seek(SeekFrom::End(0))?;
         let start: &[u8] = if self.ends_in_line_break(length)? { b"" } else { b"\n" };
         let bytes = [start, line, b"\n"].concat();
-        self.file.write_all(&bytes).inspect_err(|_| self.cut(length))
+        self.file.write_all(&bytes).inspect_err(|_| self.truncate(length))
     }
 
-    /// Flushes the log, and its name if that is new. If that fails, the log is cut to so many bytes.
+    /// Flushes the log, and its directory if the log is new. If that fails, the log is cut to
+    /// `length`.
     pub(crate) fn flush(&mut self, path: &Path, length: u64) -> io::Result<()> {
         let name = || path.parent().filter(|_| self.is_new).map_or(Ok(()), flush_directory);
-        self.file.sync_all().and_then(|()| name()).inspect_err(|_| self.cut(length))
+        self.file.sync_all().and_then(|()| name()).inspect_err(|_| self.truncate(length))
     }
 
     pub(crate) fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Takes back what was written. If even that fails, whoever appends next starts on a line of its own.
-    fn cut(&self, length: u64) {
+    /// Rolls back an append. If that fails too, the next append starts on a new line.
+    fn truncate(&self, length: u64) {
         let _torn = self.file.set_len(length).and_then(|()| self.file.sync_all());
     }
 
@@ -112,7 +120,7 @@ impl AppendLog {
     }
 }
 
-/// Locks a file, and waits for whoever holds it, but not for ever.
+/// Locks a file, and waits at most [`MAX_LOCK_WAIT`] for another process that holds the lock.
 pub(crate) fn lock(file: &File) -> io::Result<()> {
     let begun = Instant::now();
     loop {

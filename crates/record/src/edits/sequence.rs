@@ -1,4 +1,5 @@
-//! Numbers the edits of all sessions of a user in the order in which they were made, whatever becomes of the clock.
+//! Numbers the edits of all sessions of a user in the order in which they were made, independent of
+//! the clock.
 
 use std::{
     fs::{File, OpenOptions},
@@ -9,7 +10,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use super::durable::{lock, make_private};
+use super::durable::{create_private_directory, lock};
 
 /// The counter, locked.
 #[derive(Debug)]
@@ -21,19 +22,21 @@ pub(super) struct SequenceCounter {
 impl SequenceCounter {
     /// Opens the counter of a directory, and waits for other processes that are logging an edit.
     pub(super) fn lock(directory: &Path) -> io::Result<Self> {
-        make_private(directory)?;
+        create_private_directory(directory)?;
         let path = directory.join("sequence");
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         lock(&file)?;
         let mut text = Vec::new();
         Read::by_ref(&mut file).take(32).read_to_end(&mut text)?;
-        // Not flushed, so that a loss of power may spoil it. Then the clock alone decides.
+        // The counter is not flushed, so a loss of power may damage it. Then the number comes from
+        // the clock.
         let last = str::from_utf8(&text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(i64::MIN);
         Ok(Self { file, last })
     }
 
-    /// Returns the next number: the time in microseconds, or one more than the last number if the clock is not beyond it.
+    /// Returns the next number: the time in microseconds, or one more than the last number if that
+    /// is larger.
     pub(super) fn advance(&mut self, now: Timestamp) -> io::Result<i64> {
         self.last = now.as_microsecond().max(self.last.saturating_add(1));
         self.file.write_all_at(format!("{:<20}\n", self.last).as_bytes(), 0)?;

@@ -1,4 +1,4 @@
-//! What is kept comes back, and a log that was damaged hides no more than the damaged line.
+//! Kept contents can be loaded, and a damaged line in the log hides only itself.
 
 use std::{fs::OpenOptions, io::Write};
 

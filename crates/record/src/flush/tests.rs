@@ -1,4 +1,4 @@
-//! When a flush happens, who waits for it, and what its failure stops.
+//! The time of a flush, the futures that wait for it, and the effect of a failure.
 
 use std::sync::{
     atomic::{AtomicUsize, Ordering},
@@ -7,13 +7,13 @@ use std::sync::{
 
 use super::*;
 
-/// A disk that says when it was asked to flush, and waits until it may.
+/// A disk that reports a flush and blocks it until it is released.
 struct SlowDisk {
     asked: Receiver<()>,
     go_on: Sender<io::Result<()>>,
 }
 
-fn slow_disk() -> (Flusher, SlowDisk) {
+fn slow_disk() -> (BackgroundFlusher, SlowDisk) {
     let (asking, asked) = channel();
     let (go_on, told) = channel();
     let told = Mutex::new(told);
@@ -21,7 +21,7 @@ fn slow_disk() -> (Flusher, SlowDisk) {
         asking.send(()).unwrap();
         told.lock().unwrap().recv().unwrap()
     });
-    (Flusher::new(operation), SlowDisk { asked, go_on })
+    (BackgroundFlusher::new(operation), SlowDisk { asked, go_on })
 }
 
 /// Waits for a flush on this thread.
@@ -48,7 +48,7 @@ fn is_ready(pending: &mut PendingFlush) -> bool {
 #[test]
 fn whoever_waits_goes_on_after_the_flush_and_not_before() {
     let (mut flusher, disk) = slow_disk();
-    flusher.note_record().unwrap();
+    flusher.count_record().unwrap();
     let mut pending = flusher.flush();
     disk.asked.recv().unwrap();
     assert!(!is_ready(&mut pending));
@@ -59,12 +59,12 @@ fn whoever_waits_goes_on_after_the_flush_and_not_before() {
 #[test]
 fn one_flush_serves_all_that_was_written_before_it() {
     let (mut flusher, disk) = slow_disk();
-    flusher.note_record().unwrap();
+    flusher.count_record().unwrap();
     let first = flusher.flush();
     disk.asked.recv().unwrap();
     let mut later = Vec::new();
     for _ in 0..16 {
-        flusher.note_record().unwrap();
+        flusher.count_record().unwrap();
         later.push(flusher.flush());
     }
     disk.go_on.send(Ok(())).unwrap();
@@ -80,7 +80,7 @@ fn one_flush_serves_all_that_was_written_before_it() {
 fn without_new_records_there_is_nothing_to_wait_for() {
     let (mut flusher, disk) = slow_disk();
     assert!(is_ready(&mut flusher.flush()));
-    flusher.note_record().unwrap();
+    flusher.count_record().unwrap();
     let pending = flusher.flush();
     disk.go_on.send(Ok(())).unwrap();
     assert_eq!(wait(pending), Ok(()));
@@ -92,7 +92,7 @@ fn what_nobody_waits_for_is_flushed_in_a_while() {
     let (mut flusher, disk) = slow_disk();
     disk.go_on.send(Ok(())).unwrap();
     let began = Instant::now();
-    flusher.note_record().unwrap();
+    flusher.count_record().unwrap();
     disk.asked.recv().unwrap();
     assert!(began.elapsed() >= MAX_DIRTY_TIME);
 }
@@ -102,7 +102,7 @@ fn a_file_that_is_closed_is_flushed_unless_it_is() {
     let count = Arc::new(AtomicUsize::new(0));
     let flusher = || {
         let counted = Arc::clone(&count);
-        Flusher::new(Box::new(move || {
+        BackgroundFlusher::new(Box::new(move || {
             counted.fetch_add(1, Ordering::SeqCst);
             Ok(())
         }))
@@ -110,7 +110,7 @@ fn a_file_that_is_closed_is_flushed_unless_it_is() {
     drop(flusher());
     assert_eq!(count.load(Ordering::SeqCst), 0);
     let mut dirty = flusher();
-    dirty.note_record().unwrap();
+    dirty.count_record().unwrap();
     drop(dirty);
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
@@ -118,10 +118,10 @@ fn a_file_that_is_closed_is_flushed_unless_it_is() {
 #[test]
 fn after_a_failed_flush_nothing_is_written_any_more() {
     let (mut flusher, disk) = slow_disk();
-    flusher.note_record().unwrap();
+    flusher.count_record().unwrap();
     let pending = flusher.flush();
     disk.go_on.send(Err(io::ErrorKind::StorageFull.into())).unwrap();
     assert_eq!(wait(pending), Err(io::ErrorKind::StorageFull));
-    assert_eq!(flusher.note_record().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert_eq!(flusher.count_record().unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert_eq!(wait(flusher.flush()), Err(io::ErrorKind::StorageFull));
 }

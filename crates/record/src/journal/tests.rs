@@ -1,4 +1,4 @@
-//! Creating, locking, resuming, and what happens when the disk says no.
+//! Creating, locking and resuming session files, and errors of the disk.
 
 use std::{
     fs,
@@ -128,9 +128,11 @@ fn after_one_failure_every_append_fails_the_same_way() {
     let home = home();
     let path = home.path().join("file");
     fs::write(&path, "").unwrap();
-    // Opened for reading only, so that the first write fails; afterwards the same session is given a file that works.
+    // Opened for reading only, so that the first write fails. Then the same session gets a file
+    // that works.
     let session =
-        SessionFile::over(File::open(&path).unwrap(), path.clone(), Link::start(), Vec::new()).unwrap();
+        SessionFile::with_file(File::open(&path).unwrap(), path.clone(), LineHash::start(), Vec::new())
+            .unwrap();
     let item = Item::message(Role::User, "hi");
     let first = session.append(&Record::Item(&item)).unwrap_err();
     session.writer.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -139,12 +141,12 @@ fn after_one_failure_every_append_fails_the_same_way() {
     assert_eq!(fs::read(&path).unwrap(), b"");
 }
 
-/// A session file of which every flush is noted: how many bytes the file had then.
-fn flushed_file(home: &Path, durability: Durability) -> (SessionFile, Arc<Mutex<Vec<u64>>>) {
+/// Returns a session file that notes the length of the file at every flush.
+fn flushed_file(home: &Path, durability: DurabilityMode) -> (SessionFile, Arc<Mutex<Vec<u64>>>) {
     let file = SessionFile::create(home, &meta("/w")).unwrap().with_durability(durability);
     let flushes = Arc::new(Mutex::new(Vec::new()));
     let (noted, path) = (Arc::clone(&flushes), file.path().to_owned());
-    file.writer().flusher = Flusher::new(Box::new(move || {
+    file.writer().flusher = BackgroundFlusher::new(Box::new(move || {
         noted.lock().unwrap().push(fs::metadata(&path)?.len());
         Ok(())
     }));
@@ -158,7 +160,7 @@ fn poll(pending: &mut BoxFuture<'static, Result<(), JournalError>>) -> bool {
 #[test]
 fn a_flush_holds_all_that_was_appended_before_it() {
     let home = home();
-    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    let (file, flushes) = flushed_file(home.path(), DurabilityMode::Effects);
     file.append(&Record::Item(&call("a"))).unwrap();
     let bytes = fs::metadata(file.path()).unwrap().len();
     let mut pending = file.flush();
@@ -171,7 +173,8 @@ fn a_flush_holds_all_that_was_appended_before_it() {
 #[test]
 fn the_setting_says_when_records_are_flushed() {
     let home = home();
-    for (durability, expected) in [(Durability::Always, 3), (Durability::Effects, 1), (Durability::Never, 0)]
+    for (durability, expected) in
+        [(DurabilityMode::Always, 3), (DurabilityMode::Effects, 1), (DurabilityMode::Never, 0)]
     {
         let (file, flushes) = flushed_file(home.path(), durability);
         for id in ["a", "b", "c"] {
@@ -185,16 +188,16 @@ fn the_setting_says_when_records_are_flushed() {
 #[test]
 fn a_file_that_is_never_flushed_is_not_flushed_for_its_first_record_either() {
     let home = home();
-    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    let (file, flushes) = flushed_file(home.path(), DurabilityMode::Effects);
     file.append(&Record::Item(&call("a"))).unwrap();
-    drop(file.with_durability(Durability::Never));
+    drop(file.with_durability(DurabilityMode::Never));
     assert_eq!(*flushes.lock().unwrap(), [0; 0]);
 }
 
 #[test]
 fn the_end_of_a_turn_is_flushed_without_being_waited_for() {
     let home = home();
-    let (file, flushes) = flushed_file(home.path(), Durability::Effects);
+    let (file, flushes) = flushed_file(home.path(), DurabilityMode::Effects);
     let done = Event::TurnCompleted { usage: Usage::default(), declined: false, refusals: Vec::new() };
     let began = Instant::now();
     file.append(&Record::Event(&done)).unwrap();
@@ -227,7 +230,7 @@ fn damaged_records_are_set_aside_and_the_file_goes_on_without_them() {
 
         let (file, session) = SessionFile::resume(home.path(), &Which::Id(meta.id.clone())).unwrap();
         let aside = path.with_extension(extension);
-        let cut = Repair::CutOff { line: 3, records: 1, kept: Some(aside.clone()) };
+        let cut = SessionRepair::CutOff { line: 3, records: 1, kept: Some(aside.clone()) };
         assert_eq!(session.repaired[0], cut, "{name}");
         assert_eq!(fs::read_to_string(&aside).unwrap(), damaged.lines().last().unwrap().to_owned() + "\n");
         drop(file);
@@ -240,7 +243,7 @@ fn damaged_records_are_set_aside_and_the_file_goes_on_without_them() {
 #[test]
 fn a_full_disk_is_named_as_the_cause() {
     let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let session = SessionFile::over(full, "/dev/full".into(), Link::start(), Vec::new()).unwrap();
+    let session = SessionFile::with_file(full, "/dev/full".into(), LineHash::start(), Vec::new()).unwrap();
     let error = session.append(&Record::Item(&call("a"))).unwrap_err();
     assert_eq!(error.to_string(), "cannot write the session file `/dev/full`: no storage space");
 }

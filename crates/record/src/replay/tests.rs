@@ -1,4 +1,4 @@
-//! What a session is rebuilt to, record by record.
+//! Rebuilding a session, record by record.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use windlass_contract::{
 };
 
 use super::*;
-use crate::{Link, line};
+use crate::{LineHash, session_line};
 
-/// A session file in memory, and the link of its last line.
-struct Script(Vec<u8>, Link);
+/// A session file in memory, and the hash of its last line.
+struct Script(Vec<u8>, LineHash);
 
 impl Script {
     fn new() -> Self {
@@ -28,12 +28,12 @@ impl Script {
             version: "0".into(),
             instructions: "be\nbrief".into(),
         };
-        Self(Vec::new(), Link::start()).with(&Record::SessionMeta(&meta))
+        Self(Vec::new(), LineHash::start()).with(&Record::SessionMeta(&meta))
     }
 
     fn with(mut self, record: &Record<'_>) -> Self {
         let mut line = Vec::new();
-        self.1 = line::write(record, Timestamp::UNIX_EPOCH, self.1, &mut line).unwrap();
+        self.1 = session_line::write(record, Timestamp::UNIX_EPOCH, self.1, &mut line).unwrap();
         self.0.extend(line);
         self
     }
@@ -74,7 +74,7 @@ impl Script {
         self
     }
 
-    /// The same as a version without a chain would have written it.
+    /// Returns the file as a version without a chain wrote it.
     fn bare(&self) -> Self {
         let text = String::from_utf8(self.0.clone()).unwrap();
         let lines = text.lines().map(|line| {
@@ -85,16 +85,17 @@ impl Script {
         Self(lines.collect::<String>().into_bytes(), self.1)
     }
 
-    /// The same as a version without checksums would have written it: `change` is done to each line.
+    /// Returns the file as a version without checksums wrote it, with `change` applied to each
+    /// line.
     fn unsealed(&self, change: impl Fn(usize, String) -> String) -> Self {
         let text = String::from_utf8(self.0.clone()).unwrap();
-        let mut script = Self(Vec::new(), Link::start());
+        let mut script = Self(Vec::new(), LineHash::start());
         let mut lines = Vec::new();
         for line in text.lines() {
             let (before, after) = line.split_once("\"prev\":\"").unwrap();
             let rest = after[64..].split_once(",\"sum\":").unwrap().0;
             let line = format!("{before}\"prev\":\"{}{rest}}}\n", script.1);
-            script.1 = Link::of(line.as_bytes());
+            script.1 = LineHash::new(line.as_bytes());
             lines.push(line);
         }
         script.0 =
@@ -102,7 +103,7 @@ impl Script {
         script
     }
 
-    fn load(&self) -> Session {
+    fn load(&self) -> LoadedSession {
         replay(Path::new("file"), self.0.as_slice()).unwrap().session
     }
 }
@@ -132,15 +133,15 @@ fn output(id: &str, text: &str) -> Body {
     Body::Output { call: id.into(), input: InputKind::Json, content: vec![Content::Text(text.into())] }
 }
 
-fn noted(id: &str, substitute: Substitute) -> Body {
+fn noted(id: &str, substitute: OutputSubstitute) -> Body {
     output(id, &substitute.outcome().unwrap().text())
 }
 
-fn missing(id: &str, substitute: Substitute) -> Repair {
-    Repair::MissingOutput { call: id.into(), substitute }
+fn missing(id: &str, substitute: OutputSubstitute) -> SessionRepair {
+    SessionRepair::MissingOutput { call: id.into(), substitute }
 }
 
-fn bodies(session: &Session) -> Vec<Body> {
+fn bodies(session: &LoadedSession) -> Vec<Body> {
     session.history.iter().map(|item| item.body.clone()).collect()
 }
 
@@ -205,17 +206,17 @@ fn calls_cut_off_by_the_end_of_the_program_get_their_outputs_in_call_order() {
     assert_eq!(
         bodies(&session)[3..],
         [
-            noted("new", Substitute::NotStarted),
-            noted("running", Substitute::Unknown),
+            noted("new", OutputSubstitute::NotStarted),
+            noted("running", OutputSubstitute::Unknown),
             output("ended", "real")
         ]
     );
     assert_eq!(
         session.repaired,
         [
-            missing("new", Substitute::NotStarted),
-            missing("running", Substitute::Unknown),
-            missing("ended", Substitute::Recorded)
+            missing("new", OutputSubstitute::NotStarted),
+            missing("running", OutputSubstitute::Unknown),
+            missing("ended", OutputSubstitute::Recorded)
         ]
     );
 }
@@ -224,7 +225,7 @@ fn calls_cut_off_by_the_end_of_the_program_get_their_outputs_in_call_order() {
 fn only_what_the_file_lacks_is_left_to_be_written() {
     let script = Script::new().call("a").intent("a").outcome("a", "A").outputs(&["a"]).call("b");
     let replayed = replay(Path::new("file"), script.0.as_slice()).unwrap();
-    assert_eq!(replayed.settled, [("b".into(), Substitute::NotStarted)]);
+    assert_eq!(replayed.substituted, [("b".into(), OutputSubstitute::NotStarted)]);
 }
 
 #[test]
@@ -235,7 +236,7 @@ fn a_torn_last_line_is_left_out_and_does_not_count_as_damage() {
     assert_eq!(replayed.end.bytes, whole);
     assert_eq!(
         replayed.session.repaired,
-        [Repair::TornLine { line: 3 }, missing("a", Substitute::NotStarted)]
+        [SessionRepair::TornLine { line: 3 }, missing("a", OutputSubstitute::NotStarted)]
     );
 }
 
@@ -243,7 +244,7 @@ fn a_torn_last_line_is_left_out_and_does_not_count_as_damage() {
 fn a_last_line_that_only_lacks_its_end_is_torn_too() {
     let mut script = Script::new().user("hi");
     script.0.pop();
-    assert_eq!(script.load().repaired, [Repair::TornLine { line: 2 }]);
+    assert_eq!(script.load().repaired, [SessionRepair::TornLine { line: 2 }]);
 }
 
 #[test]
@@ -264,7 +265,7 @@ fn without_a_chain_a_broken_line_in_the_middle_is_skipped_and_reported() {
 fn where_lines_are_missing_a_call_is_not_said_to_be_unstarted() {
     for session in [Script::new().call("a").raw("garbage\n"), Script::new().call("a").raw("garbage\n").bare()]
     {
-        assert_eq!(bodies(&session.load())[1..], [noted("a", Substitute::Lost)]);
+        assert_eq!(bodies(&session.load())[1..], [noted("a", OutputSubstitute::Lost)]);
     }
 }
 
@@ -277,14 +278,14 @@ fn a_record_of_a_newer_version_is_skipped_and_reported() {
         .load();
     assert_eq!(session.history.len(), 1);
     let problem = "`dream` is no type of record this version knows".to_owned();
-    assert_eq!(session.repaired, [Repair::SkippedLine { line: 2, problem }]);
+    assert_eq!(session.repaired, [SessionRepair::SkippedLine { line: 2, problem }]);
 }
 
 #[test]
 fn an_output_whose_outcome_is_gone_stays_in_its_place() {
     let session = Script::new().call("a").outputs(&["a"]).user("next").load();
-    assert_eq!(bodies(&session)[1], noted("a", Substitute::Lost));
-    assert_eq!(session.repaired, [missing("a", Substitute::Lost)]);
+    assert_eq!(bodies(&session)[1], noted("a", OutputSubstitute::Lost));
+    assert_eq!(session.repaired, [missing("a", OutputSubstitute::Lost)]);
 }
 
 #[test]
@@ -294,7 +295,10 @@ fn outputs_without_calls_are_dropped() {
     assert_eq!(session.history.len(), 0);
     assert_eq!(
         session.repaired,
-        [Repair::StrayOutput { call: "x".into() }, Repair::StrayOutput { call: "ghost".into() }]
+        [
+            SessionRepair::StrayOutput { call: "x".into() },
+            SessionRepair::StrayOutput { call: "ghost".into() }
+        ]
     );
 }
 
@@ -328,16 +332,16 @@ fn a_damaged_line_ends_the_session_before_it() {
     let text = String::from_utf8(script.0).unwrap();
     // The outputs would change places.
     let damaged = text.replacen("\"call\":\"a\"", "\"call\":\"b\"", 1);
-    let session = Script(damaged.into_bytes(), Link::start()).load();
-    let lost = |id| noted(id, Substitute::Lost);
+    let session = Script(damaged.into_bytes(), LineHash::start()).load();
+    let lost = |id| noted(id, OutputSubstitute::Lost);
     assert_eq!(bodies(&session), [call("a").body, call("b").body, lost("a"), lost("b")]);
-    assert_eq!(session.repaired[0], Repair::CutOff { line: 4, records: 3, kept: None });
+    assert_eq!(session.repaired[0], SessionRepair::CutOff { line: 4, records: 3, kept: None });
 }
 
 #[test]
 fn where_lines_have_no_checksum_the_next_line_shows_the_damage() {
     let script = Script::new().user("one").user("two").user("three");
-    let cut = |line: usize, records: usize| vec![Repair::CutOff { line, records, kept: None }];
+    let cut = |line: usize, records: usize| vec![SessionRepair::CutOff { line, records, kept: None }];
     let whole = script.unsealed(|_, line| line).load();
     assert_eq!((whole.history.len(), whole.repaired), (3, Vec::new()));
     let changed = script.unsealed(|_, line| line.replace("two", "TWO")).load();
@@ -352,8 +356,8 @@ fn where_lines_have_no_checksum_the_next_line_shows_the_damage() {
 fn a_removed_line_ends_the_session_where_it_was() {
     let whole = String::from_utf8(Script::new().user("one").user("two").user("three").0).unwrap();
     let lines: Vec<_> = whole.split_inclusive('\n').collect();
-    let session = Script([lines[0], lines[1], lines[3]].concat().into_bytes(), Link::start()).load();
-    assert_eq!(session.repaired, [Repair::CutOff { line: 3, records: 1, kept: None }]);
+    let session = Script([lines[0], lines[1], lines[3]].concat().into_bytes(), LineHash::start()).load();
+    assert_eq!(session.repaired, [SessionRepair::CutOff { line: 3, records: 1, kept: None }]);
     assert_eq!(session.history.len(), 1);
 }
 

@@ -1,9 +1,9 @@
-//! What goes, what stays, and that nothing of a running session goes.
+//! Limits remove the right files, and nothing of a running session.
 
 use windlass_contract::journal::SessionMeta;
 
 use super::*;
-use crate::{Durability, SessionFile, Which, new_thread_id};
+use crate::{DurabilityMode, SessionFile, Which, new_thread_id};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -15,12 +15,13 @@ fn set_age(path: &Path, age: Duration) {
     File::open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
 }
 
-/// A session with 10 bytes of outputs and 10 of edits, all of this age. Its file stays locked until it is dropped.
+/// Creates a session with 10 bytes of outputs and 10 of edits, all of this age. Its file stays
+/// locked until it is dropped.
 fn session(home: &Path, age: Duration) -> (SessionFile, String) {
     let id = new_thread_id();
     let meta =
         SessionMeta { id: id.clone(), cwd: "/w".into(), version: "0".into(), instructions: String::new() };
-    let file = SessionFile::create(home, &meta).unwrap().with_durability(Durability::Never);
+    let file = SessionFile::create(home, &meta).unwrap().with_durability(DurabilityMode::Never);
     let output = home.join("outputs").join(id.as_str()).join("1.txt");
     let content = home.join("edits").join(id.as_str()).join("contents/a");
     for path in [&output, &content] {
@@ -34,7 +35,7 @@ fn session(home: &Path, age: Duration) -> (SessionFile, String) {
     (file, id.to_string())
 }
 
-/// Three sessions that have ended, the first the newest.
+/// Creates three sessions that have ended, the first the newest.
 fn sessions(home: &Path) -> [String; 3] {
     [HOUR, HOUR * 2, HOUR * 100].map(|age| session(home, age).1)
 }

@@ -8,7 +8,7 @@ use windlass_contract::{
     event::{EditKind, FileEdit},
     files::FileError,
 };
-use windlass_patch::{ApplyError, Chunk, Match, Operation, Patch, Text, apply};
+use windlass_patch::{ApplyError, FileOperation, MatchPosition, ParsedPatch, PatchChunk, Text, apply};
 
 use super::{Patching, is_same, unverified};
 use crate::change::{self, Found};
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     pub(super) notes: Vec<String>,
 }
 
-pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
+pub(super) async fn plan(patching: &Patching, parsed: &ParsedPatch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
     let mut plan = Plan { changes: Vec::new(), files: Vec::new(), notes: Vec::new() };
     let mut refusals = Vec::new();
     for operation in &parsed.operations {
@@ -30,7 +30,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
         let move_path = operation.move_to().map(|to| patching.place(to)).filter(|to| !is_same(to, &path));
         let found = change::read(cx, &path).await;
         let (expected, action, kind) = match operation {
-            Operation::Add { content, must_be_new, .. } => {
+            FileOperation::Add { content, must_be_new, .. } => {
                 let found = found.map_err(|error| problem("write file", written, error))?;
                 if *must_be_new && found.is_some() {
                     let why = format!("Failed to write file {written}: it exists, and the diff makes it");
@@ -43,7 +43,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
                 }
                 (expected(found.as_ref()), Action::Write(content.clone().into_bytes()), EditKind::Add)
             }
-            Operation::Delete { removes, .. } => {
+            FileOperation::Delete { removes, .. } => {
                 let found = existing(found).map_err(|error| problem("delete file", written, error))?;
                 if let Some(chunks) = removes
                     && !updated(&found.bytes, chunks, written)?.0.is_empty()
@@ -55,7 +55,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
                 refusals.extend(found.refusal(cx, written));
                 (expected(Some(&found)), Action::Delete { folders: Vec::new() }, EditKind::Delete)
             }
-            Operation::Update { chunks, .. } => {
+            FileOperation::Update { chunks, .. } => {
                 let found =
                     existing(found).map_err(|error| problem("read file to update", written, error))?;
                 let (bytes, matches) = updated(&found.bytes, chunks, written)?;
@@ -84,7 +84,7 @@ pub(super) async fn plan(patching: &Patching, parsed: &Patch<'_>, cx: &Cx) -> Re
 }
 
 /// Whether the lines of a chunk prove that the model knows the place, whatever else has changed in the file.
-fn is_sure(found: &Match) -> bool {
+fn is_sure(found: &MatchPosition) -> bool {
     found.pass.ignoring().is_none() && found.others.is_empty()
 }
 
@@ -103,7 +103,11 @@ fn existing(found: Result<Option<Found>, FileError>) -> Result<Found, FileError>
 }
 
 /// The new content of a file, and how its chunks were understood.
-fn updated(found: &[u8], chunks: &[Chunk<'_>], path: &str) -> Result<(Vec<u8>, Vec<Match>), ToolError> {
+fn updated(
+    found: &[u8],
+    chunks: &[PatchChunk<'_>],
+    path: &str,
+) -> Result<(Vec<u8>, Vec<MatchPosition>), ToolError> {
     if chunks.is_empty() {
         // Only moved, so it may be anything.
         return Ok((found.to_vec(), Vec::new()));
@@ -139,7 +143,7 @@ fn problem(step: &str, path: &str, error: FileError) -> ToolError {
 }
 
 /// What a model should know about a chunk that did not fit to the letter, or in more than one place.
-fn note(found: &Match, path: &str) -> Option<String> {
+fn note(found: &MatchPosition, path: &str) -> Option<String> {
     let line = found.line;
     let ignoring = found.pass.ignoring().map(|what| format!("matched ignoring {what}"));
     let list = || found.others.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! What people say of calls, in the file and in the index.
+//! Feedback on calls, in the session file and in the index.
 
 use windlass_contract::journal::Rating;
 
@@ -19,31 +19,32 @@ fn what_a_person_says_is_kept_beside_the_verdict_and_counts_threefold() {
         calls.catch_up().unwrap();
         calls
     };
-    let rate = |calls: &Calls| calls.stats(By::Tool, None, Timestamp::now()).unwrap()[0].rate.unwrap();
+    let rate =
+        |calls: &Calls| calls.stats(CallGrouping::Tool, None, Timestamp::now()).unwrap()[0].rate.unwrap();
     let calls = caught_up();
-    let before = calls.standings(Timestamp::now()).unwrap()[0].rate;
+    let before = calls.tool_reliability(Timestamp::now()).unwrap()[0].rate;
     let [call] = &calls.find("a").unwrap()[..] else { panic!("one call") };
-    calls.rate(call, Some(Rating::Bad), "it printed nothing".into()).unwrap();
+    calls.add_feedback(call, Some(Rating::Bad), "it printed nothing".into()).unwrap();
 
     let calls = caught_up();
     let [call] = &calls.find("a").unwrap()[..] else { panic!("one call") };
     assert_eq!((call.feedback, call.success), (Some(Rating::Bad), Some(true)));
-    let said = calls.recorded(call).unwrap().feedback.unwrap();
+    let said = calls.read_record(call).unwrap().feedback.unwrap();
     assert_eq!((said.handle.as_str(), said.note.as_str()), (call.handle.as_str(), "it printed nothing"));
     assert_eq!(
-        ids(&calls, &Wanted { feedback: Some(Rating::Bad), ..Wanted::default() }),
+        ids(&calls, &CallFilter { feedback: Some(Rating::Bad), ..CallFilter::default() }),
         ["a"],
         "and none is good"
     );
     assert!((rate(&calls) - 0.5).abs() < 1e-3, "three good calls, and one that counts as three bad ones");
-    assert!(calls.standings(Timestamp::now()).unwrap()[0].rate < before);
-    let group = &calls.stats(By::Tool, None, Timestamp::now()).unwrap()[0];
-    assert_eq!((group.succeeded, group.failed, group.said), (4, 0, (0, 1)));
+    assert!(calls.tool_reliability(Timestamp::now()).unwrap()[0].rate < before);
+    let group = &calls.stats(CallGrouping::Tool, None, Timestamp::now()).unwrap()[0];
+    assert_eq!((group.succeeded, group.failed, group.ratings), (4, 0, (0, 1)));
     assert_eq!(crate::verify(&path, None).unwrap().broken, None);
     let (rebuilt, _) = Calls::rebuild(directory.path(), Keep::default()).unwrap();
-    assert_eq!(all(&rebuilt, &Wanted::default()), all(&calls, &Wanted::default()));
+    assert_eq!(all(&rebuilt, &CallFilter::default()), all(&calls, &CallFilter::default()));
 
-    calls.rate(call, None, String::new()).unwrap();
+    calls.add_feedback(call, None, String::new()).unwrap();
     let calls = caught_up();
     assert_eq!(calls.find("a").unwrap()[0].feedback, None);
     assert!((rate(&calls) - 1.0).abs() < 1e-3);
@@ -57,8 +58,8 @@ fn a_word_about_a_call_waits_for_whoever_writes_the_file_and_follows_the_last_wh
     home.asks("a", "shell", "{}");
     let calls = home.caught_up();
     let call = calls.find("a").unwrap().remove(0);
-    let good = || calls.rate(&call, Some(Rating::Good), String::new());
-    assert!(matches!(good(), Err(CallsError::Session(SessionError::Busy { .. }))));
+    let good = || calls.add_feedback(&call, Some(Rating::Good), String::new());
+    assert!(matches!(good(), Err(CallIndexError::Session(SessionError::Busy { .. }))));
     let Home { file, directory: _directory, .. } = home;
     let path = file.path().to_owned();
     drop(file);

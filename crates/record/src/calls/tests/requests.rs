@@ -1,4 +1,4 @@
-//! What was asked for when calls succeeded.
+//! Requests that led to successful calls.
 
 use windlass_contract::{
     Item,
@@ -39,7 +39,7 @@ fn a_request_is_known_by_the_tools_that_answered_it() {
         home.asks(id, tool, "{}");
         home.ends(id, &outcome(Status::Success, "", 1));
     }
-    // Where the turn began is known to whoever reads on.
+    // The offset of the turn is known when reading on.
     let calls = home.caught_up();
     home.asks("d", "map", "{}");
     home.ends("d", &outcome(Status::Success, "", 1));
@@ -69,7 +69,7 @@ fn what_a_person_says_of_a_call_counts_instead() {
     };
     let calls = open();
     for (id, rating) in [("a", Rating::Bad), ("b", Rating::Good)] {
-        calls.rate(&calls.find(id).unwrap()[0], Some(rating), String::new()).unwrap();
+        calls.add_feedback(&calls.find(id).unwrap()[0], Some(rating), String::new()).unwrap();
     }
     assert_eq!(requests(&open()), [pair("two", &["y"])]);
 }

@@ -1,4 +1,4 @@
-//! From the lines of a session file to rows: one call is asked for, perhaps let through, and ends.
+//! Turns the lines of a session file into rows. A call is requested, perhaps started, and ends.
 
 use std::{
     borrow::Cow,
@@ -23,75 +23,80 @@ use windlass_contract::{
 };
 
 use super::{
-    Calls, CallsError,
-    error::Attempt,
+    CallIndexError, Calls,
+    error::SqliteResultExt,
     store::{head_at, number, signed},
 };
 use crate::{
-    Folder, Head, Link, Substitute,
+    ChainHead, LineHash, OutputSubstitute, ThreadFolder,
     error::cannot,
-    line::{Lines, Next},
-    place,
+    session_line::{LineRead, LineReader},
+    session_paths,
 };
 
-/// So much is read in one transaction, so that others get their turn.
-const BATCH_BYTES: u64 = 4 * 1024 * 1024;
-/// A longer verdict is kept in the session file only.
+/// Maximum number of bytes that are read in one transaction, so that other processes get the lock.
+const MAX_BATCH_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum size of a verdict in the index. A longer one is only in the session file.
 const MAX_VERDICT_BYTES: usize = 2048;
 
 impl Calls {
-    /// How many bytes of each file were read.
-    pub(super) fn read_so_far(&self) -> Result<HashMap<String, u64>, CallsError> {
+    /// Returns how many bytes of each file were read.
+    pub(super) fn read_so_far(&self) -> Result<HashMap<String, u64>, CallIndexError> {
         let read = || -> rusqlite::Result<_> {
             let mut files = self.db.prepare_cached("SELECT thread, read_bytes FROM files")?;
             files.query_map([], |row| Ok((row.get(0)?, number(row.get(1)?))))?.collect()
         };
-        read().at(&self.path)
+        read().at_path(&self.path)
     }
 
-    /// Reads what a file has gained.
-    pub(super) fn read(&mut self, folder: Folder, thread: &str, path: &Path) -> Result<(), CallsError> {
-        let mut file = place::open_to_read(path)?;
-        let mut entering = true;
+    /// Reads the lines that were added to a file.
+    pub(super) fn read(
+        &mut self,
+        folder: ThreadFolder,
+        thread: &str,
+        path: &Path,
+    ) -> Result<(), CallIndexError> {
+        let mut file = session_paths::open_to_read(path)?;
+        let mut is_first_batch = true;
         loop {
             let behavior = TransactionBehavior::Immediate;
-            let all = self.db.transaction_with_behavior(behavior).at(&self.path)?;
-            let mut reading = Reading::begin(&all, folder, thread).at(&self.path)?;
+            let all = self.db.transaction_with_behavior(behavior).at_path(&self.path)?;
+            let mut indexer = FileIndexer::begin(&all, folder, thread).at_path(&self.path)?;
             let bytes = file.metadata().map_err(cannot("look at", path))?.len();
-            if bytes < reading.read.bytes {
-                reading.start_over().at(&self.path)?;
+            if bytes < indexer.read.bytes {
+                indexer.start_over().at_path(&self.path)?;
             }
             let done = loop {
-                let from = reading.read.bytes;
+                let from = indexer.read.bytes;
                 if !begins_line(&file, from).map_err(cannot("read", path))? {
                     // Damaged records were cut off, and others were written in their place.
-                    reading.start_over().at(&self.path)?;
+                    indexer.start_over().at_path(&self.path)?;
                     continue;
                 }
                 file.seek(SeekFrom::Start(from)).map_err(cannot("read", path))?;
-                let mut lines = Lines::new(BufReader::new(&file));
-                let mut first = entering;
+                let mut lines = LineReader::new(BufReader::new(&file));
+                let mut first = is_first_batch;
                 let end = loop {
-                    let Next::Whole(line) = lines.next().map_err(cannot("read", path))? else {
+                    let LineRead::Whole(line) = lines.next().map_err(cannot("read", path))? else {
                         break ControlFlow::Break(true);
                     };
-                    if first && reading.is_another_file(line) {
+                    if first && indexer.is_another_file(line) {
                         break ControlFlow::Continue(());
                     }
                     first = false;
-                    reading.take(line).at(&self.path)?;
-                    if reading.read.bytes - from >= BATCH_BYTES {
+                    indexer.add_line(line).at_path(&self.path)?;
+                    if indexer.read.bytes - from >= MAX_BATCH_BYTES {
                         break ControlFlow::Break(false);
                     }
                 };
-                entering = false;
+                is_first_batch = false;
                 match end {
                     ControlFlow::Break(done) => break done,
-                    ControlFlow::Continue(()) => reading.start_over().at(&self.path)?,
+                    ControlFlow::Continue(()) => indexer.start_over().at_path(&self.path)?,
                 }
             };
-            reading.end().at(&self.path)?;
-            all.commit().at(&self.path)?;
+            indexer.save().at_path(&self.path)?;
+            all.commit().at_path(&self.path)?;
             if done {
                 return Ok(());
             }
@@ -99,7 +104,7 @@ impl Calls {
     }
 }
 
-/// Whether a line begins at an offset.
+/// Returns true if a line begins at an offset.
 fn begins_line(file: &File, offset: u64) -> io::Result<bool> {
     let mut byte = [0];
     match offset.checked_sub(1) {
@@ -108,21 +113,21 @@ fn begins_line(file: &File, offset: u64) -> io::Result<bool> {
     }
 }
 
-/// One file while it is read.
-struct Reading<'a> {
+/// A file while its lines are added to the index.
+struct FileIndexer<'a> {
     rows: &'a Transaction<'a>,
     file: i64,
     thread: &'a str,
     asked: i64,
-    /// Where the last turn begins.
+    /// The offset of the last turn.
     turn_at: Option<i64>,
-    read: Head,
-    head: Head,
+    read: ChainHead,
+    head: ChainHead,
 }
 
-/// What every line has.
+/// The fields of every line.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct TimedEnvelope<'a> {
     timestamp: Option<Timestamp>,
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
@@ -131,19 +136,19 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Begun {
+struct SessionStart {
     cwd: String,
 }
 
-/// An item, as far as it is a call.
+/// An item, with the fields of a call.
 #[derive(Deserialize)]
-struct Said<'a> {
+struct ItemPayload<'a> {
     #[serde(borrow)]
-    body: Body<'a>,
+    body: CallBody<'a>,
 }
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct CallBody<'a> {
     #[serde(borrow)]
     kind: Cow<'a, str>,
     id: Option<CallId>,
@@ -152,21 +157,21 @@ struct Body<'a> {
 }
 
 #[derive(Deserialize)]
-struct Intended {
+struct IntentPayload {
     call: CallId,
     decision: String,
 }
 
 #[derive(Deserialize)]
-struct Ended<'a> {
+struct OutcomePayload<'a> {
     call: CallId,
     #[serde(borrow)]
-    outcome: Outcome<'a>,
+    outcome: OutcomeFields<'a>,
 }
 
-/// An outcome, read so that a newer version's still makes sense: what is not known here stays as it is.
+/// An outcome, parsed so that unknown values of a newer version are kept as they are.
 #[derive(Deserialize)]
-struct Outcome<'a> {
+struct OutcomeFields<'a> {
     status: String,
     #[serde(default)]
     content: Vec<Content>,
@@ -174,12 +179,12 @@ struct Outcome<'a> {
     facts: Option<&'a RawValue>,
     #[serde(borrow)]
     verdict: &'a RawValue,
-    receipt: Receipt,
+    receipt: ReceiptFields,
 }
 
 #[derive(Deserialize)]
-struct Receipt {
-    held: Option<Held>,
+struct ReceiptFields {
+    held: Option<HeldBy>,
     #[serde(default)]
     decision: String,
     #[serde(default)]
@@ -190,21 +195,21 @@ struct Receipt {
 }
 
 #[derive(Deserialize)]
-struct Held {
+struct HeldBy {
     rung: String,
 }
 
 #[derive(Deserialize)]
-struct Verdict {
+struct VerdictFields {
     success: bool,
     #[serde(default)]
     reasons: Vec<String>,
 }
 
-impl<'a> Reading<'a> {
-    fn begin(rows: &'a Transaction<'a>, folder: Folder, thread: &'a str) -> rusqlite::Result<Self> {
+impl<'a> FileIndexer<'a> {
+    fn begin(rows: &'a Transaction<'a>, folder: ThreadFolder, thread: &'a str) -> rusqlite::Result<Self> {
         let now = Timestamp::now().as_millisecond();
-        let start = Head::start().link.to_string();
+        let start = ChainHead::start().link.to_string();
         rows.prepare_cached(
             "INSERT INTO files (thread, folder, changed, read_lines, read_bytes, read_link, head_lines, head_bytes, head_link) \
              VALUES (?1, ?2, ?3, 0, 0, ?4, 0, 0, ?4) ON CONFLICT DO UPDATE SET changed = ?3",
@@ -218,21 +223,21 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Whether the line that comes next was written after others than those that were read.
+    /// Returns true if the next line does not follow the lines that were read.
     fn is_another_file(&self, line: &[u8]) -> bool {
-        self.read.lines > 0 && self.read.leads_to(line) == Some(false)
+        self.read.lines > 0 && self.read.precedes(line) == Some(false)
     }
 
     fn start_over(&mut self) -> rusqlite::Result<()> {
         self.rows.execute("DELETE FROM calls WHERE file = ?1", [self.file])?;
-        (self.asked, self.turn_at, self.read) = (0, None, Head::start());
+        (self.asked, self.turn_at, self.read) = (0, None, ChainHead::start());
         Ok(())
     }
 
-    fn end(self) -> rusqlite::Result<()> {
+    fn save(self) -> rusqlite::Result<()> {
         let Self { rows, file, asked, turn_at, read, head, .. } = self;
-        let of = |head: Head| (signed(head.lines), signed(head.bytes), head.link.to_string());
-        let (read, head) = (of(read), of(head));
+        let columns = |head: ChainHead| (signed(head.lines), signed(head.bytes), head.link.to_string());
+        let (read, head) = (columns(read), columns(head));
         let sql = "UPDATE files SET asked = ?2, read_lines = ?3, read_bytes = ?4, read_link = ?5, head_lines = ?6, \
                    head_bytes = ?7, head_link = ?8, last_turn_at = ?9 WHERE id = ?1";
         rows.prepare_cached(sql)?
@@ -240,42 +245,42 @@ impl<'a> Reading<'a> {
             .map(|_| ())
     }
 
-    /// Takes a line. One that makes no sense says nothing about calls.
-    fn take(&mut self, line: &[u8]) -> rusqlite::Result<()> {
-        if let Ok(envelope) = serde_json::from_slice::<Envelope>(line) {
+    /// Adds a line. A line that cannot be parsed is counted, but adds no call.
+    fn add_line(&mut self, line: &[u8]) -> rusqlite::Result<()> {
+        if let Ok(envelope) = serde_json::from_slice::<TimedEnvelope>(line) {
             let time = envelope.timestamp.unwrap_or(Timestamp::UNIX_EPOCH).as_millisecond();
             let payload = envelope.payload.get();
             match envelope.kind.as_ref() {
-                "session_meta" => self.begun(payload)?,
+                "session_meta" => self.set_cwd(payload)?,
                 "turn_context" => self.turn_at = Some(signed(self.read.bytes)),
-                "item" => self.asked(payload, time)?,
-                "intent" => self.intended(payload)?,
-                "outcome" => self.ended(payload)?,
-                "feedback" => self.rated(payload)?,
+                "item" => self.insert_call(payload, time)?,
+                "intent" => self.set_intent(payload)?,
+                "outcome" => self.set_outcome(payload)?,
+                "feedback" => self.set_feedback(payload)?,
                 _ => {}
             }
         }
-        let known = self.read == self.head;
-        self.read = self.read.after(line);
-        if known {
+        let is_at_head = self.read == self.head;
+        self.read = self.read.extended_by(line);
+        if is_at_head {
             self.head = self.read;
         }
         Ok(())
     }
 
-    fn begun(&self, payload: &str) -> rusqlite::Result<()> {
-        let Ok(Begun { cwd }) = serde_json::from_str(payload) else { return Ok(()) };
+    fn set_cwd(&self, payload: &str) -> rusqlite::Result<()> {
+        let Ok(SessionStart { cwd }) = serde_json::from_str(payload) else { return Ok(()) };
         let set = "UPDATE files SET cwd = ?2 WHERE id = ?1";
         self.rows.prepare_cached(set)?.execute(params![self.file, cwd]).map(|_| ())
     }
 
-    fn asked(&mut self, payload: &str, time: i64) -> rusqlite::Result<()> {
-        let Ok(Said { body }) = serde_json::from_str(payload) else { return Ok(()) };
+    fn insert_call(&mut self, payload: &str, time: i64) -> rusqlite::Result<()> {
+        let Ok(ItemPayload { body }) = serde_json::from_str(payload) else { return Ok(()) };
         let (Some(id), Some(tool), Some(input)) = (body.id, body.name, body.input) else { return Ok(()) };
         if body.kind != "call" {
             return Ok(());
         }
-        let handle = Link::of(format!("{}\0{}\0{id}", self.thread, self.asked).as_bytes()).to_string();
+        let handle = LineHash::new(format!("{}\0{}\0{id}", self.thread, self.asked).as_bytes()).to_string();
         self.asked += 1;
         let hash = digest(&SHA256, input.as_str().as_bytes());
         self.rows
@@ -297,22 +302,23 @@ impl<'a> Reading<'a> {
             .map(|_| ())
     }
 
-    /// The call of this name that has no end yet. Names need not be unique; then the first is meant.
-    fn open(&self, call: &CallId) -> rusqlite::Result<Option<i64>> {
+    /// Returns the row of the call with this id that has not ended. Ids need not be unique; then it
+    /// is the first.
+    fn find_open(&self, call: &CallId) -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT min(id) FROM calls WHERE file = ?1 AND call = ?2 AND status IS NULL";
         let id =
             self.rows.prepare_cached(sql)?.query_row(params![self.file, call.as_str()], |row| row.get(0));
         id.optional().map(Option::flatten)
     }
 
-    fn intended(&self, payload: &str) -> rusqlite::Result<()> {
-        let Ok(Intended { call, decision }) = serde_json::from_str(payload) else { return Ok(()) };
-        let Some(id) = self.open(&call)? else { return Ok(()) };
+    fn set_intent(&self, payload: &str) -> rusqlite::Result<()> {
+        let Ok(IntentPayload { call, decision }) = serde_json::from_str(payload) else { return Ok(()) };
+        let Some(id) = self.find_open(&call)? else { return Ok(()) };
         let sql = "UPDATE calls SET decision = ?2, intent_at = ?3 WHERE id = ?1";
         self.rows.prepare_cached(sql)?.execute(params![id, decision, signed(self.read.bytes)]).map(|_| ())
     }
 
-    fn rated(&self, payload: &str) -> rusqlite::Result<()> {
+    fn set_feedback(&self, payload: &str) -> rusqlite::Result<()> {
         let Ok(Feedback { handle, rating, .. }) = serde_json::from_str(payload) else { return Ok(()) };
         let good = rating.map(|rating| rating == Rating::Good);
         let said_at = rating.map(|_| signed(self.read.bytes));
@@ -320,16 +326,16 @@ impl<'a> Reading<'a> {
         self.rows.prepare_cached(sql)?.execute(params![self.file, handle, good, said_at]).map(|_| ())
     }
 
-    fn ended(&self, payload: &str) -> rusqlite::Result<()> {
-        let Ok(Ended { call, outcome }) = serde_json::from_str(payload) else { return Ok(()) };
-        let Some(id) = self.open(&call)? else { return Ok(()) };
-        let verdict: Option<Verdict> = serde_json::from_str(outcome.verdict.get()).ok();
-        let (class, success) = classed(&outcome, verdict.as_ref());
+    fn set_outcome(&self, payload: &str) -> rusqlite::Result<()> {
+        let Ok(OutcomePayload { call, outcome }) = serde_json::from_str(payload) else { return Ok(()) };
+        let Some(id) = self.find_open(&call)? else { return Ok(()) };
+        let verdict: Option<VerdictFields> = serde_json::from_str(outcome.verdict.get()).ok();
+        let (class, success) = classify(&outcome, verdict.as_ref());
         let texts = outcome.content.iter().map(|part| match part {
             Content::Text(text) | Content::Image(text) => text.len() as u64,
             Content::Tool(tool) => tool.description.len() as u64,
         });
-        let Receipt { held, decision, duration_ms, .. } = outcome.receipt;
+        let ReceiptFields { held, decision, duration_ms, .. } = outcome.receipt;
         self.rows
             .prepare_cached(
                 "UPDATE calls SET status = ?2, class = ?3, success = ?4, duration_ms = ?5, bytes_out = ?6, verdict = ?7, \
@@ -354,14 +360,14 @@ impl<'a> Reading<'a> {
 /// The kind of failure of a call whose tool does not exist.
 pub(super) const UNKNOWN_TOOL: &str = "unknown tool";
 
-/// What kind of failure a call was, if it was one, and whether it succeeded, if that says something about its tool: what nobody
-/// allowed, or what was cut short from outside, does not.
-fn classed(outcome: &Outcome<'_>, verdict: Option<&Verdict>) -> (Option<String>, Option<bool>) {
+/// Returns the kind of failure of a call, and whether it succeeded. The latter is none if it says
+/// nothing about the tool: the call was refused, or interrupted from outside.
+fn classify(outcome: &OutcomeFields<'_>, verdict: Option<&VerdictFields>) -> (Option<String>, Option<bool>) {
     let success = verdict.is_some_and(|verdict| verdict.success);
     let exit = outcome.facts.and_then(|facts| serde_json::from_str::<Facts>(facts.get()).ok()?.exit());
-    let lost = [Substitute::Unknown, Substitute::NotStarted, Substitute::Lost]
+    let lost = [OutputSubstitute::Unknown, OutputSubstitute::NotStarted, OutputSubstitute::Lost]
         .into_iter()
-        .filter_map(Substitute::outcome)
+        .filter_map(OutputSubstitute::outcome)
         .any(|note| verdict.is_some_and(|verdict| verdict.reasons == note.verdict.reasons));
     let class = match (outcome.status.as_str(), exit) {
         _ if success => return (None, Some(true)),
@@ -371,7 +377,8 @@ fn classed(outcome: &Outcome<'_>, verdict: Option<&Verdict>) -> (Option<String>,
         ("timeout", _) => "timeout".to_owned(),
         ("permission_denied", _) => "denied".to_owned(),
         (_, Some(Exit::Code(127))) => "command not found".to_owned(),
-        // Earlier versions had no other end of this name, and nobody decides about a tool that does not exist.
+        // Earlier versions used this status for unknown tools only. No decision is made about an
+        // unknown tool.
         ("not_found", _) if outcome.receipt.unknown_tool || outcome.receipt.decision.is_empty() => {
             UNKNOWN_TOOL.to_owned()
         }

@@ -1,4 +1,4 @@
-//! Where sessions are kept, and how they are found.
+//! Paths of session files, and the search for them.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,17 +12,17 @@ use windlass_contract::id::ThreadId;
 
 use crate::{SessionError, error::cannot, replay};
 
-/// Where files of this kind are kept, below the home directory.
+/// The directory below the home directory that holds a kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Folder {
+pub enum ThreadFolder {
     /// Sessions, which can be resumed.
     Sessions,
     /// Calls outside of any session.
     Calls,
 }
 
-impl Folder {
-    /// Its name.
+impl ThreadFolder {
+    /// Returns the name of the directory.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",
@@ -30,41 +30,46 @@ impl Folder {
         }
     }
 
-    /// The file of a thread, whether or not it exists.
+    /// Returns the path of a thread's file, which need not exist.
     pub(crate) fn path_of(self, home: &Path, id: &str) -> Result<PathBuf, SessionError> {
         let (uuid, started) = parse(id).ok_or_else(|| SessionError::BadId { id: id.to_owned() })?;
         let day = started.strftime("%Y/%m/%d").to_string();
-        // The id is written anew: `id` may be upper case or in braces, and must never be trusted as a path.
+        // Format the id again: `id` may be upper case or in braces, and must never be trusted as a
+        // path.
         Ok(home.join(self.name()).join(day).join(format!("{uuid}.jsonl")))
     }
 }
 
 /// A session on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Its thread.
+pub struct SessionEntry {
+    /// The id of its thread.
     pub id: ThreadId,
-    /// Its file.
+    /// The path of its file.
     pub path: PathBuf,
-    /// Where it was started.
+    /// The working directory it was started in.
     pub cwd: PathBuf,
-    /// When it was started.
+    /// The time it was started.
     pub started: Timestamp,
 }
 
-/// Every session below `home`, newest first. A file without a whole first line is left out: nothing happened in it.
-pub fn list(home: &Path) -> Result<Vec<Entry>, SessionError> {
-    list_in(home, Folder::Sessions)
+/// Lists every session below `home`, newest first. A file without a complete first line is left
+/// out: nothing happened in it.
+pub fn list(home: &Path) -> Result<Vec<SessionEntry>, SessionError> {
+    list_in(home, ThreadFolder::Sessions)
 }
 
-/// The same for either folder.
-pub fn list_in(home: &Path, folder: Folder) -> Result<Vec<Entry>, SessionError> {
+/// Lists every thread of either kind, newest first.
+pub fn list_in(home: &Path, folder: ThreadFolder) -> Result<Vec<SessionEntry>, SessionError> {
     newest_first(home, folder)?.into_iter().filter_map(|file| file.entry().transpose()).collect()
 }
 
-/// The newest session for which `wanted` holds.
-pub(crate) fn newest(home: &Path, wanted: impl Fn(&Entry) -> bool) -> Result<Option<PathBuf>, SessionError> {
-    for file in newest_first(home, Folder::Sessions)? {
+/// Returns the file of the newest session for which `wanted` returns true.
+pub(crate) fn newest(
+    home: &Path,
+    wanted: impl Fn(&SessionEntry) -> bool,
+) -> Result<Option<PathBuf>, SessionError> {
+    for file in newest_first(home, ThreadFolder::Sessions)? {
         if let Some(entry) = file.entry()?.filter(&wanted) {
             return Ok(Some(entry.path));
         }
@@ -72,31 +77,31 @@ pub(crate) fn newest(home: &Path, wanted: impl Fn(&Entry) -> bool) -> Result<Opt
     Ok(None)
 }
 
-/// A new id. It holds the time, so ids sort by age.
+/// Makes a new id. It contains the time, so ids sort by age.
 pub fn new_thread_id() -> ThreadId {
     Uuid::now_v7().to_string().into()
 }
 
-/// The file of a session, whether or not it exists.
+/// Returns the path of a session file, which need not exist.
 pub(crate) fn path_of(home: &Path, id: &str) -> Result<PathBuf, SessionError> {
-    Folder::Sessions.path_of(home, id)
+    ThreadFolder::Sessions.path_of(home, id)
 }
 
-/// The file of a thread that exists, in either folder.
-pub fn find(home: &Path, id: &ThreadId) -> Result<(Folder, PathBuf), SessionError> {
-    let at = |folder: Folder| Ok::<_, SessionError>((folder, folder.path_of(home, id.as_str())?));
-    let (session, call) = (at(Folder::Sessions)?, at(Folder::Calls)?);
+/// Finds the file of an existing thread, of either kind.
+pub fn find(home: &Path, id: &ThreadId) -> Result<(ThreadFolder, PathBuf), SessionError> {
+    let at = |folder: ThreadFolder| Ok::<_, SessionError>((folder, folder.path_of(home, id.as_str())?));
+    let (session, call) = (at(ThreadFolder::Sessions)?, at(ThreadFolder::Calls)?);
     let found = [session.clone(), call].into_iter().find(|(_, path)| path.exists());
     found.ok_or_else(|| SessionError::NotFound { id: id.to_string(), path: session.1 })
 }
 
-/// Where the long outputs of a thread's commands are kept, whether or not there are any.
-pub fn outputs(home: &Path, id: &ThreadId) -> Result<PathBuf, SessionError> {
+/// Returns the directory for the long outputs of a thread's commands, which need not exist.
+pub fn outputs_directory(home: &Path, id: &ThreadId) -> Result<PathBuf, SessionError> {
     let (uuid, _) = parse(id.as_str()).ok_or_else(|| SessionError::BadId { id: id.to_string() })?;
     Ok(home.join("outputs").join(uuid.to_string()))
 }
 
-/// Opens a file, unless it is something else of that name: a named pipe would make whoever reads it wait.
+/// Opens a path if it is a regular file. Opening a named pipe would block.
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<File, SessionError> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() => Err(SessionError::NoFile { path: path.to_owned() }),
@@ -104,7 +109,7 @@ pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<File, SessionEr
     }
 }
 
-/// The same, to read.
+/// Opens a regular file for reading.
 pub(crate) fn open_to_read(path: &Path) -> Result<File, SessionError> {
     open(path, OpenOptions::new().read(true))
 }
@@ -116,20 +121,20 @@ fn parse(id: &str) -> Option<(Uuid, Timestamp)> {
     Some((uuid, started))
 }
 
-/// A file that is called like a session.
-pub(crate) struct Candidate {
+/// A file with the name of a session file.
+pub(crate) struct SessionCandidate {
     pub(crate) id: Uuid,
     started: Timestamp,
     pub(crate) path: PathBuf,
 }
 
-impl Candidate {
-    fn at(path: PathBuf) -> Option<Self> {
+impl SessionCandidate {
+    fn from_path(path: PathBuf) -> Option<Self> {
         let (id, started) = parse(path.file_name()?.to_str()?.strip_suffix(".jsonl")?)?;
         Some(Self { id, started, path })
     }
 
-    fn entry(self) -> Result<Option<Entry>, SessionError> {
+    fn entry(self) -> Result<Option<SessionEntry>, SessionError> {
         let file = match open_to_read(&self.path) {
             Err(SessionError::NoFile { .. }) => return Ok(None),
             file => file?,
@@ -137,7 +142,7 @@ impl Candidate {
         match replay::meta(&self.path, BufReader::new(file)) {
             Ok(meta) => {
                 let id = self.id.to_string().into();
-                Ok(Some(Entry { id, path: self.path, cwd: meta.cwd, started: self.started }))
+                Ok(Some(SessionEntry { id, path: self.path, cwd: meta.cwd, started: self.started }))
             }
             Err(SessionError::NoMeta { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -145,19 +150,20 @@ impl Candidate {
     }
 }
 
-pub(crate) fn newest_first(home: &Path, folder: Folder) -> Result<Vec<Candidate>, SessionError> {
+pub(crate) fn newest_first(home: &Path, folder: ThreadFolder) -> Result<Vec<SessionCandidate>, SessionError> {
     let mut level = vec![home.join(folder.name())];
     // Year, month, day.
     for _ in 0..3 {
-        level = inside(&level)?;
+        level = list_directories(&level)?;
     }
-    let mut found: Vec<_> = inside(&level)?.into_iter().filter_map(Candidate::at).collect();
+    let mut found: Vec<_> =
+        list_directories(&level)?.into_iter().filter_map(SessionCandidate::from_path).collect();
     found.sort_by_key(|file| std::cmp::Reverse(file.id));
     Ok(found)
 }
 
-/// Everything in these directories. What is not a directory (or is gone by now) has nothing in it.
-pub(crate) fn inside(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
+/// Lists the entries of these directories. A path that is missing or not a directory has none.
+pub(crate) fn list_directories(directories: &[PathBuf]) -> Result<Vec<PathBuf>, SessionError> {
     let mut found = Vec::new();
     for directory in directories {
         let entries = match fs::read_dir(directory) {
@@ -190,8 +196,11 @@ mod tests {
     fn outputs_are_kept_by_thread() {
         let id = "0193b7c0-0000-7000-8000-000000000000".into();
         let expected = Path::new("/h/outputs/0193b7c0-0000-7000-8000-000000000000");
-        assert_eq!(outputs(Path::new("/h"), &id).unwrap(), expected);
-        assert!(matches!(outputs(Path::new("/h"), &"../x".into()), Err(SessionError::BadId { .. })));
+        assert_eq!(outputs_directory(Path::new("/h"), &id).unwrap(), expected);
+        assert!(matches!(
+            outputs_directory(Path::new("/h"), &"../x".into()),
+            Err(SessionError::BadId { .. })
+        ));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One line of a session file: how it is written and how it is read back.
+//! One line of a session file: writing it and reading it back.
 
 use std::{
     borrow::Cow,
@@ -14,54 +14,54 @@ use windlass_contract::{
     outcome::{Facts, Receipt, Status, View},
 };
 
-use crate::chain::{Link, seal};
+use crate::chain::{LineHash, append_checksum};
 
-/// What a line says, as far as a session is rebuilt from it.
-pub(crate) enum Line {
+/// A record of a session file, with the fields that are needed to rebuild the session.
+pub(crate) enum SessionLine {
     Meta(SessionMeta),
     Context(TurnContext),
     Item(Item),
     Intent(CallId),
     Outcome(CallId, Vec<Content>),
     Outputs(Vec<CallId>),
-    /// Says nothing about the conversation.
+    /// A record that does not belong to the conversation.
     Aside,
 }
 
-/// A line around its payload.
+/// The fields of a line around its payload.
 #[derive(Deserialize)]
-pub(crate) struct Envelope<'a> {
-    /// The link of the line before, in hexadecimal digits.
+pub(crate) struct LineEnvelope<'a> {
+    /// The hash of the previous line, as hexadecimal digits.
     #[serde(borrow)]
     pub(crate) prev: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "type")]
     pub(crate) kind: Cow<'a, str>,
-    // Raw: items hold raw JSON themselves, which survives no other intermediate form.
+    // Raw, because items hold raw JSON themselves, which survives no other intermediate form.
     #[serde(borrow)]
     payload: &'a RawValue,
 }
 
-impl<'a> Envelope<'a> {
-    /// Reads a line, or says in a few words why it makes no sense.
+impl<'a> LineEnvelope<'a> {
+    /// Parses a line. The error says in a few words why it makes no sense.
     pub(crate) fn parse(text: &'a [u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| problem("line", &error))
     }
 }
 
-impl Line {
-    /// Reads the payload of a line, or says in a few words why it makes no sense.
-    pub(crate) fn open(line: &Envelope<'_>) -> Result<Self, String> {
+impl SessionLine {
+    /// Parses the payload of a line. The error says in a few words why it makes no sense.
+    pub(crate) fn parse(line: &LineEnvelope<'_>) -> Result<Self, String> {
         #[derive(Deserialize)]
-        struct Intent {
+        struct StartedCall {
             call: CallId,
         }
         #[derive(Deserialize)]
-        struct Ended {
+        struct EndedCall {
             call: CallId,
-            outcome: Told,
+            outcome: ModelOutcome,
         }
         #[derive(Deserialize)]
-        struct Outputs {
+        struct OutputCalls {
             calls: Vec<CallId>,
         }
 
@@ -70,21 +70,21 @@ impl Line {
             "session_meta" => read(payload).map(Self::Meta),
             "turn_context" => read(payload).map(Self::Context),
             "item" => read(payload).map(Self::Item),
-            "intent" => read(payload).map(|Intent { call }| Self::Intent(call)),
+            "intent" => read(payload).map(|StartedCall { call }| Self::Intent(call)),
             "outcome" => {
-                read(payload).map(|Ended { call, outcome }| Self::Outcome(call, outcome.for_model()))
+                read(payload).map(|EndedCall { call, outcome }| Self::Outcome(call, outcome.for_model()))
             }
-            "outputs" => read(payload).map(|Outputs { calls }| Self::Outputs(calls)),
+            "outputs" => read(payload).map(|OutputCalls { calls }| Self::Outputs(calls)),
             "event" | "feedback" => Ok(Self::Aside),
             other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),
         }
     }
 }
 
-/// The part of an outcome that decides what the model is told. The rest is not read: a tool's data may be nested deeper
-/// than a parser goes, and must not cost the result.
+/// The fields of an outcome that the text for the model is made from. Other fields are skipped: a
+/// tool's data may be nested deeper than the parser allows, and must not cost the result.
 #[derive(Deserialize)]
-struct Told {
+struct ModelOutcome {
     status: Status,
     content: Vec<Content>,
     #[serde(default)]
@@ -93,17 +93,17 @@ struct Told {
     facts: Facts,
     verdict: Verdict,
     #[serde(default)]
-    receipt: Liberties,
+    receipt: ReceiptRepairs,
 }
 
-/// The part of a receipt that the model is told.
+/// The fields of a receipt that the text for the model is made from.
 #[derive(Default, Deserialize)]
-struct Liberties {
+struct ReceiptRepairs {
     #[serde(default)]
     repairs: Vec<String>,
 }
 
-impl Told {
+impl ModelOutcome {
     fn for_model(self) -> Vec<Content> {
         let Self { status, content, view, facts, verdict, receipt } = self;
         Outcome {
@@ -124,68 +124,75 @@ fn read<T: DeserializeOwned>(payload: &RawValue) -> Result<T, String> {
     serde_json::from_str(payload.get()).map_err(|error| problem("payload", &error))
 }
 
-/// A parser's complaint without its line number, which is always 1 and would be taken for one of the file.
+/// Formats a parser error without its line number, which is always 1 and would be taken for a line
+/// of the file.
 fn problem(what: &str, error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     format!("the {what} makes no sense, {text} at column {}", error.column())
 }
 
-/// Replaces `line` by a record that follows another: one line with its checksum and its end.
-/// Returns its link.
-pub(crate) fn write(record: &Record<'_>, now: Timestamp, prev: Link, line: &mut Vec<u8>) -> io::Result<Link> {
+/// Replaces `line` with a record that follows the line with the hash `prev`. The new line has a
+/// checksum and a line break. Returns its hash.
+pub(crate) fn write(
+    record: &Record<'_>,
+    now: Timestamp,
+    prev: LineHash,
+    line: &mut Vec<u8>,
+) -> io::Result<LineHash> {
     line.clear();
     write!(line, r#"{{"timestamp":"{now:.3}","prev":"{prev}""#)?;
     // A record is an object; its opening brace becomes the comma after the hash.
     let brace = line.len();
     serde_json::to_writer(&mut *line, record)?;
     line[brace] = b',';
-    // A provider's raw JSON may be spread over lines. Inside JSON a bare line break is only ever white space.
+    // A provider's raw JSON may span several lines. Inside JSON a bare line break is always white
+    // space.
     line[brace..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
     line.pop();
-    Ok(seal(line))
+    Ok(append_checksum(line))
 }
 
-/// The lines of a file, one at a time, so that memory is needed for the longest only.
-pub(crate) struct Lines<R> {
+/// Reads the lines of a file one at a time, so that only the longest has to fit into memory.
+pub(crate) struct LineReader<R> {
     from: R,
     text: Vec<u8>,
     /// The number of the line that was read last.
     pub(crate) number: usize,
-    /// How many bytes the whole lines so far take.
+    /// The number of bytes in all complete lines so far.
     pub(crate) whole_bytes: u64,
-    /// Where the last whole line begins.
+    /// The offset of the last complete line.
     pub(crate) last_at: u64,
 }
 
-/// The next line of a file.
-pub(crate) enum Next<'a> {
-    /// A whole line.
+/// The result of reading a line.
+pub(crate) enum LineRead<'a> {
+    /// A complete line.
     Whole(&'a [u8]),
-    /// The last line, without its end.
+    /// The last line, without a line break.
     Torn,
-    /// There is none.
+    /// The end of the file.
     End,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(crate) fn new(from: R) -> Self {
         Self { from, text: Vec::new(), number: 0, whole_bytes: 0, last_at: 0 }
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<LineRead<'_>> {
         self.text.clear();
         let bytes = self.from.read_until(b'\n', &mut self.text)?;
         if bytes == 0 {
-            return Ok(Next::End);
+            return Ok(LineRead::End);
         }
         self.number += 1;
         if self.text.last() != Some(&b'\n') {
-            return Ok(Next::Torn);
+            return Ok(LineRead::Torn);
         }
         self.last_at = self.whole_bytes;
         self.whole_bytes += bytes as u64;
-        Ok(Next::Whole(&self.text))
+        Ok(LineRead::Whole(&self.text))
     }
 }
 
@@ -198,7 +205,7 @@ mod tests {
 
     fn written(record: &Record<'_>) -> String {
         let mut line = Vec::new();
-        write(record, Timestamp::UNIX_EPOCH, Link::start(), &mut line).unwrap();
+        write(record, Timestamp::UNIX_EPOCH, LineHash::start(), &mut line).unwrap();
         String::from_utf8(line).unwrap()
     }
 
@@ -219,8 +226,8 @@ mod tests {
         let item = Item { body: Body::Other, raw: Some(Raw { wire: "chat".into(), json }) };
         let line = written(&Record::Item(&item));
         assert_eq!(line.matches('\n').count(), 1);
-        let read = Line::open(&Envelope::parse(line.as_bytes()).unwrap());
-        let Ok(Line::Item(back)) = read else { panic!("{line}") };
+        let read = SessionLine::parse(&LineEnvelope::parse(line.as_bytes()).unwrap());
+        let Ok(SessionLine::Item(back)) = read else { panic!("{line}") };
         let value =
             |item: Item| serde_json::from_str::<serde_json::Value>(item.raw.unwrap().json.get()).unwrap();
         assert_eq!(value(back), value(item));
@@ -228,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_problem_names_the_column_and_no_second_line_number() {
-        let Err(problem) = Envelope::parse(b"{\"type\":\"item\"}\n") else { panic!("parsed") };
+        let Err(problem) = LineEnvelope::parse(b"{\"type\":\"item\"}\n") else { panic!("parsed") };
         assert_eq!(problem, "the line makes no sense, missing field `payload` at column 15");
     }
 }

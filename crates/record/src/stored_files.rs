@@ -6,15 +6,15 @@ use std::{
     time::SystemTime,
 };
 
-use crate::{Folder, SessionError, error::cannot, place};
+use crate::{SessionError, ThreadFolder, error::cannot, session_paths};
 
-/// A directory of this name is being removed.
+/// Prefix of the name of a directory that is being removed.
 const REMOVED: &str = ".removed-";
 
-/// Notes of changes to files that are not finished. They belong to recovery.
+/// Directory with the write-ahead notes of unfinished changes to files. They belong to recovery.
 const OPEN_NOTES: &str = "open";
 
-/// A kind of files that are kept.
+/// A kind of stored files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoredKind {
     /// Session files.
@@ -23,12 +23,12 @@ pub enum StoredKind {
     Calls,
     /// Long outputs of commands.
     Outputs,
-    /// What files were before tools changed them.
+    /// Contents of files from before tools changed them.
     Edits,
 }
 
 impl StoredKind {
-    /// The name of its directory.
+    /// Returns the name of its directory.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",
@@ -39,29 +39,29 @@ impl StoredKind {
     }
 }
 
-/// What is kept and removed as one: a file, or the directory with the edits of a session.
+/// A file, or the directory with the edits of a session, that is kept and removed as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredUnit {
     /// Its kind.
     pub kind: StoredKind,
-    /// The session it belongs to, or the name of its directory if that is no session.
+    /// The session it belongs to, or the name of its directory if there is no such session.
     pub session: String,
     /// Its path.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Its size.
     pub bytes: u64,
-    /// When it was last changed.
+    /// The time of its last change.
     pub changed: SystemTime,
 }
 
 impl StoredUnit {
-    /// Removes it. Returns whether it was still there.
+    /// Removes it. Returns false if it was already gone.
     pub(crate) fn remove(&self) -> Result<bool, SessionError> {
         let removed = match self.kind {
             StoredKind::Edits => self.remove_directory(),
             StoredKind::Outputs => fs::remove_file(&self.path).inspect(|()| {
                 if let Some(session) = self.path.parent() {
-                    // It goes with its last file.
+                    // The directory goes with its last file. While others are left, this fails.
                     let _left = fs::remove_dir(session);
                 }
             }),
@@ -75,7 +75,7 @@ impl StoredUnit {
         }
     }
 
-    /// Removes a directory so that it is there as a whole or not at all.
+    /// Removes a directory atomically: it is renamed first.
     fn remove_directory(&self) -> io::Result<()> {
         let aside = self.path.with_file_name(format!("{REMOVED}{}", self.session));
         fs::rename(&self.path, &aside)?;
@@ -83,7 +83,7 @@ impl StoredUnit {
     }
 }
 
-/// Removes damaged records that were set aside from a session file.
+/// Removes damaged records that were moved out of a session file.
 fn remove_set_aside(session: &Path) -> io::Result<()> {
     let (Some(day), name) = (session.parent(), format!("{}.damaged", name_of(session))) else {
         return Ok(());
@@ -97,11 +97,11 @@ fn remove_set_aside(session: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Every unit of a kind.
+/// Lists every unit of a kind.
 pub(crate) fn list_stored(home: &Path, kind: StoredKind) -> Result<Vec<StoredUnit>, SessionError> {
     match kind {
-        StoredKind::Sessions => session_files(home, kind, Folder::Sessions),
-        StoredKind::Calls => session_files(home, kind, Folder::Calls),
+        StoredKind::Sessions => session_files(home, kind, ThreadFolder::Sessions),
+        StoredKind::Calls => session_files(home, kind, ThreadFolder::Calls),
         StoredKind::Outputs => {
             let mut units = Vec::new();
             for session in entries(&home.join(kind.name()))? {
@@ -113,7 +113,7 @@ pub(crate) fn list_stored(home: &Path, kind: StoredKind) -> Result<Vec<StoredUni
         }
         StoredKind::Edits => {
             let sessions = entries(&home.join(kind.name()))?.into_iter();
-            // Files beside the directories, such as the counter of edits, belong to all sessions.
+            // Files beside the directories, such as the sequence counter, belong to all sessions.
             let sessions =
                 sessions.filter(|path| path.is_dir() && name_of(path) != OPEN_NOTES && !is_leftover(path));
             let units = sessions.map(|path| {
@@ -126,7 +126,7 @@ pub(crate) fn list_stored(home: &Path, kind: StoredKind) -> Result<Vec<StoredUni
     }
 }
 
-/// Directories that were not removed to the end.
+/// Lists directories whose removal was interrupted.
 pub(crate) fn leftovers(home: &Path) -> Result<Vec<PathBuf>, SessionError> {
     let all = entries(&home.join(StoredKind::Edits.name()))?;
     Ok(all.into_iter().filter(|path| is_leftover(path) && path.is_dir()).collect())
@@ -136,15 +136,19 @@ fn is_leftover(path: &Path) -> bool {
     name_of(path).starts_with(REMOVED)
 }
 
-fn session_files(home: &Path, kind: StoredKind, folder: Folder) -> Result<Vec<StoredUnit>, SessionError> {
+fn session_files(
+    home: &Path,
+    kind: StoredKind,
+    folder: ThreadFolder,
+) -> Result<Vec<StoredUnit>, SessionError> {
     let mut units = Vec::new();
-    for candidate in place::newest_first(home, folder)? {
+    for candidate in session_paths::newest_first(home, folder)? {
         units.extend(unit(kind, candidate.id.to_string(), candidate.path)?);
     }
     Ok(units)
 }
 
-/// A regular file as a unit. None if it is something else, or is gone by now.
+/// Returns a regular file as a unit, or none if it is gone or something else.
 fn unit(kind: StoredKind, session: String, path: PathBuf) -> Result<Option<StoredUnit>, SessionError> {
     let found = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -160,7 +164,7 @@ fn unit(kind: StoredKind, session: String, path: PathBuf) -> Result<Option<Store
 pub(crate) struct TreeSize {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// The newest change of a file or directory in it.
+    /// The latest change of a file or directory in it.
     changed: Option<SystemTime>,
 }
 
@@ -168,7 +172,7 @@ pub(crate) struct TreeSize {
 pub(crate) fn measure(path: &Path) -> Result<TreeSize, SessionError> {
     let (mut size, mut paths) = (TreeSize::default(), vec![path.to_owned()]);
     while let Some(path) = paths.pop() {
-        // Others may remove files meanwhile.
+        // Another process may have removed it.
         let Ok(found) = fs::symlink_metadata(&path) else { continue };
         size.changed = size.changed.max(found.modified().ok());
         if found.is_dir() {
@@ -184,10 +188,10 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Everything in a directory, if it is one.
+/// Lists the entries of a directory. A symbolic link has none.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, SessionError> {
     if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
         return Ok(Vec::new());
     }
-    place::inside(&[directory.to_owned()])
+    session_paths::list_directories(&[directory.to_owned()])
 }
