@@ -1,0 +1,117 @@
+//! Commands whose program no text names for certain: `$x`, `$(…)`, a shell that reads what another program prints, a
+//! command in the code of an interpreter. What they run came from somewhere; if that is the text, the text names it.
+
+use std::collections::BTreeSet;
+
+use windlass_contract::OutwardEffect;
+
+use super::{
+    CommandContext,
+    name::{ToolCall, tool_name},
+    network, table,
+};
+use crate::{
+    shell::{Joined, Word},
+    wrapper::{self, base_name, is_shell},
+};
+
+/// How many words of a text are looked at. More is no command line that anyone wrote.
+const MAX_WORDS: usize = 8192;
+
+/// How many words after a program's name may belong to it.
+const MAX_FOLLOWING: usize = 6;
+
+/// Words of programming languages that run a command.
+const RUNS_COMMANDS: &[&str] =
+    &["system", "exec", "spawn", "popen", "subprocess", "check_", "qx", "backtick", "shell", "`", "!"];
+
+/// Whether the program of a command is not what its first word says.
+pub(super) fn is_hidden(context: CommandContext<'_>, words: &[Word]) -> bool {
+    let Some(program) = words.first() else { return false };
+    let name = base_name(&program.text);
+    let has_no_name = program.text.starts_with(":::") || program.glob;
+    let is_open = program.unclear.is_some() && name.contains(['$', '`', '{', '}', '(', ')', '%', '<']);
+    if has_no_name || is_open || program.unclear.is_some() && !name.contains(char::is_alphanumeric) {
+        return true;
+    }
+    let simple = context.script.commands.get(context.at);
+    let reads = is_shell(name) && simple.is_some_and(wrapper::reads_input);
+    let is_fed = simple.is_some_and(|simple| simple.joined == Joined::Piped);
+    let is_given = context.via.iter().any(|program| matches!(program.as_str(), "xargs" | "parallel"));
+    let is_sourced = matches!(name, "source" | ".") || is_shell(name);
+    let substituted = words.iter().skip(1).any(|word| word.text.starts_with("<("));
+    reads && is_fed || is_shell(name) && is_given || is_sourced && substituted
+}
+
+/// The effects of every command that a text names, wherever in it.
+pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
+    let is_part = |c: char| c.is_alphanumeric() || "_-./:@+=".contains(c);
+    let words: Vec<_> =
+        text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).take(MAX_WORDS).collect();
+    let mut found = BTreeSet::new();
+    for at in 0..words.len() {
+        // `g=git` names it, too.
+        let named = words[at].rsplit('=').next().unwrap_or_default();
+        if table::same_kind(&tool_name(named).0).is_none() {
+            continue;
+        }
+        let following = words.iter().skip(at + 1).take(MAX_FOLLOWING);
+        let command: Vec<_> =
+            std::iter::once(&named).chain(following).map(|word| Word::literal(word)).collect();
+        if let Some(call) = ToolCall::new(&command).filter(|call| !call.only_shows()) {
+            found.extend(table::effects_of_phrase(&call));
+            found.extend((call.tool == "curl" && network::curl(&call)).then_some(OutwardEffect::Send));
+        }
+    }
+    found
+}
+
+/// The effect that a word says by itself, whatever program it is for.
+pub(super) fn by_verb(word: &str) -> Option<OutwardEffect> {
+    // `push-docs` may push anything anywhere; `docker-push` says it.
+    let mut parts = word.split([':', '-', '_', '.']);
+    if parts.clone().next_back() == Some("push") {
+        return Some(OutwardEffect::Push);
+    }
+    parts.find_map(|part| match part {
+        "deploy" | "undeploy" | "rollback" => Some(OutwardEffect::Deploy),
+        "publish" | "upload" => Some(OutwardEffect::Publish),
+        _ => None,
+    })
+}
+
+/// The effects of commands in code that an interpreter gets as an argument.
+pub(super) fn in_code(words: &[Word]) -> BTreeSet<OutwardEffect> {
+    let Some(call) = ToolCall::new(words) else { return BTreeSet::new() };
+    let takes_code = matches!(
+        call.tool.as_str(),
+        "python"
+            | "perl"
+            | "ruby"
+            | "node"
+            | "php"
+            | "lua"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "nawk"
+            | "vim"
+            | "vi"
+            | "nvim"
+            | "ex"
+            | "emacs"
+            | "tar"
+            | "expect"
+            | "tclsh"
+            | "osascript"
+            | "deno"
+            | "bun"
+            | "make"
+    );
+    if !takes_code {
+        return BTreeSet::new();
+    }
+    let code =
+        call.texts().filter(|text| RUNS_COMMANDS.iter().any(|word| text.to_ascii_lowercase().contains(word)));
+    code.flat_map(named_in).collect()
+}
