@@ -50,7 +50,8 @@ pub(crate) fn of_command(context: CommandContext<'_>) -> BTreeSet<OutwardEffect>
         found.extend(hidden::named_in(context.source));
         found.extend(words.get(1).and_then(|verb| hidden::by_verb(&verb.text)));
     }
-    found.extend(hidden::in_code(&words));
+    found.extend(hidden::in_code(simple));
+    found.extend(of_replaced(&words, context.source));
     found
 }
 
@@ -69,6 +70,23 @@ fn with_further_words(simple: &Simple, via: &[String]) -> Vec<Word> {
         words.push(Word { unclear: Some(What::Expansion), ..Word::default() });
     }
     words
+}
+
+/// The effects of what `xargs -I NAME` runs, where NAME is a word that is replaced.
+fn of_replaced(words: &[Word], source: &str) -> BTreeSet<OutwardEffect> {
+    let is_feeder = words.first().is_some_and(|word| matches!(word.text.as_str(), "xargs" | "parallel"));
+    let name = words.iter().enumerate().find_map(|(at, word)| {
+        let name = word.text.strip_prefix("-I").or_else(|| word.text.strip_prefix("--replace="))?;
+        if name.is_empty() { words.get(at + 1).map(|next| next.text.as_str()) } else { Some(name) }
+    });
+    let Some((name, range)) = name.filter(|_| is_feeder).zip(wrapper::command(words)) else {
+        return BTreeSet::new();
+    };
+    let mut inner = words.get(range).unwrap_or_default().to_vec();
+    for word in inner.iter_mut().filter(|word| word.text.contains(name)) {
+        word.unclear = word.unclear.or(Some(What::Expansion));
+    }
+    of_words_and_inner(&inner, source, 0)
 }
 
 /// The effects of a command by its words.

@@ -255,13 +255,17 @@ fn shell(name: &str, words: &[Word]) -> Option<Inner> {
     let mut words = words.iter().skip(1);
     let mut reads_script = false;
     while let Some(word) = words.next() {
-        match word.text.strip_prefix('-') {
+        let text = word.text.as_str();
+        match text.strip_prefix(['-', '+']) {
             Some(letters) if !letters.is_empty() => {
-                let long = letters.starts_with('-');
-                plain &= !long && letters.bytes().all(|byte| b"leuco".contains(&byte));
-                reads_script |= !long && letters.contains('c');
-                if !long && letters.ends_with('o') {
+                let short = text.starts_with('-') && !letters.starts_with('-');
+                let is_command = text.eq_ignore_ascii_case("-command");
+                plain &= short && letters.bytes().all(|byte| b"leuco".contains(&byte));
+                reads_script |= short && letters.contains('c') || is_command;
+                if short && letters.ends_with('o') {
                     plain &= words.next().is_some_and(|option| option.text == "pipefail");
+                } else if input::VALUED.contains(&text) {
+                    words.next();
                 }
             }
             _ if reads_script => {
@@ -365,6 +369,9 @@ mod tests {
             ("bash -c 'rm x' y", "'rm x'"),
             ("bash --norc -c 'rm x'", "'rm x'"),
             ("fish -c 'rm x'", "'rm x'"),
+            ("bash --rcfile y -c 'rm x'", "'rm x'"),
+            ("bash -O extglob -c 'rm x'", "'rm x'"),
+            ("bash +e -c 'rm x'", "'rm x'"),
             ("eval rm x", "'rm x'"),
             ("trap 'rm x' EXIT", "'rm x'"),
             ("su root -c 'rm x'", "'rm x'"),

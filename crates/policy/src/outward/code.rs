@@ -10,6 +10,49 @@ use crate::shell::Word;
 /// Letters of python's options that take a value.
 const PYTHON_VALUES: &str = "cmWX";
 
+/// The commands that come with `gh`.
+const GH_COMMANDS: &[&str] = &[
+    "agent-task",
+    "alias",
+    "api",
+    "attestation",
+    "at",
+    "auth",
+    "browse",
+    "cache",
+    "cs",
+    "co",
+    "codespace",
+    "completion",
+    "config",
+    "copilot",
+    "ext",
+    "extension",
+    "extensions",
+    "gist",
+    "gpg-key",
+    "help",
+    "issue",
+    "label",
+    "licenses",
+    "org",
+    "pr",
+    "preview",
+    "project",
+    "release",
+    "repo",
+    "rs",
+    "ruleset",
+    "run",
+    "search",
+    "secret",
+    "ssh-key",
+    "status",
+    "variable",
+    "version",
+    "workflow",
+];
+
 pub(super) fn effects(call: &ToolCall<'_>, source: &str) -> BTreeSet<OutwardEffect> {
     let operands = table::operands(call);
     let one = |is_there: bool, effect| is_there.then_some(effect).into_iter().collect();
@@ -21,7 +64,15 @@ pub(super) fn effects(call: &ToolCall<'_>, source: &str) -> BTreeSet<OutwardEffe
         "aws" => one(cloud(&operands), OutwardEffect::Deploy),
         // Alone it installs.
         "yarn" if operands.is_empty() => one(true, OutwardEffect::Install),
-        "make" => operands.iter().flat_map(|task| by_name(task, source)).collect(),
+        "cargo" | "hg" | "jj" if call.texts().any(|text| text.contains("alias.")) => {
+            let effect = if call.tool == "cargo" { OutwardEffect::Publish } else { OutwardEffect::Push };
+            one(true, effect)
+        }
+        // Any other may be an alias.
+        "gh" if operands.first().is_some_and(|verb| !GH_COMMANDS.contains(verb)) => {
+            one(true, OutwardEffect::Send)
+        }
+        "make" | "rake" => operands.iter().flat_map(|task| by_name(task, source)).collect(),
         "npm" | "pnpm" | "yarn" | "bun" => {
             let script = operands.iter().find(|word| !matches!(**word, "run" | "run-script"));
             script.map(|script| of_script(script, source)).unwrap_or_default()

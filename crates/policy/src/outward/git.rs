@@ -45,7 +45,8 @@ fn has_unclear_key(call: &ToolCall<'_>) -> bool {
     })
 }
 
-/// A push, where variables add to the configuration: of the command, of `env`, or of the shell from there on.
+/// A push, where variables add to the configuration: of the command, of `env`, or of the shell from there on. Those of
+/// cargo can make an alias for publishing.
 pub(super) fn configured(simple: &Simple) -> Option<OutwardEffect> {
     let configures = |name: &str, value: &str| {
         CONFIGURES.iter().any(|variable| name.starts_with(variable)) && value != "/dev/null"
@@ -53,5 +54,7 @@ pub(super) fn configured(simple: &Simple) -> Option<OutwardEffect> {
     let by_assignment = simple.assignments.iter().any(|each| configures(&each.name, &each.value.text));
     let mut pairs = simple.words.iter().filter_map(|word| word.text.split_once('='));
     let mut by_word = || pairs.any(|(name, value)| configures(name, value));
-    (by_assignment || by_word()).then_some(OutwardEffect::Push)
+    let cargo = simple.assignments.iter().any(|each| each.name.starts_with("CARGO_ALIAS_"));
+    let push = (by_assignment || by_word()).then_some(OutwardEffect::Push);
+    push.or(cargo.then_some(OutwardEffect::Publish))
 }

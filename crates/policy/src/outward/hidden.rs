@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use windlass_contract::OutwardEffect;
 
 use super::{
-    CommandContext,
+    CommandContext, git,
     name::{ToolCall, tool_name},
     network, table,
 };
 use crate::{
-    shell::{Joined, Word},
+    shell::{RedirectKind, Simple, Word},
     wrapper::{self, base_name, is_shell},
 };
 
@@ -35,12 +35,29 @@ pub(super) fn is_hidden(context: CommandContext<'_>, words: &[Word]) -> bool {
         return true;
     }
     let simple = context.script.commands.get(context.at);
-    let reads = is_shell(name) && simple.is_some_and(wrapper::reads_input);
-    let is_fed = simple.is_some_and(|simple| simple.joined == Joined::Piped);
+    let reads = simple.is_some_and(wrapper::reads_input);
     let is_given = context.via.iter().any(|program| matches!(program.as_str(), "xargs" | "parallel"));
     let is_sourced = matches!(name, "source" | ".") || is_shell(name);
     let substituted = words.iter().skip(1).any(|word| word.text.starts_with("<("));
-    reads && is_fed || is_shell(name) && is_given || is_sourced && substituted
+    reads || is_shell(name) && is_given || is_sourced && substituted || is_written(context, words)
+}
+
+/// Whether the program, or the script of a shell, is a file that the same text writes.
+fn is_written(context: CommandContext<'_>, words: &[Word]) -> bool {
+    let commands = &context.script.commands;
+    let redirects = commands.iter().flat_map(|simple| &simple.redirects);
+    let targets =
+        redirects.filter(|redirect| matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append));
+    let tees =
+        commands.iter().filter(|simple| simple.program() == Some("tee")).flat_map(|simple| &simple.words);
+    let written: Vec<_> =
+        targets.map(|redirect| &redirect.target).chain(tees).map(|file| base_name(&file.text)).collect();
+    let is_run = |word: &Word| written.contains(&base_name(&word.text));
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let name = base_name(&program.text);
+    let runs_file =
+        is_shell(name) || matches!(name, "source" | "." | "python" | "python3" | "perl" | "node" | "ruby");
+    !written.is_empty() && (is_run(program) && name != "tee" || runs_file && arguments.iter().any(is_run))
 }
 
 /// The effects of every command that a text names, wherever in it.
@@ -60,6 +77,7 @@ pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
             std::iter::once(&named).chain(following).map(|word| Word::literal(word)).collect();
         if let Some(call) = ToolCall::new(&command).filter(|call| !call.only_shows()) {
             found.extend(table::effects_of_phrase(&call));
+            found.extend(git::alias(&call));
             found.extend((call.tool == "curl" && network::curl(&call)).then_some(OutwardEffect::Send));
         }
     }
@@ -80,9 +98,9 @@ pub(super) fn by_verb(word: &str) -> Option<OutwardEffect> {
     })
 }
 
-/// The effects of commands in code that an interpreter gets as an argument.
-pub(super) fn in_code(words: &[Word]) -> BTreeSet<OutwardEffect> {
-    let Some(call) = ToolCall::new(words) else { return BTreeSet::new() };
+/// The effects of commands in code that an interpreter gets as an argument or reads.
+pub(super) fn in_code(simple: &Simple) -> BTreeSet<OutwardEffect> {
+    let Some(call) = ToolCall::new(&simple.words) else { return BTreeSet::new() };
     let takes_code = matches!(
         call.tool.as_str(),
         "python"
@@ -111,7 +129,11 @@ pub(super) fn in_code(words: &[Word]) -> BTreeSet<OutwardEffect> {
     if !takes_code {
         return BTreeSet::new();
     }
-    let code =
-        call.texts().filter(|text| RUNS_COMMANDS.iter().any(|word| text.to_ascii_lowercase().contains(word)));
-    code.flat_map(named_in).collect()
+    let strings = simple.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
+    let read = strings.map(|redirect| redirect.target.text.as_str()).chain(simple.here.as_deref());
+    let runs_commands = |text: &&str| {
+        let text = text.to_ascii_lowercase();
+        RUNS_COMMANDS.iter().any(|word| text.contains(word))
+    };
+    call.texts().chain(read).filter(runs_commands).flat_map(named_in).collect()
 }

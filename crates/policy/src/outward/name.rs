@@ -4,9 +4,17 @@ use crate::{shell::Word, wrapper::base_name};
 
 use super::{is_literal, table};
 
-/// Words of the command line by which nothing happens elsewhere.
-const ONLY_SHOWS: &[&str] =
-    &["--dry-run", "--dryrun", "--help", "--version", "--just-print", "--whatif", "--no-push"];
+/// Options by which nothing happens elsewhere.
+const ONLY_SHOWS: &[&str] = &["--dry-run", "--dryrun", "--help", "--just-print", "--whatif"];
+
+/// Values that take them back.
+const TAKES_BACK: &[&str] = &["none", "false", "no", "off", "0"];
+
+/// Tools that take any word for the value of an option, also one that looks like an option.
+const TAKE_ANY_VALUE: &[&str] = &["kubectl", "helm", "docker", "gh", "glab", "argocd", "flux", "fly"];
+
+/// Options of `git push` with a value.
+const PUSH_VALUES: &[&str] = &["-o", "--push-option", "--repo", "--receive-pack", "--exec"];
 
 /// Programs that pass most of their words on, so that only the first is certain to be their own.
 const PASS_WORDS_ON: &[&str] =
@@ -56,12 +64,35 @@ impl<'a> ToolCall<'a> {
 
     /// Whether an option says that nothing is to happen.
     pub(super) fn only_shows(&self) -> bool {
-        let own = if PASS_WORDS_ON.contains(&self.tool.as_str()) { 1 } else { usize::MAX };
-        let mut own = self.arguments.iter().take(own).take_while(|argument| argument.text != "--");
-        own.any(|Argument { text, is_literal, .. }| {
-            let shows = ONLY_SHOWS.contains(&text.as_str());
-            *is_literal && (shows || text.starts_with("--dry-run=") && text != "--dry-run=none")
-        })
+        let own = if PASS_WORDS_ON.contains(&self.tool.as_str()) { 1 } else { self.arguments.len() };
+        let end = self.arguments.iter().position(|argument| argument.text == "--");
+        let own = own.min(end.unwrap_or(own));
+        // Before others it is the version of what they name.
+        let version = self.arguments.last().is_some_and(|last| last.text == "--version");
+        let is_taken_back = self.texts().any(|text| text == "--no-dry-run");
+        version && own == self.arguments.len() || !is_taken_back && (0..own).any(|at| self.only_shows_by(at))
+    }
+
+    fn only_shows_by(&self, at: usize) -> bool {
+        let Some(argument) = self.arguments.get(at).filter(|argument| argument.is_literal) else {
+            return false;
+        };
+        let before = at.checked_sub(1).and_then(|before| self.arguments.get(before));
+        let is_value = before.is_some_and(|before| {
+            let takes_any = TAKE_ANY_VALUE.contains(&self.tool.as_str());
+            let is_option = before.text.starts_with('-') && !before.text.contains('=');
+            takes_any && is_option || self.tool == "git" && PUSH_VALUES.contains(&before.text.as_str())
+        });
+        let (name, attached) = argument
+            .text
+            .split_once('=')
+            .map_or((argument.text.as_str(), None), |(name, value)| (name, Some(value)));
+        let next = self.arguments.get(at + 1).map(|next| next.text.as_str());
+        let value = attached.or(next).unwrap_or_default();
+        let is_off = TAKES_BACK.contains(&value) || attached.is_some_and(|value| value.contains(['$', '`']));
+        let holds_back =
+            name == "--no-push" && matches!(self.tool.as_str(), "kaniko" | "skaffold" | "ghp-import");
+        !is_value && !is_off && (ONLY_SHOWS.contains(&name) || holds_back)
     }
 
     /// Whether an option is given: a word, `--long` or a beginning of it or with a value, `-x` in a bundle.

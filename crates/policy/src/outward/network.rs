@@ -138,7 +138,9 @@ pub(super) fn curl(call: &ToolCall<'_>) -> bool {
     };
     let by_address =
         |argument: &&Argument<'_>| SENDS_ADDRESS.iter().any(|protocol| argument.text.starts_with(protocol));
+    let overrides = |text: &str| text.to_ascii_lowercase().contains("method-override");
     method.is_some_and(|method| !reads(&method))
+        || call.texts().any(overrides)
         || (!is_query && sends)
         || operands.iter().any(|argument| is_open(argument) || by_address(argument))
 }

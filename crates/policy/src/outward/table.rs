@@ -11,7 +11,7 @@ use super::name::ToolCall;
 use crate::shell::Word;
 
 /// How many words after a runner may be the program that it runs; those before it are values of options.
-const MAX_BEFORE_PROGRAM: usize = 3;
+const MAX_BEFORE_PROGRAM: usize = 8;
 
 /// The shortest beginning of a verb that counts where a tool takes any beginning that is unique.
 const MIN_ABBREVIATION: usize = 3;

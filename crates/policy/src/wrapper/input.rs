@@ -9,7 +9,7 @@ use crate::shell::{Joined, RedirectKind, Script, Simple, Word};
 const STANDARD_INPUT: &[&str] = &["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"];
 
 /// Options of shells with a value as a word of its own.
-const VALUED: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
+pub(super) const VALUED: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
 
 /// Whether a command is a shell, perhaps behind wrappers, that reads its script as its input.
 pub(crate) fn reads_input(simple: &Simple) -> bool {
@@ -19,7 +19,7 @@ pub(crate) fn reads_input(simple: &Simple) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let name = base_name(&program.text);
     match name {
-        "at" | "batch" => true,
+        "at" | "batch" | "crontab" => true,
         "source" | "." => arguments.first().is_some_and(|word| STANDARD_INPUT.contains(&word.text.as_str())),
         _ => is_shell(name) && shell_reads_input(arguments),
     }

@@ -67,7 +67,11 @@ pub(super) fn given(name: &str, words: &[Word]) -> Vec<String> {
             .collect(),
         "env" => values(words, Some('S'), &["split-string"])
             .into_iter()
-            .map(|(text, next)| rest(words, next).map_or(text.clone(), |rest| format!("{text} {rest}")))
+            .map(|(text, next)| {
+                // It may begin with options of its own.
+                let text = if text.starts_with('-') { format!("env {text}") } else { text };
+                rest(words, next).map_or(text.clone(), |rest| format!("{text} {rest}"))
+            })
             .collect(),
         "nix-shell" => texts(words, None, &["run", "command"]),
         "nodemon" => texts(words, Some('x'), &["exec"]),
