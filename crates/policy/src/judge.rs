@@ -7,7 +7,7 @@ use windlass_contract::{CommandLine, OutwardEffect, Typed};
 use crate::{
     Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, RuleMatch, Rules, Severity,
     Surroundings, Unclear, What, danger, known,
-    outward::{self, CommandContext},
+    outward::{self, CommandContext, SourceText},
     path::Places,
     secret,
     shell::{Assignment, Dialect, Redirect, RedirectKind, Script, Simple, Word},
@@ -85,8 +85,7 @@ struct Judge<'a> {
     is_at_home: bool,
     places: Places,
     outward: Vec<OutwardEffect>,
-    /// The text that the outermost shell reads.
-    source: String,
+    source: SourceText,
     parts: Vec<Part>,
     unclear: Vec<Unclear>,
     files: Vec<FileUse>,
@@ -116,7 +115,7 @@ impl<'a> Judge<'a> {
             is_at_home: true,
             places,
             outward: Vec::new(),
-            source: String::new(),
+            source: SourceText::default(),
             parts: Vec::new(),
             unclear: Vec::new(),
             files: Vec::new(),
@@ -144,7 +143,7 @@ impl<'a> Judge<'a> {
 
     fn script(&mut self, text: &str, dialect: Dialect, via: &Via<'a>) -> Class {
         if self.source.is_empty() {
-            text.clone_into(&mut self.source);
+            self.source = SourceText::new(text);
         }
         let mut script = Script::parse(text, dialect);
         let clear = script.is_clear();

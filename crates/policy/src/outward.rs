@@ -11,7 +11,7 @@ mod name;
 mod network;
 mod table;
 
-use std::collections::BTreeSet;
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use windlass_contract::OutwardEffect;
 
@@ -21,7 +21,10 @@ use crate::{
 };
 
 /// How deep programs that run programs are followed here; the judge follows wrappers by itself.
-const MAX_DEPTH: usize = 4;
+const MAX_DEPTH: usize = 3;
+
+/// The longest script behind such programs that is read as one; of a longer one it counts what it names.
+const MAX_SCRIPT_BYTES: usize = 4096;
 
 /// Programs that give their command further words, which are in no text.
 const FEEDERS: &[&str] = &["xargs", "parallel", "find", "fd", "fdfind"];
@@ -34,24 +37,46 @@ pub(crate) struct CommandContext<'a> {
     pub(crate) at: usize,
     /// The programs that run it, outermost first.
     pub(crate) via: &'a [String],
-    /// The whole text that the outermost shell reads.
-    pub(crate) source: &'a str,
+    pub(crate) source: &'a SourceText,
+}
+
+/// The whole text that the outermost shell reads.
+#[derive(Default)]
+pub(crate) struct SourceText {
+    text: String,
+    /// The effects of all commands that it names, found when they are first asked for.
+    named: OnceCell<BTreeSet<OutwardEffect>>,
+}
+
+impl SourceText {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), named: OnceCell::new() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    fn named(&self) -> &BTreeSet<OutwardEffect> {
+        self.named.get_or_init(|| hidden::named_in(&self.text))
+    }
 }
 
 /// The effects that a command has or may have, apart from those of the programs that it runs.
 pub(crate) fn of_command(context: CommandContext<'_>) -> BTreeSet<OutwardEffect> {
     let Some(simple) = context.script.commands.get(context.at) else { return BTreeSet::new() };
     let words = with_further_words(simple, context.via);
-    let mut found = of_words(&words, context.source, 0);
+    let source = &context.source.text;
+    let mut found = of_words(&words, source, 0);
     found.extend(git::configured(simple));
     found.extend(network::redirected(simple));
     found.extend(network::derived(&words, context.script));
     if hidden::is_hidden(context, &words) {
-        found.extend(hidden::named_in(context.source));
+        found.extend(context.source.named());
         found.extend(words.get(1).and_then(|verb| hidden::by_verb(&verb.text)));
     }
     found.extend(hidden::in_code(simple));
-    found.extend(of_replaced(&words, context.source));
+    found.extend(of_replaced(&words, source));
     found
 }
 
@@ -117,6 +142,10 @@ fn of_words_and_inner(words: &[Word], source: &str, depth: usize) -> BTreeSet<Ou
             Inner::Words { range, .. } => {
                 let words = words.get(range).unwrap_or_default();
                 found.extend(of_words_and_inner(words, source, depth + 1));
+            }
+            // Every path through such programs would read it again.
+            Inner::Script { text, .. } if text.len() > MAX_SCRIPT_BYTES => {
+                found.extend(hidden::named_in(&text))
             }
             Inner::Script { text, .. } => {
                 let script = Script::parse(&text, Dialect::Bash);

@@ -15,9 +15,6 @@ use crate::{
     wrapper::{self, base_name, is_shell},
 };
 
-/// How many words of a text are looked at. More is no command line that anyone wrote.
-const MAX_WORDS: usize = 8192;
-
 /// How many words after a program's name may belong to it.
 const MAX_FOLLOWING: usize = 6;
 
@@ -63,8 +60,7 @@ fn is_written(context: CommandContext<'_>, words: &[Word]) -> bool {
 /// The effects of every command that a text names, wherever in it.
 pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
     let is_part = |c: char| c.is_alphanumeric() || "_-./:@+=".contains(c);
-    let words: Vec<_> =
-        text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).take(MAX_WORDS).collect();
+    let words: Vec<_> = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
     let mut found = BTreeSet::new();
     for at in 0..words.len() {
         // `g=git` names it, too.

@@ -20,6 +20,9 @@ const PUSH_VALUES: &[&str] = &["-o", "--push-option", "--repo", "--receive-pack"
 const PASS_WORDS_ON: &[&str] =
     &["npx", "bunx", "pnpx", "uvx", "pipx", "nix", "go", "ssh", "autossh", "plink", "curl", "wget", "mosh"];
 
+/// How many words of a command that another passes on are looked at. Its verb comes long before.
+const MAX_WORDS_PASSED_ON: usize = 64;
+
 /// Endings of program files.
 const ENDINGS: &[&str] = &[".exe", ".cmd", ".bat", ".phar", "-cli.js"];
 
@@ -69,6 +72,9 @@ impl<'a> ToolCall<'a> {
         let own = own.min(end.unwrap_or(own));
         // Before others it is the version of what they name.
         let version = self.arguments.last().is_some_and(|last| last.text == "--version");
+        if self.tool == "ssh" {
+            return matches!(&self.arguments[..], [only] if matches!(only.text.as_str(), "-V" | "--version"));
+        }
         let is_taken_back = self.texts().any(|text| text == "--no-dry-run");
         version && own == self.arguments.len() || !is_taken_back && (0..own).any(|at| self.only_shows_by(at))
     }
@@ -111,7 +117,8 @@ impl<'a> ToolCall<'a> {
 
     /// The words from an argument on.
     pub(super) fn words_from(&self, at: usize) -> Vec<Word> {
-        self.arguments.iter().skip(at).filter_map(|argument| argument.word.cloned()).collect()
+        let words = self.arguments.iter().skip(at).take(MAX_WORDS_PASSED_ON);
+        words.filter_map(|argument| argument.word.cloned()).collect()
     }
 }
 

@@ -13,6 +13,9 @@ use crate::shell::Word;
 /// How many words after a runner may be the program that it runs; those before it are values of options.
 const MAX_BEFORE_PROGRAM: usize = 8;
 
+/// How many values of options may come before a verb. More can hide it.
+const MAX_VALUES: usize = 16;
+
 /// The shortest beginning of a verb that counts where a tool takes any beginning that is unique.
 const MIN_ABBREVIATION: usize = 3;
 
@@ -185,26 +188,28 @@ impl Tool {
 
     /// Fits words to operands in their order. Whatever may be a value may also be passed over.
     fn fit_from(&self, words: &[Vec<&str>], operands: &[Operand<'_>], end: usize) -> EntryFit {
-        let Some((any, words)) = words.split_first() else { return EntryFit::Yes(end) };
-        let Some((operand, rest)) = operands.split_first() else { return EntryFit::No };
-        let here = if !operand.is_literal {
-            // Without a list of options with values, it is one of those if there is another word for the verb.
-            let is_value = operand.may_be_value && self.values.is_empty() && !rest.is_empty();
-            if is_value { EntryFit::No } else { EntryFit::Perhaps }
-        } else if self.is_any(any, operand.text) {
-            self.fit_from(words, rest, operand.at + 1)
-        } else {
-            EntryFit::No
-        };
-        let later = if operand.may_be_value {
-            let mut all = Vec::with_capacity(words.len() + 1);
-            all.push(any.clone());
-            all.extend_from_slice(words);
-            self.fit_from(&all, rest, end)
-        } else {
-            EntryFit::No
-        };
-        here.max(later)
+        let Some((any, following)) = words.split_first() else { return EntryFit::Yes(end) };
+        let mut best = EntryFit::No;
+        for (passed, operand) in operands.iter().enumerate() {
+            let rest = operands.get(passed + 1..).unwrap_or_default();
+            let here = if !operand.is_literal {
+                // Without a list of options with values, it is one of those if there is another word for the verb.
+                let is_value = operand.may_be_value && self.values.is_empty() && !rest.is_empty();
+                if is_value { EntryFit::No } else { EntryFit::Perhaps }
+            } else if self.is_any(any, operand.text) {
+                self.fit_from(following, rest, operand.at + 1)
+            } else {
+                EntryFit::No
+            };
+            best = best.max(here);
+            if !operand.may_be_value {
+                break;
+            }
+            if passed >= MAX_VALUES {
+                return EntryFit::Perhaps;
+            }
+        }
+        best
     }
 
     /// Whether an operand could be any task: it is not literal, and its last part, such as `test` of `:$module:test`, is
