@@ -19,7 +19,7 @@ use std::{
 use windlass::{
     ApprovalPolicy, CommandLine, OutwardEffect, ProgramSearch, SandboxMode,
     host::find_program,
-    policy::{Judgement, Rules, Ruling, Surroundings, Wish, judge, judge_in, ruling, ruling_outward},
+    policy::{Class, Judgement, Rules, Ruling, Surroundings, Wish, judge, judge_in, ruling, ruling_outward},
 };
 
 use crate::{
@@ -113,6 +113,15 @@ impl Judge {
 /// A line as the shell tools run it.
 fn shell(line: &str) -> Vec<String> {
     ["bash", "-c", line].map(str::to_owned).to_vec()
+}
+
+/// The reason for a decision: of a question that only an effect beyond the machine brings, the gravest effect.
+fn why(ruling: Ruling, judgement: &Judgement) -> String {
+    let outward = judgement.outward.iter().max();
+    match outward.filter(|_| ruling == Ruling::Ask && judgement.class == Class::Ordinary) {
+        Some(effect) => format!("it {} (effect `{}`)", effect.in_words(), effect.name()),
+        None => judgement.why.clone(),
+    }
 }
 
 /// A decision as tables of commands spell it.

@@ -1,12 +1,13 @@
 //! From a command line to what is known about it.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use windlass_contract::effects::{CommandLine, OutwardEffect, Typed};
 
 use crate::{
     Access, Action, Class, Danger, FileUse, Judgement, Part, Reason, Rule, RuleMatch, Rules, Severity,
-    Surroundings, Unclear, What, danger, known, outward,
+    Surroundings, Unclear, What, danger, known,
+    outward::{self, CommandContext, SourceText},
     path::Places,
     secret,
     shell::{Assignment, Dialect, Redirect, RedirectKind, Script, Simple, Word},
@@ -84,6 +85,7 @@ struct Judge<'a> {
     is_at_home: bool,
     places: Places,
     outward: Vec<OutwardEffect>,
+    source: SourceText,
     parts: Vec<Part>,
     unclear: Vec<Unclear>,
     files: Vec<FileUse>,
@@ -113,6 +115,7 @@ impl<'a> Judge<'a> {
             is_at_home: true,
             places,
             outward: Vec::new(),
+            source: SourceText::default(),
             parts: Vec::new(),
             unclear: Vec::new(),
             files: Vec::new(),
@@ -139,6 +142,9 @@ impl<'a> Judge<'a> {
     }
 
     fn script(&mut self, text: &str, dialect: Dialect, via: &Via<'a>) -> Class {
+        if self.source.is_empty() {
+            self.source = SourceText::new(text);
+        }
         let mut script = Script::parse(text, dialect);
         let clear = script.is_clear();
         // The texts are for whoever is told; the script keeps of what kinds they were.
@@ -181,9 +187,10 @@ impl<'a> Judge<'a> {
             reason: Reason::Wrapper,
             facts: facts(simple),
         });
-        let effect = outward::of_command(&simple.words, &self.places);
-        self.outward.extend(effect);
-        let rule = self.rule(&simple.words, effect);
+        let context = CommandContext { script, at, via: &via.programs, source: &self.source };
+        let effects = outward::of_command(context);
+        self.outward.extend(&effects);
+        let rule = self.rule(&simple.words, &effects);
         let runs = self.inner(script, at, via, rule);
         let place = danger::of_place(script, at, &self.places);
         let (class, reason) = self.weigh(simple, rule.or(via.allowed), place, runs);
@@ -194,9 +201,9 @@ impl<'a> Judge<'a> {
     }
 
     /// The strictest rule about a command: about its words, or about what it does beyond the machine.
-    fn rule(&self, words: &[Word], effect: Option<OutwardEffect>) -> Option<&'a Rule> {
+    fn rule(&self, words: &[Word], effects: &BTreeSet<OutwardEffect>) -> Option<&'a Rule> {
         let by_words = self.rules.find(words, &self.surroundings);
-        let by_effect = effect.and_then(|effect| self.rules.find_effect(effect));
+        let by_effect = effects.iter().filter_map(|effect| self.rules.find_effect(*effect));
         by_words.into_iter().chain(by_effect).max_by_key(|rule| rule.decision)
     }
 
@@ -251,7 +258,7 @@ impl<'a> Judge<'a> {
     fn inner(&mut self, script: &Script, at: usize, via: &Via<'a>, rule: Option<&'a Rule>) -> Option<Runs> {
         let simple = script.commands.get(at)?;
         let mut runs: Option<Runs> = None;
-        for inner in wrapper::open(&simple.words).into_iter().chain(input(script, at)) {
+        for inner in wrapper::open_in(script, at) {
             let mut within = Via { programs: via.programs.clone(), allowed: None };
             within.programs.extend(simple.program().map(|program| base_name(program).to_owned()));
             let (class, plain) = match inner {
@@ -351,22 +358,6 @@ fn explain(part: &Part) -> String {
         Reason::Known | Reason::Wrapper => format!("`{program}` is {}", part.reason),
         Reason::Rule(_) | Reason::Danger(_) => part.reason.to_string(),
     }
-}
-
-/// A script that a shell reads as its input.
-fn input(script: &Script, at: usize) -> Option<Inner> {
-    let simple = script.commands.get(at)?;
-    let shell = wrapper::is_shell(base_name(simple.program()?));
-    if !shell || simple.words.iter().skip(1).any(|word| !word.text.starts_with('-')) {
-        return None;
-    }
-    let before = at.checked_sub(1).and_then(|before| script.commands.get(before));
-    let printed = before.filter(|before| matches!(before.program(), Some("echo" | "printf")));
-    let printed = printed.map(|before| {
-        before.words.iter().skip(1).map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
-    });
-    let text = simple.here.clone().or(printed)?;
-    Some(Inner::Script { text, dialect: Dialect::Bash, plain: false })
 }
 
 /// What keeps a command from being harmless whatever its program is.

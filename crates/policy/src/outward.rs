@@ -1,295 +1,167 @@
 //! Commands with effects beyond this machine: what is pushed, published, deployed, sent, done on another machine, or
 //! installed from elsewhere. No sandbox can take that back, so the approval policy can ask about it where there is none.
-//! Found by suspicion, as dangers are.
+//!
+//! Found by suspicion, as dangers are. Where the word that decides is not literal, every effect it could stand for
+//! counts.
 
-use std::{collections::HashMap, sync::LazyLock};
+mod code;
+mod git;
+mod hidden;
+mod name;
+mod network;
+mod table;
+
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use windlass_contract::effects::OutwardEffect;
 
-use crate::{danger::Call, path::Places, shell::Word};
+use crate::{
+    shell::{Dialect, Script, Simple, What, Word},
+    wrapper::{self, Inner},
+};
 
-/// Words of the command line by which nothing happens elsewhere.
-const ONLY_SHOWS: &[&str] =
-    &["--dry-run", "--dryrun", "--help", "--version", "--just-print", "--whatif", "--no-push"];
+/// How deep programs that run programs are followed here; the judge follows wrappers by itself.
+const MAX_DEPTH: usize = 3;
 
-/// How many values of options may come before a subcommand.
-const MAX_BEFORE: usize = 2;
+/// The longest script behind such programs that is read as one; of a longer one it counts what it names.
+const MAX_SCRIPT_BYTES: usize = 4096;
 
-/// The effect of a command beyond this machine, by its own words.
-pub(crate) fn of_command(words: &[Word], places: &Places) -> Option<OutwardEffect> {
-    let call = Call::new(words, places)?;
-    if call
-        .texts()
-        .any(|text| ONLY_SHOWS.contains(&text) || text.starts_with("--dry-run=") && text != "--dry-run=none")
-    {
-        return None;
+/// Programs that give their command further words, which are in no text.
+const FEEDERS: &[&str] = &["xargs", "parallel", "find", "fd", "fdfind"];
+
+/// A command and what surrounds it.
+#[derive(Clone, Copy)]
+pub(crate) struct CommandContext<'a> {
+    pub(crate) script: &'a Script,
+    /// The number of the command in its script.
+    pub(crate) at: usize,
+    /// The programs that run it, outermost first.
+    pub(crate) via: &'a [String],
+    pub(crate) source: &'a SourceText,
+}
+
+/// The whole text that the outermost shell reads.
+#[derive(Default)]
+pub(crate) struct SourceText {
+    text: String,
+    /// The effects of all commands that it names, found when they are first asked for.
+    named: OnceCell<BTreeSet<OutwardEffect>>,
+}
+
+impl SourceText {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), named: OnceCell::new() }
     }
-    in_table(&call).or_else(|| in_code(&call))
-}
 
-/// A line of the table.
-struct Entry {
-    /// Each with its alternatives.
-    words: Vec<Vec<&'static str>>,
-    needs: Vec<&'static str>,
-    effect: OutwardEffect,
-}
-
-fn in_table(call: &Call<'_>) -> Option<OutwardEffect> {
-    static TABLE: LazyLock<HashMap<&str, Vec<Entry>>> =
-        LazyLock::new(|| read(include_str!("outward/commands.txt")));
-    let entries = TABLE.get(call.program)?;
-    let operands: Vec<_> = call.operands().collect();
-    let values = leading_values(call);
-    entries.iter().filter(|entry| entry.fits(call, &operands, values)).map(|entry| entry.effect).max()
-}
-
-/// How many operands at the beginning may be values of options: each follows one, as in `git -C dir push`.
-fn leading_values(call: &Call<'_>) -> usize {
-    let (mut values, mut after_option) = (0, false);
-    for text in call.texts() {
-        let is_option = text.len() > 1 && text.starts_with('-');
-        if !is_option && !after_option {
-            break;
-        }
-        values += usize::from(!is_option);
-        after_option = is_option;
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
-    values.min(MAX_BEFORE)
-}
 
-impl Entry {
-    fn fits(&self, call: &Call<'_>, operands: &[&str], values: usize) -> bool {
-        let fits_at = |at: usize| {
-            let words = operands.get(at..at + self.words.len());
-            words.is_some_and(|words| self.words.iter().zip(words).all(|(any, word)| any.contains(word)))
-        };
-        (0..=values).any(fits_at) && (self.needs.is_empty() || call.has_any(&self.needs))
+    fn named(&self) -> &BTreeSet<OutwardEffect> {
+        self.named.get_or_init(|| hidden::named_in(&self.text))
     }
 }
 
-fn read(text: &'static str) -> HashMap<&'static str, Vec<Entry>> {
-    let mut table: HashMap<_, Vec<_>> = HashMap::new();
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some((program, entry)) = entry(line) {
-            table.entry(program).or_default().push(entry);
+/// The effects that a command has or may have, apart from those of the programs that it runs.
+pub(crate) fn of_command(context: CommandContext<'_>) -> BTreeSet<OutwardEffect> {
+    let Some(simple) = context.script.commands.get(context.at) else { return BTreeSet::new() };
+    let words = with_further_words(simple, context.via);
+    let source = &context.source.text;
+    let mut found = of_words(&words, source, 0);
+    found.extend(git::configured(simple));
+    found.extend(network::redirected(simple));
+    found.extend(network::derived(&words, context.script));
+    if hidden::is_hidden(context, &words) {
+        found.extend(context.source.named());
+        found.extend(words.get(1).and_then(|verb| hidden::by_verb(&verb.text)));
+    }
+    found.extend(hidden::in_code(simple));
+    found.extend(of_replaced(&words, source));
+    found
+}
+
+/// The words of a command, and one nobody can read for those that `xargs` and the like add.
+fn with_further_words(simple: &Simple, via: &[String]) -> Vec<Word> {
+    let mut words = simple.words.clone();
+    let Some(feeder) = via.iter().rfind(|program| FEEDERS.contains(&program.as_str())) else { return words };
+    for word in &mut words {
+        // `{}`, or whatever `-I` names instead.
+        let stands_for_another = word.text.contains("{}") || !word.text.contains(char::is_alphanumeric);
+        if stands_for_another && !matches!(word.text.as_str(), "." | ".." | "/" | "-" | "--" | ";" | "+") {
+            word.unclear = word.unclear.or(Some(What::Expansion));
         }
     }
-    table
-}
-
-fn entry(line: &'static str) -> Option<(&'static str, Entry)> {
-    let (command, effect) = line.split_once('|')?;
-    let effect = OutwardEffect::from_name(effect.trim())?;
-    let (command, needs) = command.split_once('+').unwrap_or((command, ""));
-    let needs = needs.trim().split(',').filter(|need| !need.is_empty()).collect();
-    let mut words = command.split_whitespace();
-    let program = words.next()?;
-    let words = words.map(|word| word.split('/').collect()).collect();
-    Some((program, Entry { words, needs, effect }))
-}
-
-/// Programs whose options or operands say more than words of a table can.
-fn in_code(call: &Call<'_>) -> Option<OutwardEffect> {
-    let operands: Vec<_> = call.operands().collect();
-    match call.program {
-        "curl" => curl(call).then_some(OutwardEffect::Send),
-        "wget" => call
-            .has_any(&["--post-data", "--post-file", "--body-data", "--body-file", "--method"])
-            .then_some(OutwardEffect::Send),
-        "http" | "https" | "xh" | "httpie" => httpie(&operands).then_some(OutwardEffect::Send),
-        "ssh" | "autossh" | "plink" | "rsh" | "rexec" => Some(OutwardEffect::Remote),
-        "scp" | "rsync" | "rcp" | "pscp" => {
-            // From another machine to here changes nothing there.
-            operands.last().filter(|to| is_remote_place(to)).map(|_| OutwardEffect::Remote)
-        }
-        "aws" | "gcloud" | "az" | "oci" | "ibmcloud" | "aliyun" | "bq" => {
-            cloud(&operands).then_some(OutwardEffect::Deploy)
-        }
-        "python" | "python3" | "py" => module(call),
-        // Alone it installs.
-        "yarn" if operands.is_empty() => Some(OutwardEffect::Install),
-        "make" | "gmake" | "just" | "task" | "rake" | "invoke" | "nx" | "turbo" => {
-            operands.iter().find_map(|word| by_name(word))
-        }
-        "npm" | "pnpm" | "yarn" | "bun" => {
-            let script = operands.iter().find(|word| !matches!(**word, "run" | "run-script"))?;
-            let releases = || script.split([':', '-', '_']).any(|part| part == "release");
-            by_name(script).or_else(|| releases().then_some(OutwardEffect::Publish))
-        }
-        _ => None,
+    if matches!(feeder.as_str(), "xargs" | "parallel") {
+        words.push(Word { unclear: Some(What::Expansion), ..Word::default() });
     }
+    words
 }
 
-/// Tasks that say by their name what they do: `make deploy`, `npm run publish`.
-fn by_name(word: &str) -> Option<OutwardEffect> {
-    let mut parts = word.split([':', '-', '_', '.']);
-    parts.find_map(|part| match part {
-        "deploy" | "undeploy" | "rollback" => Some(OutwardEffect::Deploy),
-        "publish" | "upload" => Some(OutwardEffect::Publish),
-        "push" => Some(OutwardEffect::Push),
-        _ => None,
-    })
-}
-
-/// Data, a file or a method that changes something. `-G` makes a query of the data.
-fn curl(call: &Call<'_>) -> bool {
-    const SENDS: &[&str] = &[
-        "-d",
-        "--data",
-        "--data-raw",
-        "--data-binary",
-        "--data-urlencode",
-        "--data-ascii",
-        "--json",
-        "-F",
-        "--form",
-        "--form-string",
-        "-T",
-        "--upload-file",
-        "--mail-from",
-        "--mail-rcpt",
-        "-Q",
-        "--quote",
-    ];
-    let mut texts = call.texts().peekable();
-    let mut method = None;
-    while let Some(text) = texts.next() {
-        if text == "-X" || text == "--request" {
-            method = texts.peek().copied();
-        } else if let Some(value) = text.strip_prefix("--request=") {
-            method = Some(value);
-        } else if let Some((_, value)) = text.split_once('X').filter(|(before, _)| is_bundle(before)) {
-            method = Some(if value.is_empty() { texts.peek().copied().unwrap_or_default() } else { value });
-        }
-    }
-    let reads = |method: &str| matches!(method.to_ascii_uppercase().as_str(), "GET" | "HEAD" | "OPTIONS");
-    let is_query = call.has("-G") || call.has("--get");
-    method.is_some_and(|method| !reads(method)) || (!is_query && sends_data(call, SENDS))
-}
-
-fn is_bundle(text: &str) -> bool {
-    text.strip_prefix('-').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphabetic()))
-}
-
-/// Whether an option that sends is given; a letter may stand in a bundle, behind letters without a value.
-fn sends_data(call: &Call<'_>, options: &[&str]) -> bool {
-    const ALONE: &str = "sSLfkivgIlnNqRjO0146";
-    call.texts().any(|text| {
-        let name = text.split_once('=').map_or(text, |(name, _)| name);
-        let bundle = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        let letter = bundle.and_then(|rest| rest.chars().find(|letter| !ALONE.contains(*letter)));
-        options.contains(&name) || letter.is_some_and(|letter| "dFTQ".contains(letter))
-    })
-}
-
-/// A method that changes something, or fields of a form.
-fn httpie(operands: &[&str]) -> bool {
-    let changes =
-        |word: &&str| matches!(word.to_ascii_uppercase().as_str(), "POST" | "PUT" | "PATCH" | "DELETE");
-    let is_field = |word: &&str| {
-        let key = word.split(['=', '@']).next().unwrap_or_default();
-        (word.contains('=') || word.contains('@')) && !key.contains(['/', ':']) && !word.contains("==")
+/// The effects of what `xargs -I NAME` runs, where NAME is a word that is replaced.
+fn of_replaced(words: &[Word], source: &str) -> BTreeSet<OutwardEffect> {
+    let is_feeder = words.first().is_some_and(|word| matches!(word.text.as_str(), "xargs" | "parallel"));
+    let name = words.iter().enumerate().find_map(|(at, word)| {
+        let name = word.text.strip_prefix("-I").or_else(|| word.text.strip_prefix("--replace="))?;
+        if name.is_empty() { words.get(at + 1).map(|next| next.text.as_str()) } else { Some(name) }
+    });
+    let Some((name, range)) = name.filter(|_| is_feeder).zip(wrapper::command(words)) else {
+        return BTreeSet::new();
     };
-    operands.first().is_some_and(changes) || operands.iter().skip(1).any(is_field)
+    let mut inner = words.get(range).unwrap_or_default().to_vec();
+    for word in inner.iter_mut().filter(|word| word.text.contains(name)) {
+        word.unclear = word.unclear.or(Some(What::Expansion));
+    }
+    of_words_and_inner(&inner, source, 0)
 }
 
-/// `host:path`, `user@host:path`, `rsync://host/path`; no path has a colon before its first slash.
-fn is_remote_place(text: &str) -> bool {
-    let host = text.split('/').next().unwrap_or_default();
-    text.contains("://") || host.contains(':')
-}
-
-/// Anything but what only shows.
-fn cloud(operands: &[&str]) -> bool {
-    const READS: &[&str] = &[
-        "list",
-        "ls",
-        "get",
-        "describe",
-        "show",
-        "help",
-        "head",
-        "search",
-        "lookup",
-        "query",
-        "scan",
-        "tail",
-        "wait",
-        "read",
-        "view",
-        "info",
-        "version",
-        "login",
-        "configure",
-        "config",
-        "sts",
-        "filter",
-        "batch-get",
-        "select",
-        "estimate",
-        "check",
-        "preview",
-        "explain",
-        "print-access-token",
-        "account",
-        "presign",
-        "auth",
-        "interactive",
-    ];
-    let reads = |word: &&str| {
-        READS
-            .iter()
-            .any(|verb| word == verb || word.strip_prefix(verb).is_some_and(|rest| rest.starts_with('-')))
+/// The effects of a command by its words.
+fn of_words(words: &[Word], source: &str, depth: usize) -> BTreeSet<OutwardEffect> {
+    let Some(call) = name::ToolCall::new(words).filter(|_| depth <= MAX_DEPTH) else {
+        return BTreeSet::new();
     };
-    // `aws s3 cp s3://bucket/key .` only brings something here.
-    if let ["s3" | "storage", "cp" | "sync", .., to] = operands {
-        return to.contains("://");
+    if call.only_shows() {
+        return BTreeSet::new();
     }
-    !operands.is_empty() && !operands.iter().take(5).any(reads)
+    let mut found = table::effects(&call);
+    found.extend(code::effects(&call, source));
+    found.extend(git::alias(&call));
+    for words in table::runs(&call).into_iter().chain(code::runs(&call)) {
+        found.extend(of_words_and_inner(&words, source, depth + 1));
+    }
+    found
 }
 
-/// `python3 -m pip install`, `python3 -m twine upload`.
-fn module(call: &Call<'_>) -> Option<OutwardEffect> {
-    let mut texts = call.texts().skip_while(|text| *text != "-m").skip(1);
-    let (module, verb) = (texts.next()?, texts.find(|text| !text.starts_with('-')).unwrap_or_default());
-    match (module, verb) {
-        ("pip" | "pipx", "install" | "download" | "wheel" | "run" | "upgrade" | "inject") => {
-            Some(OutwardEffect::Install)
-        }
-        ("ensurepip" | "easy_install", _) => Some(OutwardEffect::Install),
-        ("twine", "upload") | ("build" | "flit" | "hatch" | "poetry", "publish") => {
-            Some(OutwardEffect::Publish)
-        }
-        ("smtplib", _) => Some(OutwardEffect::Send),
-        _ => None,
+/// The effects of a command, and of what a wrapper or a shell among its words runs.
+fn of_words_and_inner(words: &[Word], source: &str, depth: usize) -> BTreeSet<OutwardEffect> {
+    let mut found = of_words(words, source, depth);
+    if depth > MAX_DEPTH {
+        return found;
     }
+    for inner in wrapper::open(words) {
+        match inner {
+            Inner::Words { range, .. } => {
+                let words = words.get(range).unwrap_or_default();
+                found.extend(of_words_and_inner(words, source, depth + 1));
+            }
+            // Every path through such programs would read it again.
+            Inner::Script { text, .. } if text.len() > MAX_SCRIPT_BYTES => {
+                found.extend(hidden::named_in(&text))
+            }
+            Inner::Script { text, .. } => {
+                let script = Script::parse(&text, Dialect::Bash);
+                let commands = script.commands.iter();
+                found
+                    .extend(commands.flat_map(|simple| of_words_and_inner(&simple.words, source, depth + 1)));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a word is exactly what it says.
+fn is_literal(word: &Word) -> bool {
+    word.unclear.is_none() && !word.glob
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shell::{Dialect, Script};
-
-    fn effect(line: &str) -> Option<OutwardEffect> {
-        let script = Script::parse(line, Dialect::Bash);
-        of_command(&script.commands[0].words, &Places::starting(None))
-    }
-
-    #[test]
-    fn every_line_of_the_table_makes_sense() {
-        let lines = include_str!("outward/commands.txt").lines();
-        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            assert!(entry(line).is_some(), "{line}");
-        }
-    }
-
-    #[test]
-    fn what_leaves_the_machine_is_known_by_its_words() {
-        for line in include_str!("outward/cases.txt").lines().filter(|line| !line.is_empty()) {
-            let (name, command) = line.split_once(": ").unwrap();
-            let found = effect(command).map_or("none", OutwardEffect::name);
-            assert_eq!(found, name, "{command}");
-        }
-    }
-}
+mod tests;

@@ -2,12 +2,17 @@
 //!
 //! A wrapper that is not listed is not opened, and is simply a program nobody knows.
 
+mod input;
+mod scripts;
+
 use std::ops::Range;
 
 use crate::{
     known::system_name,
-    shell::{Dialect, Word},
+    shell::{Dialect, Script, Word},
 };
+
+pub(crate) use input::reads_input;
 
 /// Something a command would run.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,45 +40,77 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("builtin", "", "", 0),
     wrapper("busybox", "", "", 0),
     wrapper("caffeinate", "tw", "", 0),
+    wrapper("catchsegv", "", "", 0),
+    wrapper("cgexec", "g", "", 0),
+    wrapper("chronic", "", "", 0),
     wrapper("chroot", "", "userspec groups", 1),
     wrapper("chrt", "", "", 1),
     wrapper("command", "", "", 0),
     wrapper("coproc", "", "", 0),
-    wrapper("doas", "uC", "", 0),
+    wrapper("daemonize", "acelopuE", "", 0),
+    wrapper("dbus-run-session", "", "config-file dbus-daemon", 0),
+    wrapper("doas", "auC", "", 0),
     wrapper("entr", "", "", 0),
     wrapper("env", "uCS", "unset chdir split-string", 0),
     wrapper("exec", "a", "", 0),
     wrapper("fakeroot", "ils", "", 0),
+    wrapper("faketime", "", "", 1),
     wrapper("firejail", "", "", 0),
     wrapper("flock", "wEc", "timeout conflict-exit-code command", 1),
+    wrapper("gosu", "", "", 1),
+    wrapper("ifne", "", "", 0),
     wrapper("ionice", "cnpPu", "class classdata pid", 0),
+    wrapper("linux32", "", "", 0),
+    wrapper("linux64", "", "", 0),
     wrapper("ltrace", "aeEonpsSux", "output", 0),
     wrapper("nice", "n", "adjustment", 0),
     wrapper("nocorrect", "", "", 0),
     wrapper("noglob", "", "", 0),
     wrapper("nohup", "", "", 0),
     wrapper("nsenter", "tSGrw", "target setuid setgid", 0),
+    wrapper("numactl", "iIpPmNCl", "interleave preferred membind cpunodebind physcpubind", 0),
     wrapper("parallel", "jIS", "jobs sshlogin", 0),
     wrapper("pkexec", "", "user", 0),
     wrapper("prlimit", "p", "pid", 0),
     wrapper("proxychains", "f", "", 0),
     wrapper("proxychains4", "f", "", 0),
+    wrapper("rlwrap", "bcCDfgHlMmNOpPqStwz", "", 0),
+    wrapper("runcon", "turl", "type user role range", 1),
     wrapper("runuser", "ugG", "user group supp-group", 0),
+    wrapper("s6-setuidgid", "", "", 1),
     wrapper("script", "cEIoOmB", "command", 0),
+    wrapper("setarch", "", "", 1),
+    wrapper(
+        "setpriv",
+        "d",
+        "reuid regid ruid euid rgid egid groups securebits ambient-caps inh-caps bounding-set",
+        0,
+    ),
     wrapper("setsid", "", "", 0),
+    wrapper("setuidgid", "", "", 1),
     wrapper("ssh", "bcDEeFIiJLlmOopQRSWw", "", 1),
+    wrapper("ssh-agent", "aEOPt", "", 0),
+    wrapper("sshpass", "dfPp", "", 0),
     wrapper("stdbuf", "ioe", "input output error", 0),
     wrapper("strace", "aeEIoOpPsSuUX", "attach trace output user", 0),
+    wrapper("su-exec", "", "", 1),
     wrapper("sudo", "ugpCrtThDRU", "user group prompt close-from role type host chdir chroot other-user", 0),
+    wrapper("systemd-cat", "tp", "identifier priority stderr-priority", 0),
+    wrapper("systemd-inhibit", "", "what who why mode", 0),
     wrapper("systemd-run", "puHMt", "property unit host machine description", 0),
     wrapper("taskset", "", "", 1),
     wrapper("time", "", "", 0).plain(),
     wrapper("timeout", "ks", "kill-after signal", 1).plain(),
+    wrapper("torify", "", "", 0),
+    wrapper("torsocks", "aPup", "", 0),
     wrapper("toybox", "", "", 0),
+    wrapper("tsocks", "", "", 0),
     wrapper("unbuffer", "", "", 0),
     wrapper("unshare", "RGSwl", "root wd setgid setuid", 0),
-    wrapper("watch", "ndq", "interval", 0),
+    wrapper("valgrind", "", "", 0),
+    wrapper("watch", "nq", "interval", 0),
     wrapper("xargs", "adEILnPsR", "arg-file delimiter eof replace max-lines max-args max-procs max-chars", 0),
+    wrapper("xvfb-run", "efnpsw", "error-file auth-file server-num xauth-protocol server-args wait", 0),
 ];
 
 const fn wrapper(name: &'static str, short: &'static str, long: &'static str, operands: usize) -> Wrapper {
@@ -109,9 +146,9 @@ impl Wrapper {
                 let valued = self.long.split(' ').any(|each| each == long);
                 at += usize::from(valued);
             } else if text.len() > 1 && text.starts_with('-') {
-                // A value follows if the last letter of the bundle takes one.
-                let last = text.chars().next_back().filter(|letter| self.short.contains(*letter));
-                at += usize::from(last.is_some());
+                // The first letter with a value takes the rest of the bundle, or else the next word.
+                let valued = text.char_indices().find(|(at, letter)| *at > 0 && self.short.contains(*letter));
+                at += usize::from(valued.is_some_and(|(at, letter)| at + letter.len_utf8() == text.len()));
             } else if is_assignment(text) && matches!(self.name, "env" | "sudo" | "doas") {
             } else if operands > 0 {
                 operands -= 1;
@@ -127,8 +164,19 @@ impl Wrapper {
 pub(crate) fn open(words: &[Word]) -> Vec<Inner> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base_name(&program.text);
-    let inner = shell(name, words).into_iter().chain(wrapped(name, words)).chain(scripts(name, words));
+    let scripts = scripts::given(name, words).into_iter();
+    let scripts = scripts.map(|text| Inner::Script { text, dialect: Dialect::Bash, plain: false });
+    let inner = shell(name, words).into_iter().chain(wrapped(name, words)).chain(scripts);
     inner.chain(actions(name, words)).collect()
+}
+
+/// Everything that a command of a script would run besides its own program: what its words name, its variables, and what
+/// a shell reads as its input.
+pub(crate) fn open_in(script: &Script, at: usize) -> Vec<Inner> {
+    let Some(simple) = script.commands.get(at) else { return Vec::new() };
+    let texts = scripts::in_variables(simple).into_iter().chain(input::scripts(script, at));
+    let scripts = texts.map(|text| Inner::Script { text, dialect: Dialect::Bash, plain: false });
+    open(&simple.words).into_iter().chain(scripts).collect()
 }
 
 /// The first command among the words of a command.
@@ -207,13 +255,17 @@ fn shell(name: &str, words: &[Word]) -> Option<Inner> {
     let mut words = words.iter().skip(1);
     let mut reads_script = false;
     while let Some(word) = words.next() {
-        match word.text.strip_prefix('-') {
+        let text = word.text.as_str();
+        match text.strip_prefix(['-', '+']) {
             Some(letters) if !letters.is_empty() => {
-                let long = letters.starts_with('-');
-                plain &= !long && letters.bytes().all(|byte| b"leuco".contains(&byte));
-                reads_script |= !long && letters.contains('c');
-                if !long && letters.ends_with('o') {
+                let short = text.starts_with('-') && !letters.starts_with('-');
+                let is_command = text.eq_ignore_ascii_case("-command");
+                plain &= short && letters.bytes().all(|byte| b"leuco".contains(&byte));
+                reads_script |= short && letters.contains('c') || is_command;
+                if short && letters.ends_with('o') {
                     plain &= words.next().is_some_and(|option| option.text == "pipefail");
+                } else if input::VALUED.contains(&text) {
+                    words.next();
                 }
             }
             _ if reads_script => {
@@ -225,27 +277,6 @@ fn shell(name: &str, words: &[Word]) -> Option<Inner> {
         }
     }
     None
-}
-
-/// Texts that some programs give to a shell.
-fn scripts(name: &str, words: &[Word]) -> Option<Inner> {
-    let text = |at: usize| words.get(at).map(|word| word.text.clone());
-    let after = |options: &[&str]| {
-        let at = words.iter().position(|word| options.contains(&word.text.as_str()))?;
-        text(at + 1)
-    };
-    let subcommand = |at: usize| words.get(at).map(|word| word.text.as_str());
-    let text = match (name, subcommand(1)) {
-        ("eval", _) => joined(words.get(1..)?),
-        ("trap", Some(first)) if !first.starts_with('-') => text(1)?,
-        ("su" | "runuser" | "script" | "flock", _) => after(&["-c", "--command", "--session-command"])?,
-        ("env", _) => after(&["-S", "--split-string"])?,
-        ("git", Some("submodule")) if subcommand(2) == Some("foreach") => joined(words.get(3..)?),
-        ("git", Some("rebase")) => after(&["-x", "--exec"])?,
-        ("git", Some("bisect")) if subcommand(2) == Some("run") => joined(words.get(3..)?),
-        _ => return None,
-    };
-    Some(Inner::Script { text, dialect: Dialect::Bash, plain: false })
 }
 
 fn joined(words: &[Word]) -> String {
@@ -310,6 +341,17 @@ mod tests {
             ("timeout 10s rm x", "rm x!"),
             ("time rm x", "rm x!"),
             ("chroot /y rm x", "rm x"),
+            ("sudo -uroot rm x", "rm x"),
+            ("watch -d rm x", "'rm x'"),
+            ("sshpass -p y rm x", "rm x"),
+            ("sshpass -py rm x", "rm x"),
+            ("ssh-agent rm x", "rm x"),
+            ("ssh-agent -t 60 rm x", "rm x"),
+            ("setpriv --reuid 5 rm x", "rm x"),
+            ("doas -u y rm x", "rm x"),
+            ("unshare -rn rm x", "rm x"),
+            ("xvfb-run -s y rm x", "rm x"),
+            ("gosu y rm x", "rm x"),
         ] {
             assert_eq!(opened(source), [inner], "{source}");
         }
@@ -327,12 +369,24 @@ mod tests {
             ("bash -c 'rm x' y", "'rm x'"),
             ("bash --norc -c 'rm x'", "'rm x'"),
             ("fish -c 'rm x'", "'rm x'"),
+            ("bash --rcfile y -c 'rm x'", "'rm x'"),
+            ("bash -O extglob -c 'rm x'", "'rm x'"),
+            ("bash +e -c 'rm x'", "'rm x'"),
             ("eval rm x", "'rm x'"),
             ("trap 'rm x' EXIT", "'rm x'"),
             ("su root -c 'rm x'", "'rm x'"),
             ("git submodule foreach rm x", "'rm x'"),
             ("watch -n 5 'rm x'", "'rm x'"),
             ("ssh -p 22 host rm x", "'rm x'"),
+            ("env -iS'rm x'", "'rm x'"),
+            ("env --split-string='rm x'", "'rm x'"),
+            ("su -c'rm x' root", "'rm x'"),
+            ("git -C y submodule foreach 'rm x'", "'rm x'"),
+            ("git rebase --exec='rm x' y", "'rm x'"),
+            ("git -c core.pager='rm x' log", "'rm x'"),
+            ("git -c alias.y='!rm x' y", "'rm x'"),
+            ("git -c alias.y='push x' y", "'git push x'"),
+            ("alias y='rm x'", "'rm x'"),
         ] {
             assert_eq!(opened(source), [inner], "{source}");
         }

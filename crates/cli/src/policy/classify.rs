@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Judge, word};
+use super::{Judge, why, word};
 use crate::{exit::Exit, problem::Problem, setup::Setup};
 
 /// The longest line that is read. A command cannot be longer than 128 KiB, and JSON makes at most six bytes of one.
@@ -55,7 +55,7 @@ fn answer_all(
         let answer = match request(&line, whole) {
             Ok(Request { id, cmd }) => {
                 let (ruling, judgement) = judge.line(&cmd);
-                json!({"id": id, "decision": word(ruling), "why": judgement.why})
+                json!({"id": id, "decision": word(ruling), "why": why(ruling, &judgement)})
             }
             Err((id, problem)) => {
                 bad += 1;
@@ -120,6 +120,16 @@ mod tests {
             [(json!(1), json!("safe")), (json!("b"), json!("prompt")), (json!(3), json!("forbidden"))]
         );
         assert_eq!(bad, 0);
+    }
+
+    #[test]
+    fn an_effect_beyond_the_machine_is_the_reason_for_its_question() {
+        let (answers, _) = answers(b"{\"id\": 1, \"cmd\": \"git push\"}\n{\"id\": 2, \"cmd\": \"make\"}");
+        assert_eq!(answers[0]["why"], "it pushes to a repository that others share (effect `push`)");
+        assert_eq!(
+            answers[1]["why"],
+            "`make` is not known to be harmless: `make` is not on the list of harmless programs"
+        );
     }
 
     #[test]

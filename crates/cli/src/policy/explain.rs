@@ -6,7 +6,7 @@ use windlass::{
     policy::{Class, Judgement, Part, Ruling},
 };
 
-use super::Judge;
+use super::{Judge, why};
 use crate::{exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
 
 pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Problem> {
@@ -26,14 +26,7 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
         print(&format!("{value:#}\n"))?;
         return Ok(Exit::Done);
     }
-    let outward = judgement
-        .outward
-        .iter()
-        .max()
-        .filter(|_| ruling == Ruling::Ask && judgement.class == Class::Ordinary);
-    let why = outward.map_or(judgement.why.clone(), |effect| {
-        format!("it {} (effect `{}`)", effect.in_words(), effect.name())
-    });
+    let why = why(ruling, &judgement);
     let mut out = format!("{}: {}\n", says(ruling, judgement.class, mode), visible(&why));
     for (at, part) in judgement.parts.iter().enumerate() {
         out.push_str(&format!("\n{}. {}\n", at + 1, described(part)));

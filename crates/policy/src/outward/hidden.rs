@@ -1,0 +1,135 @@
+//! Commands whose program no text names for certain: `$x`, `$(…)`, a shell that reads what another program prints, a
+//! command in the code of an interpreter. What they run came from somewhere; if that is the text, the text names it.
+
+use std::collections::BTreeSet;
+
+use windlass_contract::OutwardEffect;
+
+use super::{
+    CommandContext, git,
+    name::{ToolCall, tool_name},
+    network, table,
+};
+use crate::{
+    shell::{RedirectKind, Simple, Word},
+    wrapper::{self, base_name, is_shell},
+};
+
+/// How many words after a program's name may belong to it.
+const MAX_FOLLOWING: usize = 6;
+
+/// Words of programming languages that run a command.
+const RUNS_COMMANDS: &[&str] =
+    &["system", "exec", "spawn", "popen", "subprocess", "check_", "qx", "backtick", "shell", "`", "!"];
+
+/// Whether the program of a command is not what its first word says.
+pub(super) fn is_hidden(context: CommandContext<'_>, words: &[Word]) -> bool {
+    let Some(program) = words.first() else { return false };
+    let name = base_name(&program.text);
+    let has_no_name = program.text.starts_with(":::") || program.glob;
+    let is_open = program.unclear.is_some() && name.contains(['$', '`', '{', '}', '(', ')', '%', '<']);
+    if has_no_name || is_open || program.unclear.is_some() && !name.contains(char::is_alphanumeric) {
+        return true;
+    }
+    let simple = context.script.commands.get(context.at);
+    let reads = simple.is_some_and(wrapper::reads_input);
+    let is_given = context.via.iter().any(|program| matches!(program.as_str(), "xargs" | "parallel"));
+    let is_sourced = matches!(name, "source" | ".") || is_shell(name);
+    let substituted = words.iter().skip(1).any(|word| word.text.starts_with("<("));
+    reads || is_shell(name) && is_given || is_sourced && substituted || is_written(context, words)
+}
+
+/// Whether the program, or the script of a shell, is a file that the same text writes.
+fn is_written(context: CommandContext<'_>, words: &[Word]) -> bool {
+    let commands = &context.script.commands;
+    let redirects = commands.iter().flat_map(|simple| &simple.redirects);
+    let targets =
+        redirects.filter(|redirect| matches!(redirect.kind, RedirectKind::Write | RedirectKind::Append));
+    let tees =
+        commands.iter().filter(|simple| simple.program() == Some("tee")).flat_map(|simple| &simple.words);
+    let written: Vec<_> =
+        targets.map(|redirect| &redirect.target).chain(tees).map(|file| base_name(&file.text)).collect();
+    let is_run = |word: &Word| written.contains(&base_name(&word.text));
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let name = base_name(&program.text);
+    let runs_file =
+        is_shell(name) || matches!(name, "source" | "." | "python" | "python3" | "perl" | "node" | "ruby");
+    !written.is_empty() && (is_run(program) && name != "tee" || runs_file && arguments.iter().any(is_run))
+}
+
+/// The effects of every command that a text names, wherever in it.
+pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
+    let is_part = |c: char| c.is_alphanumeric() || "_-./:@+=".contains(c);
+    let words: Vec<_> = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
+    let mut found = BTreeSet::new();
+    for at in 0..words.len() {
+        // `g=git` names it, too.
+        let named = words[at].rsplit('=').next().unwrap_or_default();
+        if table::same_kind(&tool_name(named).0).is_none() {
+            continue;
+        }
+        let following = words.iter().skip(at + 1).take(MAX_FOLLOWING);
+        let command: Vec<_> =
+            std::iter::once(&named).chain(following).map(|word| Word::literal(word)).collect();
+        if let Some(call) = ToolCall::new(&command).filter(|call| !call.only_shows()) {
+            found.extend(table::effects_of_phrase(&call));
+            found.extend(git::alias(&call));
+            found.extend((call.tool == "curl" && network::curl(&call)).then_some(OutwardEffect::Send));
+        }
+    }
+    found
+}
+
+/// The effect that a word says by itself, whatever program it is for.
+pub(super) fn by_verb(word: &str) -> Option<OutwardEffect> {
+    // `push-docs` may push anything anywhere; `docker-push` says it.
+    let mut parts = word.split([':', '-', '_', '.']);
+    if parts.clone().next_back() == Some("push") {
+        return Some(OutwardEffect::Push);
+    }
+    parts.find_map(|part| match part {
+        "deploy" | "undeploy" | "rollback" => Some(OutwardEffect::Deploy),
+        "publish" | "upload" => Some(OutwardEffect::Publish),
+        _ => None,
+    })
+}
+
+/// The effects of commands in code that an interpreter gets as an argument or reads.
+pub(super) fn in_code(simple: &Simple) -> BTreeSet<OutwardEffect> {
+    let Some(call) = ToolCall::new(&simple.words) else { return BTreeSet::new() };
+    let takes_code = matches!(
+        call.tool.as_str(),
+        "python"
+            | "perl"
+            | "ruby"
+            | "node"
+            | "php"
+            | "lua"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "nawk"
+            | "vim"
+            | "vi"
+            | "nvim"
+            | "ex"
+            | "emacs"
+            | "tar"
+            | "expect"
+            | "tclsh"
+            | "osascript"
+            | "deno"
+            | "bun"
+            | "make"
+    );
+    if !takes_code {
+        return BTreeSet::new();
+    }
+    let strings = simple.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
+    let read = strings.map(|redirect| redirect.target.text.as_str()).chain(simple.here.as_deref());
+    let runs_commands = |text: &&str| {
+        let text = text.to_ascii_lowercase();
+        RUNS_COMMANDS.iter().any(|word| text.contains(word))
+    };
+    call.texts().chain(read).filter(runs_commands).flat_map(named_in).collect()
+}
