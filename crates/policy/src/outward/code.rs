@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use super::{hidden, name::ToolCall, network, table};
 use crate::shell::Word;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::LazyLock};
 
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use super::{name::ToolCall, table};
 use crate::shell::Simple;

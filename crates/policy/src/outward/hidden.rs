@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use super::{
     CommandContext, git,

@@ -1,6 +1,6 @@
 //! Programs that reach into the network: what they send, and where a copy goes.
 
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use super::{
     is_literal,

@@ -5,7 +5,7 @@ use std::{
     sync::LazyLock,
 };
 
-use windlass_contract::OutwardEffect;
+use windlass_contract::effects::OutwardEffect;
 
 use super::name::ToolCall;
 use crate::shell::Word;

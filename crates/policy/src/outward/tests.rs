@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_contract::{CommandLine, OutwardEffect};
+use windlass_contract::effects::{CommandLine, OutwardEffect};
 
 use super::table::EffectTable;
 use crate::{Class, RuleFile, Rules, Trust, judge};
