@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_contract::{
-    AnyTool, ApprovalPolicy, Input, Meta, Network, Ready, SandboxMode, Schema, SchemaError, SpecKind,
+    AnyTool, ApprovalPolicy, Input, Meta, Network, ParsedCall, SandboxMode, Schema, SchemaError, SpecKind,
     ToolError, ToolName, ToolSpec,
 };
 use windlass_runtime::Policy;
@@ -112,7 +112,7 @@ impl AnyTool for DescribedTool {
         }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         Arc::clone(&self.tool).prepare(input)
     }
 }

@@ -76,7 +76,9 @@ pub use snapshot::{
     UnkeptEntry, UnkeptReason,
 };
 pub use spec::{Grammar, SpecKind, ToolSpec, WebSearch};
-pub use tool::{AnyTool, Cx, ErrorKind, FnTool, Look, Output, Ready, Tool, ToolError, erase, tool};
+pub use tool::{
+    AnyTool, Cx, ErrorKind, FnTool, LookFirst, Output, ParsedCall, Ready, Tool, ToolError, erase, tool,
+};
 pub use verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer, Verdict};
 
 /// The boxed future of every object-safe trait here.

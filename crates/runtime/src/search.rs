@@ -8,8 +8,8 @@ use std::{
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, Category, Content, Cx, Effects, Example, Input, Meta, Output, Ready, Schema,
-    SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Category, Content, Cx, Effects, Example, Input, Meta, Output, ParsedCall, Ready,
+    Schema, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
 };
 use windlass_select::{Card, Index, Request, Situation, Usage, choose_among};
 
@@ -130,12 +130,15 @@ impl AnyTool for ToolSearch {
         }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         let Args { query, limit } = input.parse(&self.name())?;
         match (query.trim(), limit) {
             ("", _) => Err(ToolError::bad_input("query must not be empty")),
             (_, Some(0)) => Err(ToolError::bad_input("limit must be greater than zero")),
-            _ => Ok(Box::new(Asked { search: self, query, limit: limit.unwrap_or(USUAL).min(MOST) })),
+            _ => {
+                let limit = limit.unwrap_or(USUAL).min(MOST);
+                Ok(ParsedCall::runs(Asked { search: self, query, limit }))
+            }
         }
     }
 }

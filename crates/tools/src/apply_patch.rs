@@ -8,8 +8,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, BoxFuture, Content, Cx, Effects, Example, Grammar, Input, Meta, Output, ParameterAlias, Ready,
-    SchemaError, SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
+    AnyTool, BoxFuture, Content, Cx, Effects, Example, Grammar, Input, Meta, Output, ParameterAlias,
+    ParsedCall, Ready, SchemaError, SpecKind, Tool, ToolError, ToolName, ToolSpec, erase,
 };
 use windlass_patch::{Operation, Patch, grammar, parse};
 
@@ -128,7 +128,7 @@ impl AnyTool for ApplyPatch {
         Meta { examples, requests, aliases: vec!["applypatch", "patch"], parameter_aliases, ..change::meta() }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         match input {
             // Some models send the text itself where a function is called.
             Input::Json(text) if !text.trim_start().starts_with("***") => {
@@ -137,7 +137,7 @@ impl AnyTool for ApplyPatch {
             Input::Text(text) | Input::Json(text) | Input::Search(text) => {
                 let patching = Patching { text: text.clone(), workdir: None };
                 patching.parsed()?;
-                Ok(Box::new(patching))
+                Ok(ParsedCall::runs(patching))
             }
         }
     }

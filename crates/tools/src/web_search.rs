@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    AnyTool, Category, Input, Meta, Ready, SchemaError, SpecKind, ToolError, ToolName, ToolSpec, WebSearch,
+    AnyTool, Category, Input, Meta, ParsedCall, SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
+    WebSearch,
 };
 
 /// Makes the tool.
@@ -46,7 +47,7 @@ impl AnyTool for Hosted {
         }
     }
 
-    fn prepare(self: Arc<Self>, _input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, _input: &Input) -> Result<ParsedCall, ToolError> {
         Err(ToolError::bad_input(
             "web_search runs on the model's server and cannot be called here; if the server offers no search, go on \
              without it",
