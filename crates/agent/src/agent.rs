@@ -16,9 +16,9 @@ use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
     AgentBuilder, AgentError, AnswerSchema,
-    brake::Brake,
     context_gauge::ContextGauge,
     history::History,
+    loop_detector::LoopDetector,
     offered::Offered,
     refusals::Refusals,
     reviewer::Shared,
@@ -125,7 +125,7 @@ impl Agent {
             stop,
             reviews: &self.reviews,
             spending: Spending::new(self.token_limit),
-            brake: Brake::default(),
+            loop_detector: LoopDetector::default(),
             gauge: &mut self.gauge,
             refusals: Refusals::default(),
             answer: String::new(),

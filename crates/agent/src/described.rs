@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_contract::{
-    AnyTool, Input, Meta, Ready, ToolError, ToolName, ToolSpec,
+    AnyTool, Input, Meta, ParsedCall, ToolError, ToolName, ToolSpec,
     effects::Network,
     policy::{ApprovalPolicy, SandboxMode},
     spec::SpecKind,
@@ -115,7 +115,7 @@ impl AnyTool for DescribedTool {
         }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         Arc::clone(&self.tool).prepare(input)
     }
 }

@@ -63,17 +63,20 @@ impl History {
         for (call, outcome) in &settled {
             self.journal.append(&Record::Outcome { call: &call.id, outcome })?;
         }
-        self.answer(&settled)
+        self.answer(settled.iter().map(|(call, outcome)| (call, outcome)))
     }
 
     /// Adds the outputs of calls, in call order. Their content is on record already, with their outcomes.
-    pub(crate) fn answer(&mut self, done: &[(ToolCall, Outcome)]) -> Result<(), JournalError> {
-        if done.is_empty() {
+    pub(crate) fn answer<'a>(
+        &mut self,
+        done: impl Iterator<Item = (&'a ToolCall, &'a Outcome)> + Clone,
+    ) -> Result<(), JournalError> {
+        let calls: Vec<_> = done.clone().map(|(call, _)| call.id.clone()).collect();
+        if calls.is_empty() {
             return Ok(());
         }
-        let calls: Vec<_> = done.iter().map(|(call, _)| call.id.clone()).collect();
         self.journal.append(&Record::Outputs { calls: &calls })?;
-        self.entries.extend(done.iter().map(|(call, outcome)| {
+        self.entries.extend(done.map(|(call, outcome)| {
             let content = outcome.for_model();
             Cached::new(Body::Output { call: call.id.clone(), input: call.input.kind(), content }.into())
         }));

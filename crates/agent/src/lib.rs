@@ -5,7 +5,6 @@
 mod agent;
 mod announce;
 mod answer_schema;
-mod brake;
 mod builder;
 mod catalogue;
 mod context;
@@ -14,6 +13,7 @@ mod described;
 mod error;
 mod family;
 mod history;
+mod loop_detector;
 mod offered;
 mod recover_edits;
 mod refusals;

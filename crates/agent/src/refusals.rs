@@ -1,7 +1,8 @@
 //! Which calls nobody allowed, and whether it mattered in the end.
 
 use serde_json::Value;
-use windlass_contract::{Effects, Input, Outcome, ToolCall, outcome::Refusal};
+use windlass_contract::{Effects, Input, ToolCall, outcome::Refusal};
+use windlass_runtime::FinishedCall;
 
 /// The refusals of a turn.
 #[derive(Debug, Default)]
@@ -16,8 +17,9 @@ struct Refused {
 }
 
 impl Refusals {
-    /// Takes note of how a call ended. What it would have done, or did, is only asked for if it matters.
-    pub(crate) fn note(&mut self, call: &ToolCall, outcome: &Outcome, effects: impl FnOnce() -> Effects) {
+    /// Takes note of how a call ended.
+    pub(crate) fn note(&mut self, finished: &FinishedCall) {
+        let FinishedCall { call, effects, outcome, .. } = finished;
         if let Some(reason) = &outcome.receipt.refusal {
             let refusal = Refusal {
                 call: call.id.clone(),
@@ -25,11 +27,10 @@ impl Refusals {
                 reason: reason.clone(),
                 made_up_for: false,
             };
-            self.0.push(Refused { refusal, input: call.input.clone(), effects: effects() });
+            self.0.push(Refused { refusal, input: call.input.clone(), effects: effects.clone() });
         } else if outcome.verdict.success && !self.0.is_empty() {
-            let effects = effects();
             for refused in &mut self.0 {
-                refused.refusal.made_up_for |= refused.is_done_by(call, &effects);
+                refused.refusal.made_up_for |= refused.is_done_by(call, effects);
             }
         }
     }
@@ -67,7 +68,7 @@ fn is_same(one: &Input, other: &Input) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Verdict, effects::CommandLine, outcome::Receipt};
+    use windlass_contract::{Outcome, Verdict, effects::CommandLine, outcome::Receipt};
 
     use super::*;
 
@@ -86,7 +87,8 @@ mod tests {
         let no = ended(Verdict::failure("no"), Some("no"));
         for ((tool, input, effects), outcome) in [(refused, &no), (later, outcome)] {
             let call = ToolCall { id: "c".into(), name: tool.into(), input: Input::Json(input.into()) };
-            refusals.note(&call, outcome, || effects);
+            let outcome = outcome.clone();
+            refusals.note(&FinishedCall { call, arguments: None, effects, outcome });
         }
         refusals.list()[0].made_up_for
     }

@@ -18,9 +18,9 @@ use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 use crate::{
     AgentError, AnswerSchema,
     answer_schema::asked_again,
-    brake::Brake,
     context_gauge::ContextGauge,
     history::History,
+    loop_detector::LoopDetector,
     offered::Offered,
     refusals::Refusals,
     retries::{AnswerRetries, FailedStage, NextTry},
@@ -44,7 +44,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) stop: &'a Stop,
     pub(crate) reviews: &'a Shared,
     pub(crate) spending: Spending,
-    pub(crate) brake: Brake,
+    pub(crate) loop_detector: LoopDetector,
     pub(crate) gauge: &'a mut ContextGauge,
     pub(crate) refusals: Refusals,
     pub(crate) answer: String,
@@ -160,14 +160,13 @@ impl Turn<'_> {
         drop(span);
         let done = batch.finish().await;
         self.spending.add(self.reviews.cost());
-        for (call, outcome) in &done {
-            let effects = || self.toolbox.prepare(call.clone()).effects().clone();
-            self.refusals.note(call, outcome, effects);
-            self.offered.learn(call, &outcome.content, &self.toolbox.registry);
+        for finished in &done {
+            self.refusals.note(finished);
+            self.offered.learn(&finished.call, &finished.outcome.content, &self.toolbox.registry);
         }
-        self.history.answer(&done)?;
+        self.history.answer(done.iter().map(|finished| (&finished.call, &finished.outcome)))?;
         let more = heard? || !done.is_empty();
-        match self.brake.note(&done, Instant::now()).filter(|_| more) {
+        match self.loop_detector.note(&done, Instant::now()).filter(|_| more) {
             Some(message) => {
                 self.events.emit(&Event::Warning { message });
                 Err(AgentError::Stopped(Reason::Circles))

@@ -10,6 +10,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use fastrand::Rng;
@@ -74,7 +75,9 @@ impl Place {
 
     fn host(&self, call: &str) -> Arc<dyn Host> {
         let effects = Effects::none();
-        let grant = Grant::issue(self.work.clone(), &effects, Limits::default(), Confinement::Unconfined);
+        // A busy machine takes more than the usual 10 s for 5,000 files.
+        let limits = Limits { default_time: Duration::from_secs(120), ..Limits::default() };
+        let grant = Grant::issue(self.work.clone(), &effects, limits, Confinement::Unconfined);
         self.machine.confine(&grant.for_call(&call.into())).unwrap()
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
     let toolbox = setup.tools()?.events(Arc::new(Warnings)).toolbox();
     let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
     let call = ToolCall { id: "apply-patch".into(), name: "apply_patch".into(), input: Input::Text(text) };
-    let outcome = crate::runtime()?.block_on(toolbox.call(call, &Stop::default()));
+    let outcome = crate::runtime()?.block_on(toolbox.call(call, &Stop::default())).outcome;
     if !outcome.verdict.success {
         let text = outcome.text();
         return Ok(failed(text.strip_prefix(FOR_MODELS).unwrap_or(&text)));

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 use windlass::{
-    Facts, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
+    Facts, FinishedCall, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
     host::Window,
     record::Edits,
     render::{self, CallReport},
@@ -49,17 +49,16 @@ pub(crate) fn run(common: &Common, args: &Call) -> Result<Exit, Problem> {
     let call = asked(&toolbox, args)?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = Cleaning::start(&setup);
-    let parameters = parameters(&toolbox, &call);
-    let name = toolbox.registry.resolve(&args.name).map_or(&call.name, |(tool, _)| &tool.spec.name).clone();
-    let outcome = crate::runtime()?.block_on(async {
-        let outcome = toolbox.call(call, &stop).await;
+    let FinishedCall { call, arguments, outcome, .. } = crate::runtime()?.block_on(async {
+        let finished = toolbox.call(call, &stop).await;
         // There is no later call that could use what goes on.
         toolbox.sandbox.close().await;
-        outcome
+        finished
     });
+    let parameters = parameters(&toolbox, &call, arguments);
     let note = ended_session(&outcome);
     let report =
-        CallReport { tool: &name, parameters: &parameters, outcome: &outcome, note: note.as_deref() };
+        CallReport { tool: &call.name, parameters: &parameters, outcome: &outcome, note: note.as_deref() };
     show(args, &setup, &report, preview, &stop)
 }
 
@@ -114,10 +113,9 @@ fn asked(toolbox: &Toolbox, args: &Call) -> Result<ToolCall, Problem> {
 }
 
 /// The arguments that the call runs with, or what was written in their place, without secrets.
-fn parameters(toolbox: &Toolbox, call: &ToolCall) -> Value {
-    let written = call.input.as_str();
-    let prepared = toolbox.prepare(call.clone());
-    let parameters = prepared.arguments().map_or_else(|| written.to_owned(), Value::to_string);
+fn parameters(toolbox: &Toolbox, call: &ToolCall, arguments: Option<Value>) -> Value {
+    let parameters =
+        arguments.map_or_else(|| call.input.as_str().to_owned(), |arguments| arguments.to_string());
     let clean = toolbox.shaper.secrets.clean(&parameters);
     serde_json::from_str(&clean).unwrap_or_else(|_| Value::String(clean.into_owned()))
 }

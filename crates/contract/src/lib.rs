@@ -46,7 +46,7 @@ pub use journal::Journal;
 pub use meta::Meta;
 pub use outcome::Outcome;
 pub use spec::ToolSpec;
-pub use tool::{AnyTool, Cx, Output, Ready, Tool, ToolError, erase};
+pub use tool::{AnyTool, Cx, Output, ParsedCall, Ready, Tool, ToolError, erase};
 pub use verdict::Verdict;
 
 /// The boxed future of every object-safe trait here.

@@ -61,27 +61,66 @@ pub trait AnyTool: Send + Sync {
 
     /// Parses an input. Does nothing else: the runtime has held it to the schema of [`accepted`](Self::accepted), or of
     /// [`spec`](Self::spec), before.
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError>;
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError>;
 }
 
-/// A call whose input made sense. Made by [`AnyTool::prepare`], run by the orchestrator once the gate has agreed.
-pub trait Ready: Send + Sync {
-    /// What it would do.
-    fn effects(&self) -> Effects;
+/// A call whose input made sense. Made by [`AnyTool::prepare`], taken apart by the runtime.
+pub enum ParsedCall {
+    /// It knows its effects and can run.
+    Runs(Box<dyn Ready>),
+    /// It must look at files before it can say what it will do.
+    LooksFirst(Box<dyn LookFirst>),
+}
 
-    /// For a call that must look at files before it can say what it will do: how it looks. Its effects are then what it
-    /// looks at, and it is never run itself.
-    fn looks(&self) -> Option<&dyn Look> {
-        None
+impl ParsedCall {
+    /// A call that can run.
+    pub fn runs(ready: impl Ready + 'static) -> Self {
+        Self::Runs(Box::new(ready))
     }
+
+    /// The effects of the call, or of its look.
+    pub fn effects(&self) -> Effects {
+        match self {
+            Self::Runs(ready) => ready.effects(),
+            Self::LooksFirst(look) => look.effects(),
+        }
+    }
+
+    /// Runs the call within a host that is already confined, after its look if it needs one. The runtime does not use
+    /// this, because the gate decides on each of the two steps; tests of tools do.
+    pub async fn run(&self, cx: &Cx) -> Result<Output, ToolError> {
+        match self {
+            Self::Runs(ready) => ready.run(cx).await,
+            Self::LooksFirst(look) => look.look(cx).await?.run(cx).await,
+        }
+    }
+}
+
+impl fmt::Debug for ParsedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Runs(_) => "Runs",
+            Self::LooksFirst(_) => "LooksFirst",
+        };
+        f.debug_tuple(name).field(&self.effects()).finish()
+    }
+}
+
+/// A call that can run. Implemented by tools, run by the orchestrator once the gate has agreed.
+pub trait Ready: Send + Sync {
+    /// Everything the call may do. Pure, cheap and honest.
+    fn effects(&self) -> Effects;
 
     /// Does it.
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>>;
 }
 
-/// A call that must look first. Called by the runtime once the gate has agreed to what is looked at.
-pub trait Look: Send + Sync {
-    /// What the call turns into. That passes the gate like any other call, and must not want to look again.
+/// A call that must look first. Implemented by tools, called by the orchestrator once the gate has agreed to the look.
+pub trait LookFirst: Send + Sync {
+    /// Everything the look reads.
+    fn effects(&self) -> Effects;
+
+    /// Looks, and returns the call that comes of it. That one passes the gate on its own.
     fn look<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>>;
 }
 

@@ -7,9 +7,9 @@ use std::{
 
 use tokio::task::JoinSet;
 use tracing::{Instrument, Span};
-use windlass_contract::{Outcome, ToolCall};
+use windlass_contract::ToolCall;
 
-use crate::{Prepared, Stop, Toolbox};
+use crate::{FinishedCall, PreparedCall, Stop, Toolbox};
 
 /// How many calls run at once. More would not be faster, and a model that asks for a thousand must not get a thousand
 /// processes.
@@ -22,9 +22,9 @@ pub struct Batch {
     toolbox: Arc<Toolbox>,
     stop: Stop,
     calls: Vec<ToolCall>,
-    outcomes: HashMap<usize, Outcome>,
-    waiting: VecDeque<(usize, Prepared)>,
-    running: JoinSet<(usize, Outcome)>,
+    finished: HashMap<usize, FinishedCall>,
+    waiting: VecDeque<(usize, PreparedCall)>,
+    running: JoinSet<(usize, FinishedCall)>,
     /// Whether the one call that is running must be alone.
     alone: bool,
     /// What the calls are part of: the turn, not the answer that is still being heard when they start.
@@ -38,7 +38,7 @@ impl Batch {
             toolbox,
             stop,
             calls: Vec::new(),
-            outcomes: HashMap::new(),
+            finished: HashMap::new(),
             waiting: VecDeque::new(),
             running: JoinSet::new(),
             alone: false,
@@ -72,8 +72,8 @@ impl Batch {
     /// Waits for one call to end and starts what waited for it. Returns at once when idle. Safe to drop and call again.
     pub async fn step(&mut self) {
         let Some(joined) = self.running.join_next().await else { return };
-        if let Ok((at, outcome)) = joined {
-            self.outcomes.insert(at, outcome);
+        if let Ok((at, finished)) = joined {
+            self.finished.insert(at, finished);
         }
         if self.running.is_empty() {
             self.alone = false;
@@ -82,18 +82,18 @@ impl Batch {
     }
 
     /// Waits for all calls, and gives them back in the order they came, each with its one outcome.
-    pub async fn finish(mut self) -> Vec<(ToolCall, Outcome)> {
+    pub async fn finish(mut self) -> Vec<FinishedCall> {
         while !self.is_idle() {
             self.step().await;
         }
-        let (mut outcomes, toolbox) = (self.outcomes, self.toolbox);
-        let mut outcome = |at| outcomes.remove(&at).unwrap_or_else(|| toolbox.lost());
-        self.calls.into_iter().enumerate().map(|(at, call)| (call, outcome(at))).collect()
+        let (mut finished, toolbox) = (self.finished, self.toolbox);
+        let calls = self.calls.into_iter().enumerate();
+        calls.map(|(at, call)| finished.remove(&at).unwrap_or_else(|| toolbox.lost(call))).collect()
     }
 
     fn start_what_may_start(&mut self) {
         while let Some((_, next)) = self.waiting.front() {
-            let overlaps = next.overlaps();
+            let overlaps = next.may_overlap;
             let room = self.running.len() < MOST_AT_ONCE;
             let blocked = if overlaps { self.alone || !room } else { !self.running.is_empty() };
             if blocked {

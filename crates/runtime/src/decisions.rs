@@ -3,20 +3,15 @@
 
 use std::time::Duration;
 
-use windlass_contract::{Denial, Effects, Outcome, Ready, ToolCall, outcome::Receipt};
+use windlass_contract::{Denial, Outcome, ToolCall, grant::Held};
 use windlass_shape::Failure;
 
-use crate::gate::Admission;
+use crate::{gate::Admission, router::AcceptedCall};
 
 /// The router has found a tool and read the arguments, or not.
-pub(crate) fn routed(
-    call: &ToolCall,
-    effects: &Effects,
-    repairs: &[String],
-    ready: &Result<Box<dyn Ready>, Failure>,
-) {
-    match ready {
-        Ok(_) => tracing::debug!(
+pub(crate) fn routed(call: &ToolCall, accepted: &Result<AcceptedCall, Failure>) {
+    match accepted {
+        Ok(AcceptedCall { effects, repairs, .. }) => tracing::debug!(
             call.id = %call.id, tool.name = %call.name, may_change = effects.may_change(),
             repairs = repairs.join("; "), "call routed"
         ),
@@ -39,11 +34,10 @@ pub(crate) fn decided(call: &ToolCall, class: Option<&str>, admitted: &Result<Ad
     }
 }
 
-/// An attempt has ended; the receipt says what held it.
-pub(crate) fn held(call: &ToolCall, receipt: &Receipt) {
-    let Some(held) = &receipt.held else { return };
+/// An attempt has ended, and this confinement was in force.
+pub(crate) fn held(call: &ToolCall, held: &Held, decision: &str) {
     tracing::debug!(
-        call.id = %call.id, tool.name = %call.name, sandbox = held.rung.name(), decision = receipt.decision,
+        call.id = %call.id, tool.name = %call.name, sandbox = held.rung.name(), decision,
         "attempt ended"
     );
 }

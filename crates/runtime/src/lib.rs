@@ -14,6 +14,7 @@ mod review;
 mod router;
 mod search;
 mod spans;
+mod stages;
 mod stop;
 mod toolbox;
 
@@ -24,7 +25,8 @@ pub use registry::{
 };
 pub use review::{Review, fingerprint};
 pub use search::{Indexer, SearchForm};
+pub use stages::{FinishedCall, PreparedCall};
 pub use stop::{Reason, Stop};
-pub use toolbox::{Prepared, Toolbox};
+pub use toolbox::Toolbox;
 pub use windlass_select::{Card, Index, Usage};
 pub use windlass_shape::{Budget, CleanEvents, CleanQuestions, Secrets, Shaper, Verdicts};

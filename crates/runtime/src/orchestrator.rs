@@ -8,45 +8,41 @@ use windlass_contract::{
     Cx, Denial, Effects, Event, Grant, Host, Output, Ready, ToolCall, ToolError,
     host::{ConfineError, Exit, Layer, Proof},
     journal::{Intent, JournalError, Record},
-    outcome::{Facts, Receipt},
-    tool::{ErrorKind, Look},
+    outcome::Facts,
+    tool::{ErrorKind, LookFirst},
 };
 use windlass_shape::Failure;
 
-use crate::{Stop, Toolbox, decisions, gate::GateRequest};
+use crate::{
+    Stop, Toolbox, decisions,
+    gate::{Admission, GateRequest},
+    stages::{AttemptReport, RunnableCall},
+};
 
 /// How long a stopped tool may take to wind up before it is dropped. A command that does not end when it is asked to is
 /// killed after 200 ms, and what it has printed is worth keeping.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A call that may act.
+/// The attempts to run a call.
+#[derive(Clone, Copy)]
 pub(crate) struct Attempt<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) call: &'a ToolCall,
-    pub(crate) effects: &'a Effects,
-    /// It may change something, as far as the gate can tell.
-    pub(crate) may_change: bool,
-    pub(crate) ready: &'a dyn Ready,
     pub(crate) stop: &'a Stop,
 }
 
 impl Attempt<'_> {
-    /// Acts within a grant; if the sandbox stops it and a person lets it go further, once more within a wider one. What
-    /// held it, and who decided, goes on the receipt.
-    pub(crate) async fn run(
-        &self,
-        grant: &Grant,
-        decision: String,
-        receipt: &mut Receipt,
-    ) -> Result<Output, Failure> {
-        let Self { toolbox, call, effects, stop, .. } = self;
-        self.intend(decision, receipt)?;
-        toolbox.events.emit(&Event::CallStarted { call: (*call).clone(), effects: (*effects).clone() });
-        let first = self.act(grant, receipt).await;
-        let denials = match &first {
-            Ok(output) => stopped(output),
-            Err(_) => &[],
-        };
+    /// Acts within a grant; if the sandbox stops it and a person lets it go further, once more within a wider one.
+    pub(crate) async fn run(&self, runnable: &RunnableCall, admission: Admission) -> AttemptReport {
+        let Self { toolbox, call, stop } = *self;
+        let effects = &runnable.effects;
+        let Admission { grant, decision } = admission;
+        if let Err(failure) = self.intend(effects, &decision) {
+            return AttemptReport { decision, ..AttemptReport::not_started(failure) };
+        }
+        toolbox.events.emit(&Event::CallStarted { call: call.clone(), effects: effects.clone() });
+        let first = self.act(runnable, &grant, decision).await;
+        let denials = first.result.as_ref().map_or(&[][..], stopped);
         if denials.is_empty() {
             return first;
         }
@@ -55,16 +51,27 @@ impl Attempt<'_> {
         let further = tokio::select! {
             biased;
             _reason = stop.stopped() => return first,
-            further = toolbox.gate.admit_further(request, denials) => further?,
+            further = toolbox.gate.admit_further(request, denials) => further,
         };
-        let Some(admission) = further else { return first };
-        self.intend(admission.decision, receipt)?;
-        self.act(&admission.grant, receipt).await
+        let Admission { grant, decision } = match further {
+            Ok(Some(admission)) => admission,
+            Ok(None) => return first,
+            Err(failure) => return AttemptReport { result: Err(failure), ..first },
+        };
+        if let Err(failure) = self.intend(effects, &decision) {
+            return AttemptReport { result: Err(failure), decision, ..first };
+        }
+        self.act(runnable, &grant, decision).await
     }
 
     /// Looks within a grant. Nothing is changed by it, so nothing is announced or written down.
-    pub(crate) async fn look(&self, look: &dyn Look, grant: &Grant) -> Result<Box<dyn Ready>, Failure> {
-        let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, self.effects))?;
+    pub(crate) async fn look(
+        &self,
+        look: &dyn LookFirst,
+        effects: &Effects,
+        grant: &Grant,
+    ) -> Result<Box<dyn Ready>, Failure> {
+        let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, effects))?;
         let cx = self.cx(host);
         self.guarded(look.look(&cx)).await
     }
@@ -74,30 +81,35 @@ impl Attempt<'_> {
         Cx { id: self.call.id.clone(), host, cancel: self.stop.token(), events }
     }
 
-    /// What is not written down does not happen.
-    fn intend(&self, decision: String, receipt: &mut Receipt) -> Result<(), Failure> {
-        receipt.decision.clone_from(&decision);
-        let (call, effects) = (self.call, self.toolbox.shaper.secrets.clean_effects(self.effects));
+    /// Writes the intent down. What is not on record does not happen.
+    fn intend(&self, effects: &Effects, decision: &str) -> Result<(), Failure> {
+        let (call, effects) = (self.call, self.toolbox.shaper.secrets.clean_effects(effects));
+        let decision = decision.to_owned();
         let intent = Intent { call: call.id.clone(), tool: call.name.clone(), effects, decision };
         let written =
             debug_span!("journal").in_scope(|| self.toolbox.journal.append(&Record::Intent(&intent)));
         written.map_err(|error| Failure::Tool(unwritten(error)))
     }
 
-    /// Confines, then acts. What really held it goes on the receipt.
-    async fn act(&self, grant: &Grant, receipt: &mut Receipt) -> Result<Output, Failure> {
-        receipt.held = None;
+    /// Confines, then acts, and reports the confinement that was in force.
+    async fn act(&self, runnable: &RunnableCall, grant: &Grant, decision: String) -> AttemptReport {
         // Starts before the sandbox is prepared.
-        let flushed = self.may_change.then(|| self.toolbox.journal.flush());
+        let flushed = runnable.may_change.then(|| self.toolbox.journal.flush());
         let confined =
             debug_span!("confine").in_scope(|| self.toolbox.sandbox.confine(&grant.for_call(&self.call.id)));
-        let host = confined.map_err(|error| unheld(error, self.effects))?;
+        let host = match confined {
+            Ok(host) => host,
+            Err(error) => {
+                let failure = unheld(error, &runnable.effects);
+                return AttemptReport { decision, ..AttemptReport::not_started(failure) };
+            }
+        };
         let cx = self.cx(Arc::clone(&host));
         let work = async {
             if let Some(flushed) = flushed {
                 flushed.instrument(debug_span!("flush")).await.map_err(unwritten)?;
             }
-            self.ready.run(&cx).instrument(debug_span!("call")).await
+            runnable.ready.run(&cx).instrument(debug_span!("call")).await
         };
         let result = match self.guarded(work).await {
             Ok(output) if was_cancelled(&output) => {
@@ -105,10 +117,9 @@ impl Attempt<'_> {
             }
             result => result,
         };
-        receipt.held = Some(host.held());
-        decisions::held(self.call, receipt);
-        receipt.undo_limits = host.undo_limits();
-        result
+        let held = host.held();
+        decisions::held(self.call, &held, &decision);
+        AttemptReport { result, decision, held: Some(held), undo_limits: host.undo_limits() }
     }
 
     /// Lets a tool work until it is done or stopped. A panic in one tool ends that call, not the session.

@@ -1,19 +1,9 @@
 //! What can be known to go wrong before anyone is asked or anything is run.
 
-use windlass_contract::{Effects, ToolCall, ToolError};
+use windlass_contract::{Effects, ToolError};
 
-/// The largest input a call may have. No tool needs more, and everything after this copies it.
-const MAX_INPUT_BYTES: usize = 16 * 1024 * 1024;
-
-/// Looks before leaping.
-pub(crate) fn check(call: &ToolCall, effects: &Effects) -> Result<(), ToolError> {
-    let bytes = call.input.as_str().len();
-    if bytes > MAX_INPUT_BYTES {
-        let text = format!(
-            "the input has {bytes} bytes, more than the {MAX_INPUT_BYTES} a call may have; split the work"
-        );
-        return Err(ToolError::bad_input(text));
-    }
+/// Checks the effects of a call.
+pub(crate) fn check(effects: &Effects) -> Result<(), ToolError> {
     if let Some(command) = &effects.command {
         if command.argv.first().is_none_or(String::is_empty) {
             return Err(ToolError::bad_input("the command is empty; give at least a program to run"));

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 use windlass_contract::{
-    Effects, Input, Ready, ToolCall, ToolError, call::InputKind, spec::SpecKind, tool::ErrorKind,
+    Effects, Input, ParsedCall, ToolCall, ToolError, call::InputKind, spec::SpecKind, tool::ErrorKind,
 };
 use windlass_schema::Schema;
 use windlass_select::repair::{Latitude, Repaired, ToolParameters, Unusable, repair, wanted};
@@ -18,28 +18,28 @@ use windlass_shape::Failure;
 
 use crate::registry::{Registered, Registry};
 
-/// Where a call leads.
-pub(crate) struct Routed<'a> {
+/// A call whose tool was looked up.
+pub(crate) struct RoutedCall<'a> {
     /// The tool, if there is one.
     pub(crate) tool: Option<&'a Registered>,
-    /// The call, or why it makes no sense.
-    pub(crate) ready: Result<Understood, Failure>,
+    /// The call, or the reason why it makes no sense.
+    pub(crate) accepted: Result<AcceptedCall, Failure>,
 }
 
-/// A call that makes sense.
-pub(crate) struct Understood {
-    /// What can be run.
-    pub(crate) ready: Box<dyn Ready>,
-    /// What it would do.
+/// A call whose arguments fit the schema of its tool.
+#[derive(Debug)]
+pub(crate) struct AcceptedCall {
+    pub(crate) parsed: ParsedCall,
+    /// The effects it declares.
     pub(crate) effects: Effects,
     /// The arguments that it runs with; absent for plain text.
     pub(crate) arguments: Option<Value>,
-    /// In what it is not what the model wrote.
+    /// The differences from what the model wrote.
     pub(crate) repairs: Vec<String>,
 }
 
 /// Finds the tool, parses the input and asks what it would do. The texts are the ones models of this family know.
-pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
+pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> RoutedCall<'a> {
     let name = &call.name;
     let Some((found, renamed)) = registry.resolve(name.as_str()) else {
         let known = match call.input.kind() {
@@ -47,20 +47,20 @@ pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> Routed<'a> {
             InputKind::Text => "unsupported custom tool call",
         };
         let text = format!("{known}: {name}\n{}", registry.unknown(name.as_str()));
-        return Routed { tool: None, ready: Err(Failure::NotFound(text)) };
+        return RoutedCall { tool: None, accepted: Err(Failure::NotFound(text)) };
     };
     // A tool that crashes over its input ends that call, not the session.
     let crashed = |_| Err(ToolError::failed("the tool crashed over its input; this is a bug in the tool"));
-    let understand = AssertUnwindSafe(|| understand(found, &call.input));
-    let mut ready = catch_unwind(understand).unwrap_or_else(crashed).map_err(Failure::Tool);
-    if let Ok(understood) = &mut ready {
-        understood.repairs.splice(0..0, renamed);
+    let accept = AssertUnwindSafe(|| accept(found, &call.input));
+    let mut accepted = catch_unwind(accept).unwrap_or_else(crashed).map_err(Failure::Tool);
+    if let Ok(accepted) = &mut accepted {
+        accepted.repairs.splice(0..0, renamed);
     }
-    Routed { tool: Some(found), ready }
+    RoutedCall { tool: Some(found), accepted }
 }
 
 /// Takes an input as it is if it fits the schema, and with the fewest repairs that make it fit if it does not.
-fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError> {
+fn accept(found: &Registered, input: &Input) -> Result<AcceptedCall, ToolError> {
     size::check(input)?;
     let (SpecKind::Function { parameters } | SpecKind::Search { parameters }) = &found.spec.kind else {
         return prepare(found, input, None);
@@ -89,8 +89,9 @@ fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError
     let likely = repair(&parameters, text, Latitude::Likely).ok();
     let likely = likely.and_then(|repaired| attempt(found, schema, repaired, input).ok());
     match likely {
-        // One that looks first does not say yet what it will do.
-        Some(likely) if !likely.effects.may_change() && likely.ready.looks().is_none() => Ok(likely),
+        Some(likely) if matches!(likely.parsed, ParsedCall::Runs(_)) && !likely.effects.may_change() => {
+            Ok(likely)
+        }
         _ => Err(refusal(found, schema, &why, input)),
     }
 }
@@ -101,7 +102,7 @@ fn attempt(
     schema: &Schema,
     repaired: Repaired,
     input: &Input,
-) -> Result<Understood, ToolError> {
+) -> Result<AcceptedCall, ToolError> {
     let Repaired { value, repairs, is_verbatim } = repaired;
     let mut arguments = value.clone();
     schema.complete(&mut arguments);
@@ -111,18 +112,17 @@ fn attempt(
         Cow::Owned(Input::Json(arguments.to_string()))
     };
     let told = repairs.into_iter().filter(|repair| repair.kind.is_told()).map(|repair| repair.note).collect();
-    let understood = prepare(found, &input, Some(arguments));
-    match understood {
-        Ok(understood) => Ok(Understood { repairs: told, ..understood }),
+    match prepare(found, &input, Some(arguments)) {
+        Ok(accepted) => Ok(AcceptedCall { repairs: told, ..accepted }),
         Err(error) if error.kind == ErrorKind::BadInput => Err(with_shape(found, schema, error)),
         Err(error) => Err(error),
     }
 }
 
-fn prepare(found: &Registered, input: &Input, arguments: Option<Value>) -> Result<Understood, ToolError> {
-    let ready = Arc::clone(&found.tool).prepare(input)?;
-    let effects = tracing::debug_span!("effects").in_scope(|| ready.effects());
-    Ok(Understood { ready, effects, arguments, repairs: Vec::new() })
+fn prepare(found: &Registered, input: &Input, arguments: Option<Value>) -> Result<AcceptedCall, ToolError> {
+    let parsed = Arc::clone(&found.tool).prepare(input)?;
+    let effects = tracing::debug_span!("effects").in_scope(|| parsed.effects());
+    Ok(AcceptedCall { parsed, effects, arguments, repairs: Vec::new() })
 }
 
 /// Says all that is wrong at once: a model that knows all of it, and what would fit, needs one more attempt.

@@ -8,7 +8,8 @@ use std::{
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, ParsedCall, Ready, ToolError, ToolName,
+    ToolSpec,
     meta::{Category, Example},
     spec::SpecKind,
 };
@@ -132,12 +133,15 @@ impl AnyTool for ToolSearch {
         }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         let Args { query, limit } = input.parse(&self.name())?;
         match (query.trim(), limit) {
             ("", _) => Err(ToolError::bad_input("query must not be empty")),
             (_, Some(0)) => Err(ToolError::bad_input("limit must be greater than zero")),
-            _ => Ok(Box::new(Asked { search: self, query, limit: limit.unwrap_or(USUAL).min(MOST) })),
+            _ => {
+                let limit = limit.unwrap_or(USUAL).min(MOST);
+                Ok(ParsedCall::runs(Asked { search: self, query, limit }))
+            }
         }
     }
 }

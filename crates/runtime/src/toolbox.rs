@@ -2,22 +2,22 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use serde_json::Value;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    Effects, Event, Journal, Outcome, Output, Ready, Sandbox, ToolCall, ToolError, event::EventSink,
-    host::Exit, item::Body, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
+    Effects, Event, Journal, Output, ParsedCall, Sandbox, ToolCall, ToolError, event::EventSink, host::Exit,
+    item::Body, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
 };
 use windlass_policy::one_is_an_answer;
 use windlass_shape::{Failure, Shaper};
 
 use crate::{
-    Gate, Registry, Review, Stop, decisions,
+    FinishedCall, Gate, PreparedCall, Registry, Review, Stop, decisions,
     gate::{Admission, GateRequest, Judged},
     orchestrator::{self, Attempt},
     preflight,
-    router::{self, Understood},
+    router::{self, AcceptedCall, RoutedCall},
     spans,
+    stages::{AttemptReport, CalledTool, EndedCall, JudgedCall, RunnableCall},
 };
 
 /// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
@@ -44,56 +44,9 @@ impl fmt::Debug for Toolbox {
     }
 }
 
-/// A call that was routed: it knows its effects, or already why it cannot run.
-pub struct Prepared {
-    call: ToolCall,
-    /// Set if there is no tool of that name.
-    is_unknown: bool,
-    format: Format,
-    criteria: Criteria,
-    arguments: Option<Value>,
-    effects: Effects,
-    /// What the gate makes of what it would run, if anything.
-    judged: Option<Judged>,
-    overlaps: bool,
-    repairs: Vec<String>,
-    ready: Result<Box<dyn Ready>, Failure>,
-}
-
-impl fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared")
-            .field("call", &self.call)
-            .field("effects", &self.effects)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Prepared {
-    /// The call, by the name of its tool.
-    pub fn call(&self) -> &ToolCall {
-        &self.call
-    }
-
-    /// The arguments it runs with, after repairs and with defaults; none if they make no sense or are plain text.
-    pub fn arguments(&self) -> Option<&Value> {
-        self.arguments.as_ref()
-    }
-
-    /// What it would do; nothing, if its input made no sense.
-    pub fn effects(&self) -> &Effects {
-        &self.effects
-    }
-
-    /// Whether it may run beside others.
-    pub(crate) fn overlaps(&self) -> bool {
-        self.overlaps
-    }
-}
-
 impl Toolbox {
     /// Runs one call that belongs to no conversation. It is written down first, as those of a model are by their turn.
-    pub async fn call(&self, call: ToolCall, stop: &Stop) -> Outcome {
+    pub async fn call(&self, call: ToolCall, stop: &Stop) -> FinishedCall {
         let prepared = self.prepare(call.clone());
         let call = self.shaper.secrets.clean_call(&call);
         if let Err(error) = self.journal.append(&Record::Item(&Body::Call(call).into())) {
@@ -104,81 +57,65 @@ impl Toolbox {
     }
 
     /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
-    pub fn prepare(&self, call: ToolCall) -> Prepared {
+    pub fn prepare(&self, call: ToolCall) -> PreparedCall {
         let _step = debug_span!("route", gen_ai.tool.call.id = %call.id).entered();
-        let routed = router::route(&self.registry, &call);
-        let (format, criteria) = match routed.tool {
+        let RoutedCall { tool, accepted } = router::route(&self.registry, &call);
+        decisions::routed(&call, &accepted);
+        let parallel = tool.is_none_or(|tool| tool.meta.parallel);
+        let (format, criteria) = match tool {
             Some(tool) => (tool.meta.format, tool.meta.criteria.clone()),
             None => (Format::default(), Criteria::default()),
         };
-        let (effects, arguments, repairs, ready) = match routed.ready {
-            Ok(Understood { ready, effects, arguments, repairs }) => (effects, arguments, repairs, Ok(ready)),
-            Err(failure) => (Effects::none(), None, Vec::new(), Err(failure)),
-        };
-        decisions::routed(&call, &effects, &repairs, &ready);
-        let (mut effects, mut repairs) = (effects, repairs);
-        let judged = self.judge(&mut effects);
-        repairs.extend(self.gate.cut_time_limit(&effects));
-        let overlaps = if let Some(judged) = &judged {
-            self.gate.overlaps(judged)
-        } else {
-            // One that looks first does not say yet what it will do.
-            let looks = ready.as_ref().is_ok_and(|ready| ready.looks().is_some());
-            routed.tool.is_none_or(|tool| tool.meta.parallel) && !effects.may_change() && !looks
-        };
-        let is_unknown = routed.tool.is_none();
         // From here on it is called what it is, whatever the model said.
-        let call = match routed.tool {
-            Some(tool) => ToolCall { name: tool.spec.name.clone(), ..call },
-            None => call,
+        let name = tool.map_or_else(|| call.name.clone(), |tool| tool.spec.name.clone());
+        let is_unknown = tool.is_none();
+        let (arguments, mut repairs, judged) = match accepted {
+            Ok(AcceptedCall { parsed, effects, arguments, repairs }) => {
+                let (effects, judged) = self.judge(effects);
+                (arguments, repairs, Ok(JudgedCall { parsed, effects, judged }))
+            }
+            Err(failure) => (None, Vec::new(), Err(failure)),
         };
-        Prepared { call, is_unknown, format, criteria, arguments, effects, judged, overlaps, repairs, ready }
+        let may_overlap = match &judged {
+            Ok(JudgedCall { judged: Some(judged), .. }) => self.gate.overlaps(judged),
+            Ok(call) => parallel && !call.may_change(),
+            Err(_) => parallel,
+        };
+        repairs.extend(judged.as_ref().ok().and_then(|call| self.gate.cut_time_limit(&call.effects)));
+        let tool = CalledTool { is_unknown, format, criteria };
+        PreparedCall { call: ToolCall { name, ..call }, tool, arguments, repairs, may_overlap, judged }
     }
 
     /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
-    pub async fn run(&self, prepared: Prepared, stop: &Stop) -> Outcome {
+    pub async fn run(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
         let span = spans::execute_tool(&prepared.call);
-        let outcome = self.run_to_its_end(prepared, stop).instrument(span.clone()).await;
-        spans::ended(&span, &outcome);
-        outcome
+        let finished = self.run_to_its_end(prepared, stop).instrument(span.clone()).await;
+        spans::ended(&span, &finished.outcome);
+        finished
     }
 
-    async fn run_to_its_end(&self, prepared: Prepared, stop: &Stop) -> Outcome {
+    async fn run_to_its_end(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
         let began = Instant::now();
-        let Prepared { call, format, mut criteria, mut effects, mut judged, overlaps, ready, .. } = prepared;
-        let (repairs, unknown_tool) = (prepared.repairs, prepared.is_unknown);
-        let mut receipt = Receipt { repairs, unknown_tool, ..Receipt::default() };
-        let ready = match ready {
-            Ok(ready) => self.looked(&call, &mut effects, &mut judged, ready, stop).await,
-            Err(failure) => Err(failure),
+        let PreparedCall { call, tool, arguments, repairs, judged, .. } = prepared;
+        let ended = match judged {
+            Ok(judged) => self.perform(&call, judged, stop).await,
+            Err(failure) => EndedCall::not_started(Effects::none(), failure),
         };
-        let result = match ready {
-            Ok(ready) => {
-                let may_change =
-                    effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
-                let attempt = Attempt {
-                    toolbox: self,
-                    call: &call,
-                    effects: &effects,
-                    may_change,
-                    ready: &*ready,
-                    stop,
-                };
-                self.pass(&attempt, judged, &mut receipt).await
-            }
-            Err(failure) => Err(failure),
-        };
+        let EndedCall { effects, may_change, report } = ended;
+        let AttemptReport { result, decision, held, undo_limits } = report;
         if let Err(Failure::Tool(error)) = &result {
             // The model reads the message; where it came from is for whoever runs this.
             let source = std::error::Error::source(error).map(ToString::to_string);
             tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
         }
-        receipt.duration = began.elapsed();
+        let CalledTool { is_unknown: unknown_tool, format, mut criteria } = tool;
         criteria.one_is_an_answer = result.as_ref().is_ok_and(|output| answered(&effects, output));
+        let duration = began.elapsed();
+        let receipt =
+            Receipt { decision, held, undo_limits, repairs, unknown_tool, duration, ..Receipt::default() };
         let shape = || self.shaper.of(call.name.as_str()).shape(format, &criteria, result, receipt);
         let mut outcome = debug_span!("shape").in_scope(shape);
-        let changes = effects.may_change() && !overlaps;
-        self.review.look(&call, changes, &mut outcome, stop).instrument(debug_span!("review")).await;
+        self.review.look(&call, may_change, &mut outcome, stop).instrument(debug_span!("review")).await;
         self.shaper.show_verdict(&mut outcome);
         decisions::judged(&call, &outcome);
         let record = Record::Outcome { call: &call.id, outcome: &outcome };
@@ -187,41 +124,71 @@ impl Toolbox {
             tracing::error!(call.id = %call.id, %error, "the outcome is not on record");
         }
         decisions::ended(&call, &outcome, began.elapsed());
-        self.events.emit(&Event::CallEnded { call, effects, outcome: Box::new(outcome.clone()) });
-        outcome
+        let event = Event::CallEnded {
+            call: call.clone(),
+            effects: effects.clone(),
+            outcome: Box::new(outcome.clone()),
+        };
+        self.events.emit(&event);
+        FinishedCall { call, arguments, effects, outcome }
     }
 
-    /// What a call turns into, if it must look before it can say what it will do. The look is decided and held like any
-    /// call that only reads, and what comes of it is decided on its own.
-    async fn looked(
+    /// Looks if the call must, passes the gate and runs. Each stage can end the call.
+    async fn perform(&self, call: &ToolCall, judged: JudgedCall, stop: &Stop) -> EndedCall {
+        let attempt = Attempt { toolbox: self, call, stop };
+        let mut runnable = match self.look_first(&attempt, judged).await {
+            Ok(runnable) => runnable,
+            Err((effects, failure)) => return EndedCall::not_started(effects, failure),
+        };
+        let judged = runnable.judged.take();
+        let report = match self.admit(&attempt, &runnable.effects, judged).await {
+            Ok(admission) => attempt.run(&runnable, admission).instrument(debug_span!("attempt")).await,
+            Err(failure) => AttemptReport::not_started(failure),
+        };
+        let RunnableCall { effects, may_change, .. } = runnable;
+        EndedCall { effects, may_change, report }
+    }
+
+    /// Turns a call that must look into the one that comes of it. The look is decided and held like any call that only
+    /// reads, and what comes of it is decided on its own.
+    async fn look_first(
         &self,
-        call: &ToolCall,
-        effects: &mut Effects,
-        judged: &mut Option<Judged>,
-        ready: Box<dyn Ready>,
-        stop: &Stop,
-    ) -> Result<Box<dyn Ready>, Failure> {
-        let Some(look) = ready.looks() else { return Ok(ready) };
-        let attempt = Attempt { toolbox: self, call, effects, may_change: false, ready: &*ready, stop };
-        let admission = self.admit(&attempt, judged.take()).await?;
-        let next = attempt.look(look, &admission.grant).await?;
-        *effects = next.effects();
-        *judged = self.judge(effects);
-        Ok(next)
+        attempt: &Attempt<'_>,
+        call: JudgedCall,
+    ) -> Result<RunnableCall, (Effects, Failure)> {
+        let JudgedCall { parsed, effects, judged } = call;
+        let look = match parsed {
+            ParsedCall::Runs(ready) => return Ok(RunnableCall::new(ready, effects, judged)),
+            ParsedCall::LooksFirst(look) => look,
+        };
+        let looked = match self.admit(attempt, &effects, judged).await {
+            Ok(admission) => attempt.look(&*look, &effects, &admission.grant).await,
+            Err(failure) => Err(failure),
+        };
+        let ready = looked.map_err(|failure| (effects, failure))?;
+        let (effects, judged) = self.judge(ready.effects());
+        Ok(RunnableCall::new(ready, effects, judged))
     }
 
-    /// Judges what a call would run, and adds to its effects what that tells.
-    fn judge(&self, effects: &mut Effects) -> Option<Judged> {
-        let judged = self.gate.judge(effects)?;
-        effects.outward.extend(judged.outward());
-        effects.outward.sort_unstable();
-        effects.outward.dedup();
-        Some(judged)
+    /// Judges the command of a call, and adds to its effects what that tells.
+    fn judge(&self, mut effects: Effects) -> (Effects, Option<Judged>) {
+        let judged = self.gate.judge(&effects);
+        if let Some(judged) = &judged {
+            effects.outward.extend(judged.outward());
+            effects.outward.sort_unstable();
+            effects.outward.dedup();
+        }
+        (effects, judged)
     }
 
-    async fn admit(&self, attempt: &Attempt<'_>, judged: Option<Judged>) -> Result<Admission, Failure> {
-        let Attempt { call, effects, stop, .. } = *attempt;
-        debug_span!("preflight").in_scope(|| preflight::check(call, effects)).map_err(Failure::Tool)?;
+    async fn admit(
+        &self,
+        attempt: &Attempt<'_>,
+        effects: &Effects,
+        judged: Option<Judged>,
+    ) -> Result<Admission, Failure> {
+        let Attempt { call, stop, .. } = *attempt;
+        debug_span!("preflight").in_scope(|| preflight::check(effects)).map_err(Failure::Tool)?;
         let class = judged.as_ref().map(Judged::explain);
         let secrets = if effects.may_change() { self.shaper.secrets.kinds_in_call(call) } else { Vec::new() };
         let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
@@ -235,23 +202,14 @@ impl Toolbox {
         admitted
     }
 
-    /// The way of a call that makes sense, step by step. Each step can end it.
-    async fn pass(
-        &self,
-        attempt: &Attempt<'_>,
-        judged: Option<Judged>,
-        receipt: &mut Receipt,
-    ) -> Result<Output, Failure> {
-        let admission = self.admit(attempt, judged).await?;
-        attempt.run(&admission.grant, admission.decision, receipt).instrument(debug_span!("attempt")).await
-    }
-
-    /// The outcome of a call whose own was lost through a fault of ours.
-    pub(crate) fn lost(&self) -> Outcome {
+    /// The end of a call whose outcome was lost through a fault of ours.
+    pub(crate) fn lost(&self, call: ToolCall) -> FinishedCall {
         let error = ToolError::failed(
             "the outcome of this call was lost by an internal error; it may have had effects",
         );
-        self.shaper.shape(Format::Plain, &Criteria::default(), Err(Failure::Tool(error)), Receipt::default())
+        let result = Err(Failure::Tool(error));
+        let outcome = self.shaper.shape(Format::Plain, &Criteria::default(), result, Receipt::default());
+        FinishedCall { call, arguments: None, effects: Effects::none(), outcome }
     }
 }
 

@@ -8,8 +8,8 @@ use std::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, Tool, ToolError, ToolName,
-    ToolSpec, erase,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, ParsedCall, Ready, Tool, ToolError,
+    ToolName, ToolSpec, erase,
     meta::{Example, ParameterAlias},
     spec::{Grammar, SpecKind},
 };
@@ -131,7 +131,7 @@ impl AnyTool for ApplyPatch {
         Meta { examples, requests, aliases: vec!["applypatch", "patch"], parameter_aliases, ..change::meta() }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         match input {
             // Some models send the text itself where a function is called.
             Input::Json(text) if !text.trim_start().starts_with("***") => {
@@ -140,7 +140,7 @@ impl AnyTool for ApplyPatch {
             Input::Text(text) | Input::Json(text) | Input::Search(text) => {
                 let patching = Patching { text: text.clone(), workdir: None };
                 patching.parsed()?;
-                Ok(Box::new(patching))
+                Ok(ParsedCall::runs(patching))
             }
         }
     }

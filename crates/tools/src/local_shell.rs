@@ -5,7 +5,7 @@ use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_contract::{
-    AnyTool, Cx, Effects, Input, Meta, Output, Ready, Tool, ToolError, ToolName, ToolSpec, erase,
+    AnyTool, Cx, Effects, Input, Meta, Output, ParsedCall, Tool, ToolError, ToolName, ToolSpec, erase,
     meta::{Example, Format},
     spec::SpecKind,
 };
@@ -72,7 +72,7 @@ impl AnyTool for Native {
         self.0.meta()
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         Arc::clone(&self.0).prepare(input)
     }
 }

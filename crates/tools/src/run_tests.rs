@@ -14,11 +14,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
-    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, Ready, ToolError, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, ParsedCall, Ready, ToolError, ToolName,
+    ToolSpec,
     effects::CommandLine,
     meta::{Example, Format, ParameterAlias},
     spec::SpecKind,
-    tool::Look,
+    tool::LookFirst,
 };
 use windlass_schema::{Schema, SchemaError};
 use windlass_shape::{Terminal, tests_in};
@@ -110,45 +111,34 @@ impl AnyTool for RunTests {
         Meta { examples, requests, constraints, returns, parameter_aliases, ..command::meta(Format::Tests) }
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         let args: Args = input.parse(&self.name())?;
         if let Some(filter) = args.filter.as_ref().filter(|filter| filter.starts_with('-')) {
             return Err(ToolError::bad_input(format!(
                 "`filter` is a part of a test's name, not an option: `{filter}`"
             )));
         }
-        Ok(Box::new(Asked { tool: self, args }))
+        Ok(ParsedCall::LooksFirst(Box::new(TestProjectLook { tool: self, args })))
     }
 }
 
 /// A call that does not know its command yet.
-struct Asked {
+struct TestProjectLook {
     tool: Arc<RunTests>,
     args: Args,
 }
 
-impl Ready for Asked {
+impl LookFirst for TestProjectLook {
     fn effects(&self) -> Effects {
         Effects::read(self.args.path.clone().unwrap_or_else(|| ".".into()))
     }
 
-    fn looks(&self) -> Option<&dyn Look> {
-        Some(self)
-    }
-
-    fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
-        // Whoever does not look gets what the look would have said.
-        Box::pin(async { self.look(cx).await?.run(cx).await })
-    }
-}
-
-impl Look for Asked {
     fn look<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>> {
         Box::pin(async { Ok(Box::new(self.planned(cx).await?) as Box<dyn Ready>) })
     }
 }
 
-impl Asked {
+impl TestProjectLook {
     async fn planned(&self, cx: &Cx) -> Result<Planned, ToolError> {
         let Args { path, filter, runner, only_failed, timeout_ms } = &self.args;
         let path = path.as_deref().unwrap_or(Path::new("."));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    AnyTool, Input, Meta, Ready, ToolError, ToolName, ToolSpec,
+    AnyTool, Input, Meta, ParsedCall, ToolError, ToolName, ToolSpec,
     meta::Category,
     spec::{SpecKind, WebSearch},
 };
@@ -49,7 +49,7 @@ impl AnyTool for Hosted {
         }
     }
 
-    fn prepare(self: Arc<Self>, _input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, _input: &Input) -> Result<ParsedCall, ToolError> {
         Err(ToolError::bad_input(
             "web_search runs on the model's server and cannot be called here; if the server offers no search, go on \
              without it",

@@ -36,7 +36,7 @@ pub use windlass_agent::{
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta, Outcome,
-    Output, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
+    Output, ParsedCall, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
     approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, Reach, Rulebook},
     call::InputKind,
     edit::{Action, Archive, Change, Changed, CommitError, Expected, Version},
@@ -55,14 +55,14 @@ pub use windlass_contract::{
     policy::{ApprovalPolicy, SandboxMode},
     program::{ProgramFile, ProgramFinder, ProgramSearch},
     spec::{SpecKind, WebSearch},
-    tool::{ErrorKind, Look, tool as tool_from},
+    tool::{ErrorKind, LookFirst, tool as tool_from},
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
     wording::counted,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
-    Batch, Budget, Deferral, DefinitionErrors, Exposure, Gate, Indexer, Policy, Quarantined, Reason,
-    Registered, Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
+    Batch, Budget, Deferral, DefinitionErrors, Exposure, FinishedCall, Gate, Indexer, Policy, PreparedCall,
+    Quarantined, Reason, Registered, Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
 };
 pub use windlass_schema::{Schema, SchemaError};
 

@@ -177,7 +177,7 @@ impl World {
             stop: &self.stop,
             reviews: &Shared::default(),
             spending: Spending::new(Some(1000)),
-            brake: Brake::default(),
+            loop_detector: LoopDetector::default(),
             gauge: &mut gauge,
             refusals: Refusals::default(),
             answer: String::new(),

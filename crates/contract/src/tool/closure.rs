@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{AnyTool, Cx, Output, Ready, ToolError, parse};
+use super::{AnyTool, Cx, Output, ParsedCall, Ready, ToolError, parse};
 use crate::{BoxFuture, Effects, Input, Meta, ToolName, ToolSpec, spec::SpecKind};
 use windlass_schema::{Schema, SchemaError};
 
@@ -108,13 +108,13 @@ impl<A: DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static> AnyTool f
         self.meta.clone()
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         if let Some(Err(error)) = &self.schema {
             let message = format!("tool {} cannot be called: {error}", self.name);
             return Err(ToolError::failed(message));
         }
         let args = parse(&self.name, input)?;
-        Ok(Box::new(FnCall { tool: self, args }))
+        Ok(ParsedCall::runs(FnCall { tool: self, args }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AnyTool, Cx, Output, Ready, Tool, ToolError, parse};
+use super::{AnyTool, Cx, Output, ParsedCall, Ready, Tool, ToolError, parse};
 use crate::{BoxFuture, Effects, Input, Meta, ToolName, ToolSpec, spec::SpecKind};
 use windlass_schema::{Schema, SchemaError};
 
@@ -27,9 +27,9 @@ impl<T: Tool> AnyTool for Typed<T> {
         self.0.meta()
     }
 
-    fn prepare(self: Arc<Self>, input: &Input) -> Result<Box<dyn Ready>, ToolError> {
+    fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         let args = parse(&self.name(), input)?;
-        Ok(Box::new(TypedCall { tool: self, args }))
+        Ok(ParsedCall::runs(TypedCall { tool: self, args }))
     }
 }
 

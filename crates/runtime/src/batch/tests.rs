@@ -104,7 +104,9 @@ fn call(id: &str, name: &str) -> ToolCall {
 
 async fn results(batch: Batch) -> Vec<(String, Status, String)> {
     let done = batch.finish().await;
-    done.into_iter().map(|(call, outcome)| (call.id.to_string(), outcome.status, outcome.text())).collect()
+    done.into_iter()
+        .map(|FinishedCall { call, outcome, .. }| (call.id.to_string(), outcome.status, outcome.text()))
+        .collect()
 }
 
 #[tokio::test]

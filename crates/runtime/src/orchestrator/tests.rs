@@ -111,7 +111,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
-    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await;
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;
     let begun = journal.types().iter().filter(|name| *name == "intent").count();
     let asked = person.1.lock().unwrap().iter().map(|question| question.beyond.clone()).collect();
     (outcome.status, outcome.receipt.decision, asked, begun)
@@ -212,7 +212,7 @@ async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
-    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await;
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;
     let taken = steps.taken.lock().unwrap().clone();
     (outcome.status, taken)
 }

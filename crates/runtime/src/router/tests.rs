@@ -29,7 +29,7 @@ fn registry() -> Registry {
 fn routed(name: &str, input: &str) -> Result<Vec<String>, String> {
     let registry = registry();
     let call = ToolCall { id: CallId::from("1"), name: name.into(), input: Input::Json(input.into()) };
-    match route(&registry, &call).ready {
+    match route(&registry, &call).accepted {
         Ok(understood) => Ok(understood.repairs),
         Err(Failure::Tool(error)) => Err(error.message),
         Err(other) => panic!("{other:?}"),
@@ -108,7 +108,7 @@ fn a_tool_of_a_rust_type_is_held_to_its_whole_schema() {
     let registry = Registry::builder().tool(Arc::new(bounded.description("Set it."))).build().unwrap();
     let routed = |input: &str| {
         let call = ToolCall { id: "1".into(), name: "bounded".into(), input: Input::Json(input.into()) };
-        match route(&registry, &call).ready {
+        match route(&registry, &call).accepted {
             Ok(understood) => Ok(understood.arguments.unwrap().to_string()),
             Err(Failure::Tool(error)) => Err(error.message.lines().next().unwrap().to_owned()),
             Err(other) => panic!("{other:?}"),

@@ -1,13 +1,14 @@
 //! Tests of calls that look before they act.
 
 use windlass_contract::{
-    AnyTool, BoxFuture, Cx, Input, Meta, ToolName, ToolSpec,
+    AnyTool, BoxFuture, Cx, Input, Meta, ParsedCall, Ready, ToolName, ToolSpec,
     effects::CommandLine,
     outcome::Status,
     policy::{ApprovalPolicy, SandboxMode},
     spec::SpecKind,
-    tool::Look,
+    tool::LookFirst,
 };
+use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_schema::{Schema, SchemaError};
 
@@ -35,28 +36,18 @@ impl AnyTool for Careful {
         Meta::default()
     }
 
-    fn prepare(self: Arc<Self>, _input: &Input) -> Result<Box<dyn Ready>, ToolError> {
-        Ok(Box::new(Looking(self.0)))
+    fn prepare(self: Arc<Self>, _input: &Input) -> Result<ParsedCall, ToolError> {
+        Ok(ParsedCall::LooksFirst(Box::new(Looking(self.0))))
     }
 }
 
 struct Looking(&'static str);
 
-impl Ready for Looking {
+impl LookFirst for Looking {
     fn effects(&self) -> Effects {
         Effects::read("/w")
     }
 
-    fn looks(&self) -> Option<&dyn Look> {
-        Some(self)
-    }
-
-    fn run<'a>(&'a self, _cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
-        Box::pin(async { Err(ToolError::failed("run without a look")) })
-    }
-}
-
-impl Look for Looking {
     fn look<'a>(&'a self, _cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>> {
         Box::pin(async {
             match self.0 {
@@ -99,7 +90,7 @@ async fn run(program: &'static str) -> (Status, String, Vec<String>, Effects) {
         events: watcher.clone(),
     };
     let call = ToolCall { id: "c".into(), name: "careful".into(), input: Input::Json("{}".into()) };
-    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await;
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;
     let last = watcher.events().pop();
     let effects = last.and_then(|event| match event {
         Event::CallEnded { effects, .. } => Some(effects),

@@ -9,7 +9,7 @@ use crate::fakes::{Desk, finished};
 async fn planned(files: &[(&str, &str)], input: &str) -> Result<Planned, ToolError> {
     let desk = Desk::with_drawer(files);
     let args = Input::Json(input.to_owned()).parse(&NAME.into())?;
-    Asked { tool: Arc::default(), args }.planned(&desk.cx).await
+    TestProjectLook { tool: Arc::default(), args }.planned(&desk.cx).await
 }
 
 async fn line(files: &[(&str, &str)], input: &str) -> String {

@@ -1,5 +1,5 @@
-//! Notices a turn that goes in circles: calls that fail as they failed before, or that bring nothing new for long.
-//! Waiting is no circle, however long it takes: that is for the limit on time to end.
+//! Detects loops: turns whose calls fail as they failed before, or that bring nothing new for long.
+//! Waiting is no loop, however long it takes: the limit on time ends that.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -8,7 +8,7 @@ use std::{
 };
 
 use windlass_contract::{Outcome, ToolCall};
-use windlass_runtime::fingerprint;
+use windlass_runtime::{FinishedCall, fingerprint};
 
 /// So many answers with a call that had failed the same way before end the turn. Its result tells the model so from the
 /// second on.
@@ -24,12 +24,12 @@ const WAITED: Duration = Duration::from_secs(1);
 /// waits, if only in a call of its own before each look.
 const PACE: Duration = Duration::from_secs(15);
 
-/// So many results are remembered; forgetting them only makes the brake later.
+/// So many results are remembered; forgetting them only delays the end of a loop.
 const REMEMBERED: usize = 4096;
 
-/// The brake of one turn.
+/// The loop detector of one turn.
 #[derive(Debug, Default)]
-pub(crate) struct Brake {
+pub(crate) struct LoopDetector {
     /// What succeeded, with its result.
     done: HashSet<u64>,
     /// What failed since something new came of a call.
@@ -38,15 +38,15 @@ pub(crate) struct Brake {
     idle: Streak<IDLE>,
 }
 
-impl Brake {
+impl LoopDetector {
     /// Takes note of what came of one answer by now. Says what goes on if the turn should end.
-    pub(crate) fn note(&mut self, calls: &[(ToolCall, Outcome)], now: Instant) -> Option<String> {
+    pub(crate) fn note(&mut self, calls: &[FinishedCall], now: Instant) -> Option<String> {
         if self.done.len().max(self.failed.len()) > REMEMBERED {
             self.done.clear();
             self.failed.clear();
         }
         let (mut new, mut again) = (false, None);
-        for (call, outcome) in calls {
+        for FinishedCall { call, outcome, .. } in calls {
             if outcome.verdict.success {
                 new |=
                     self.done.insert(hash(&(call.name.as_str(), call.input.as_str(), fingerprint(outcome))));
@@ -59,7 +59,7 @@ impl Brake {
             (self.repeated, self.idle) = (Streak::default(), Streak::default());
             return None;
         }
-        if calls.iter().map(|(_, outcome)| outcome.receipt.duration).sum::<Duration>() >= WAITED {
+        if calls.iter().map(|finished| finished.outcome.receipt.duration).sum::<Duration>() >= WAITED {
             return None;
         }
         let idle = self.idle.is_complete(now);
@@ -105,30 +105,31 @@ fn hash(what: &impl Hash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Input, Verdict, outcome::Status};
+    use windlass_contract::{Effects, Input, Verdict, outcome::Status};
 
     use super::*;
 
-    fn ended(name: &str, input: &str, status: Status, text: &str) -> (ToolCall, Outcome) {
+    fn ended(name: &str, input: &str, status: Status, text: &str) -> FinishedCall {
         let verdict = if status == Status::Success { Verdict::success() } else { Verdict::failure("no") };
         let outcome = Outcome { status, ..Outcome::plain(verdict, text) };
-        (ToolCall { id: "c".into(), name: name.into(), input: Input::Json(input.into()) }, outcome)
+        let call = ToolCall { id: "c".into(), name: name.into(), input: Input::Json(input.into()) };
+        FinishedCall { call, arguments: None, effects: Effects::none(), outcome }
     }
 
     /// After how many answers a turn is ended whose answers are these, over and over, as fast as can be.
-    fn ends_after(answer: impl Fn(usize) -> Vec<(ToolCall, Outcome)>) -> Option<usize> {
+    fn ends_after(answer: impl Fn(usize) -> Vec<FinishedCall>) -> Option<usize> {
         ends_at_pace(|_| Duration::ZERO, answer)
     }
 
     /// The same, if so much time goes by before each.
     fn ends_at_pace(
         pause: impl Fn(usize) -> Duration,
-        answer: impl Fn(usize) -> Vec<(ToolCall, Outcome)>,
+        answer: impl Fn(usize) -> Vec<FinishedCall>,
     ) -> Option<usize> {
-        let (mut brake, mut now) = (Brake::default(), Instant::now());
+        let (mut detector, mut now) = (LoopDetector::default(), Instant::now());
         let mut ends = |round: &usize| {
             now += pause(*round);
-            brake.note(&answer(*round), now).is_some()
+            detector.note(&answer(*round), now).is_some()
         };
         (0..200).find(&mut ends).map(|round| round + 1)
     }
@@ -137,8 +138,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn lasting(duration: Duration, mut ended: (ToolCall, Outcome)) -> (ToolCall, Outcome) {
-        ended.1.receipt.duration = duration;
+    fn lasting(duration: Duration, mut ended: FinishedCall) -> FinishedCall {
+        ended.outcome.receipt.duration = duration;
         ended
     }
 
@@ -157,7 +158,7 @@ mod tests {
     fn a_tool_that_does_not_exist_is_one_mistake_whatever_it_is_asked() {
         let asks = |round: usize| {
             let mut ended = ended("browser", &round.to_string(), Status::NotFound, "no such tool");
-            ended.1.receipt.unknown_tool = true;
+            ended.outcome.receipt.unknown_tool = true;
             vec![ended]
         };
         assert_eq!(ends_after(asks), Some(9));
