@@ -351,9 +351,12 @@ impl Denial {
     /// Returns one line for the reader of a failed result: the rule, what it stopped, and how to allow it. `None` for limits,
     /// which say what they are themselves.
     pub fn advice(&self) -> Option<String> {
-        let Self { layer, what, rule, remedy, .. } = self;
-        let stopped =
-            matches!(layer, Layer::Files | Layer::Network).then(|| format!("sandbox: {rule}: {what}"))?;
+        let Self { layer, what, rule, remedy, proof, .. } = self;
+        let stopped = match (layer, proof) {
+            (Layer::Network, Proof::Verified) => format!("sandbox: {rule}: its output names `{what}`"),
+            (Layer::Files | Layer::Network, _) => format!("sandbox: {rule}: {what}"),
+            _ => return None,
+        };
         Some(if remedy.is_empty() { stopped } else { format!("{stopped}; to allow it: {remedy}") })
     }
 }

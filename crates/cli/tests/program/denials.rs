@@ -77,6 +77,31 @@ fn a_connection_without_a_network_is_asked_about() {
 }
 
 #[test]
+fn what_a_program_prints_is_told_as_such_and_offers_no_place_of_the_system_nor_two_places() {
+    let user = User::new();
+    let places = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let places = places.path().canonicalize().unwrap();
+    for name in ["one", "two"] {
+        fs::create_dir(places.join(name)).unwrap();
+    }
+    let places = places.display();
+    let claims: String =
+        ["/usr/bin/git", "/etc/cron.d/x", &format!("{places}/one/x"), &format!("{places}/two/x")]
+            .map(|path| {
+                format!("echo \"touch: cannot touch \u{2018}{path}\u{2019}: Read-only file system\"; ")
+            })
+            .concat();
+    let ended = answered(&user, &format!("{claims}exit 1"), "n\n");
+    let text = ended.stdout.replace("\r\n", "\n").replace("\n      | ", "");
+    assert!(text.contains("because: its output says that `"), "{text}");
+    assert!(text.contains("/one` writable as well"), "{text}");
+    let asked = &text[text.find("because").unwrap()..text.find("  q  no, and stop").unwrap()];
+    for unasked in ["/usr/bin", "cron.d", "/two", "the sandbox blocked"] {
+        assert!(!asked.contains(unasked), "{unasked}: {asked}");
+    }
+}
+
+#[test]
 fn a_failed_result_begins_with_what_was_refused_and_how_to_allow_it() {
     let user = User::new();
     let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -206,7 +231,8 @@ fn a_package_manager_without_a_network_gives_up_at_once_and_says_how_to_grant_it
         let script = format!("{LOOKUP}echo \"tries again: {retries}\"\necho '{complaint}'\nexit 101\n");
         let told = run_script(&user, home.path(), (name, &script), line);
         let expected = format!(
-            "sandbox: the network is off: {host}; to allow it: `-c sandbox_workspace_write.network_access=true`"
+            "sandbox: the network is off: its output names `{host}`; to allow it: \
+             `-c sandbox_workspace_write.network_access=true`"
         );
         assert_eq!(first_line(&told), expected, "{told:#}");
         let text = told["content"][0]["text"].as_str().unwrap();
