@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Directories of the system, by the Filesystem Hierarchy Standard and by macOS. `/srv` holds data of the site, `/mnt` and
-/// `/media` what is mounted there.
+/// Directories of the system, by the Filesystem Hierarchy Standard and by macOS.
 const SYSTEM: [&str; 20] = [
     "/bin",
     "/boot",
@@ -31,6 +30,9 @@ const SYSTEM: [&str; 20] = [
 /// Directories in those that are there to be written by everyone, and the users' own caches on macOS.
 const SHARED: [&str; 4] = ["/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"];
 
+/// Directories that hold data of people and sites. What is in them may be offered, not all of it at once.
+const COLLECTIONS: [&str; 6] = ["/home", "/media", "/mnt", "/srv", "/Users", "/Volumes"];
+
 /// Directories of which every entry is the home directory of somebody.
 const HOMES: [&str; 2] = ["/home", "/Users"];
 
@@ -51,10 +53,11 @@ impl SystemPlaces<'_> {
         !self.is_in_workspace(directory) && (self.is_of_system(directory) || self.has_programs(directory))
     }
 
-    /// Returns whether no option should be named that allows a directory: it is of the system, or programs are searched in it.
+    /// Returns whether no option should be named that allows a directory: it is of the system, or programs
+    /// are started from it.
     pub(super) fn forbid_remedy(&self, directory: &Path) -> bool {
-        let is_searched = || self.search_path.iter().any(|searched| searched == directory);
-        !self.is_in_workspace(directory) && (self.is_of_system(directory) || is_searched())
+        let has_programs = || self.program_directories().any(|place| place == directory);
+        !self.is_in_workspace(directory) && (self.is_of_system(directory) || has_programs())
     }
 
     fn is_in_workspace(&self, directory: &Path) -> bool {
@@ -65,13 +68,18 @@ impl SystemPlaces<'_> {
         let is_below = |places: &[&str]| places.iter().any(|place| directory.starts_with(place));
         let is_in_home = self.homes.iter().any(|home| directory.starts_with(home) && directory != home);
         let is_home = directory.parent().is_some_and(|parent| HOMES.iter().any(|homes| parent == *homes));
-        is_home || is_below(&SYSTEM) && !is_below(&SHARED) && !is_in_home
+        let is_collection = COLLECTIONS.iter().any(|collection| directory == *collection);
+        is_home || is_collection || is_below(&SYSTEM) && !is_below(&SHARED) && !is_in_home
     }
 
     fn has_programs(&self, directory: &Path) -> bool {
+        self.program_directories().any(|place| place.starts_with(directory) || directory.starts_with(&place))
+    }
+
+    /// Returns the directories in which programs are searched, and the one of this program.
+    fn program_directories(&self) -> impl Iterator<Item = PathBuf> {
         let own = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
-        let mut places = self.search_path.iter().chain(&own);
-        places.any(|place| place.starts_with(directory) || directory.starts_with(place))
+        self.search_path.iter().cloned().chain(own)
     }
 }
 
@@ -103,7 +111,10 @@ mod tests {
             "/var/lib/docker",
             "/var/spool/cron",
             "/var/lib/ci",
+            "/home",
             "/home/u",
+            "/mnt",
+            "/srv",
             "/root/.local",
             "/root/.local/bin/x",
             "/work",
