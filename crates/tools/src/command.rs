@@ -19,9 +19,11 @@ use windlass_contract::{
 };
 
 use crate::file_error;
+use interactive::InteractiveProgram;
 use live::Live;
 use prompt::prompt_at_end;
 
+pub(crate) mod interactive;
 pub(crate) mod live;
 pub(crate) mod patch;
 mod prompt;
@@ -209,15 +211,18 @@ pub(crate) fn result(finished: Finished) -> Output {
 }
 
 /// What to do about a command whose time was up while it waited for input. Its standard input is empty, so it waits on a terminal
-/// of its own, or asks again and again.
+/// of its own, is an editor or a pager, or asks again and again.
 fn input_wait(finished: &Finished, text: &str) -> Option<String> {
     const WHAT_TO_DO: &str = "give it an option such as `-y` or its input in a pipe, or start it with exec_command \
                               (tty=true) and answer with write_stdin";
     if finished.exit != Exit::TimedOut {
         return None;
     }
-    if finished.waits_for_input {
+    if finished.waits_for_input && InteractiveProgram::find(&finished.running).is_none() {
         return Some(format!("it was waiting for input on a terminal: {WHAT_TO_DO}"));
+    }
+    if let Some(program) = InteractiveProgram::find(&finished.running) {
+        return Some(format!("it seemed to wait for a person in {}", program.advice()));
     }
     let prompt = prompt_at_end(text)?;
     Some(format!("it seemed to wait for input after `{prompt}`: {WHAT_TO_DO}"))
