@@ -32,6 +32,12 @@ pub trait Tool: Send + Sync + 'static {
     /// What a call with these arguments would do. Pure, cheap and honest; unsure means the widest thing.
     fn effects(&self, args: &Self::Args) -> Effects;
 
+    /// In what a call will not be run as these arguments say, such as a time that is cut; one note each. They are told with
+    /// the result.
+    fn adjustments(&self, _args: &Self::Args) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does it, through `cx.host` alone.
     fn call(&self, args: &Self::Args, cx: &Cx) -> impl Future<Output = Result<Output, ToolError>> + Send;
 
@@ -67,6 +73,11 @@ pub trait AnyTool: Send + Sync {
 pub trait Ready: Send + Sync {
     /// What it would do.
     fn effects(&self) -> Effects;
+
+    /// In what it will not be run as its arguments say; one note each.
+    fn adjustments(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// For a call that must look at files before it can say what it will do: how it looks. Its effects are then what it
     /// looks at, and it is never run itself.

@@ -115,8 +115,9 @@ impl Toolbox {
             Ok(Understood { ready, effects, arguments, repairs }) => (effects, arguments, repairs, Ok(ready)),
             Err(failure) => (Effects::none(), None, Vec::new(), Err(failure)),
         };
-        decisions::routed(&call, &effects, &repairs, &ready);
         let (mut effects, mut repairs) = (effects, repairs);
+        repairs.extend(ready.iter().flat_map(|ready| ready.adjustments()));
+        decisions::routed(&call, &effects, &repairs, &ready);
         let judged = self.judge(&mut effects);
         repairs.extend(self.gate.cut_time_limit(&effects));
         let overlaps = if let Some(judged) = &judged {

@@ -144,6 +144,38 @@ fn a_program_that_asks_until_its_time_is_up_is_said_to_wait_for_input() {
     assert_eq!(told["facts"]["waits_for_input"], true, "{told:#}");
 }
 
+/// Puts an editor on the search path that waits, as one does that nobody types to.
+fn with_editor(user: &User, arguments: &[&str]) -> Ended {
+    let editor = user.file("vi", "#!/bin/sh\nsleep 30\n");
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = user.program(arguments);
+    let path = format!("{}:{}", user.work().display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path);
+    Running::start(command).end()
+}
+
+#[test]
+fn a_command_whose_time_is_up_in_an_editor_says_so_and_what_to_do() {
+    let user = User::new();
+    let input = json!({"command": "echo begun; vi a", "timeout_ms": 700}).to_string();
+    let ended = with_editor(&user, &["call", "-s", "workspace-write", "--json", "shell_command", &input]);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let text = told["content"][0]["text"].as_str().unwrap();
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.starts_with("it seemed to wait for a person in `vi`, an editor: "), "{text}");
+    assert!(second.contains("GIT_EDITOR=true"), "{text}");
+    assert_eq!(told["facts"]["waits_for_input"], true, "{told:#}");
+}
+
+#[test]
+fn a_session_in_an_editor_is_said_to_wait_for_input() {
+    let user = User::new();
+    let input = json!({"cmd": "vi a", "yield_time_ms": 700}).to_string();
+    let ended = with_editor(&user, &["call", "-s", "workspace-write", "exec_command", &input]);
+    assert!(ended.stdout.starts_with("it waits for a person in `vi`, an editor: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("[waiting for input after "), "{}", ended.stdout);
+}
+
 #[test]
 fn a_program_that_waits_on_a_terminal_is_told_as_an_event_before_its_result() {
     let user = User::new();
