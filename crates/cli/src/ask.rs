@@ -12,6 +12,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
 
 use crate::{
+    blanks::count_blanks,
     paths::Paths,
     screen::{named, visible},
 };
@@ -51,50 +52,80 @@ const LEAST_COLUMNS: usize = 24;
 /// Stands before every further line of a text, so that none can pose as the beginning of something else.
 const CONTINUED: &str = "      | ";
 
-/// More blanks than this in a row are counted instead of shown.
+/// More blanks than this in a row are counted instead of shown: in what someone says, and in what would be done, which may
+/// have lines that are indented.
 const MAX_BLANKS: usize = 8;
+const MAX_BLANKS_IN_COMMAND: usize = 24;
 
-/// The whole question: nothing is cut, and nothing can pose as something else. Lines are broken here, not by the terminal.
+/// The most characters that are shown of what the model says, and of each other reason.
+const MAX_JUSTIFICATION_CHARS: usize = 300;
+const MAX_REASON_CHARS: usize = 600;
+
+/// How many unclear things are named.
+const MAX_UNCLEAR: usize = 5;
+
+/// A question of more lines names what would be done again at its end, by so many characters of its beginning and of its end.
+const MAX_LINES: usize = 20;
+const REPEATED_CHARS: usize = 150;
+
+/// The question. What would be done is shown whole, reasons up to a limit, and nothing can pose as something else or push
+/// what matters off the screen. Lines are broken here, not by the terminal.
 fn in_words(question: &Question, paths: &Paths, columns: usize) -> String {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
-            ("run, with a terminal to type to", vec![command.display()])
+            ("run, with a terminal to type to", vec![done(&command.display())])
         }
-        (Some(command), _) => ("run", vec![command.display()]),
-        (None, Some(typed)) => ("type, to a program that runs", vec![typed.display()]),
+        (Some(command), _) => ("run", vec![done(&command.display())]),
+        (None, Some(typed)) => ("type, to a program that runs", vec![done(&typed.display())]),
         (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
-        (None, None) => ("write", effects.writes.iter().map(|path| paths.show(&cwd.join(path))).collect()),
+        (None, None) => {
+            ("write", effects.writes.iter().map(|path| done(&paths.show(&cwd.join(path)))).collect())
+        }
     };
-    let mut lines = vec![format!("{} wants to {}:", named(tool.as_str()), what.0)];
-    lines.extend(what.1.iter().map(|thing| format!("  {}", visible(thing))));
+    let first = format!("{} wants to {}:", named(tool.as_str()), what.0);
+    let mut lines = vec![first.clone()];
+    lines.extend(what.1.iter().map(|thing| format!("  {thing}")));
     lines.push(format!("in {}", paths.show(cwd)));
-    lines.push(format!("because: {}", said(reason)));
+    lines.push(format!("because: {}", said(reason, MAX_REASON_CHARS)));
     let justified = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
-    lines.extend(justified.map(|text| format!("the model says: {}", said(text))));
-    lines.extend(unclear.iter().map(|what| format!("unclear: {}", said(what))));
+    lines.extend(justified.map(|text| format!("the model says: {}", said(text, MAX_JUSTIFICATION_CHARS))));
+    let shown = unclear.iter().take(MAX_UNCLEAR);
+    lines.extend(shown.map(|what| format!("unclear: {}", said(what, MAX_REASON_CHARS))));
+    if unclear.len() > MAX_UNCLEAR {
+        lines.push(format!("unclear: … ({} more)", unclear.len() - MAX_UNCLEAR));
+    }
     lines.extend(choices(question, paths));
-    let lines: Vec<_> = lines.iter().flat_map(|line| broken(line, columns)).collect();
+    let mut lines: Vec<_> = lines.iter().flat_map(|line| broken(line, columns)).collect();
+    if lines.len() > MAX_LINES {
+        let again = format!("again, {first} {}", without_middle(&what.1.join(" ")));
+        lines.extend(broken(&again, columns));
+    }
     format!("{}\nAllow it? ", lines.join("\n"))
 }
 
-/// What someone says, with every run of many blanks counted.
-fn said(text: &str) -> String {
-    let mut out = String::new();
-    let mut blanks = 0;
-    for c in text.chars().chain(['\n']) {
-        if c == ' ' || c == '\t' {
-            blanks += 1;
-            continue;
-        }
-        match blanks {
-            0..=MAX_BLANKS => out.extend(std::iter::repeat_n(' ', blanks)),
-            _ => out.push_str(&format!(" [{blanks} blanks] ")),
-        }
-        blanks = 0;
-        out.push(c);
+/// What would be done, with every run of many blanks counted and tabs shown.
+fn done(text: &str) -> String {
+    visible(&count_blanks(text, MAX_BLANKS_IN_COMMAND)).replace('\t', "\\t")
+}
+
+/// The beginning and the end of a long text.
+fn without_middle(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= 2 * REPEATED_CHARS {
+        return text.to_owned();
     }
-    visible(out.strip_suffix('\n').unwrap_or(&out))
+    let begins: String = text.chars().take(REPEATED_CHARS).collect();
+    let ends: String = text.chars().skip(length - REPEATED_CHARS).collect();
+    format!("{begins} … ({} characters) … {ends}", length - 2 * REPEATED_CHARS)
+}
+
+/// What someone says, up to so many characters, with every run of many blanks counted.
+fn said(text: &str, limit: usize) -> String {
+    let counted = count_blanks(text, MAX_BLANKS).replace('\t', " ");
+    let (shown, more) = (counted.chars().take(limit).collect::<String>(), counted.chars().count());
+    let shown = visible(&shown);
+    if more > limit { format!("{shown}… ({} characters more)", more - limit) } else { shown }
 }
 
 /// A line in as many lines as the terminal needs for it, all but the first with a mark. It is broken behind a space where
@@ -258,11 +289,54 @@ mod tests {
         let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
         assert_eq!((begins("  y  "), begins("  a  "), begins("  n  ")), (1, 0, 1), "{text}");
         assert!(
-            text.contains("ok [202 blanks] y  yes") && text.contains("why [40 blanks] \\u{3164}\\n"),
+            text.contains("ok [202 blanks] y  yes") && text.contains("why [44 blanks with a line break] y"),
             "{text}"
         );
         let widest =
             text.lines().map(|line| line.chars().filter_map(UnicodeWidthChar::width).sum::<usize>()).max();
         assert!(widest < Some(80), "{text}");
+    }
+
+    fn about(command: &str, justification: &str) -> String {
+        let escalation =
+            Escalation { justification: Some(justification.to_owned()), prefix_rule: Vec::new() };
+        let argv = ["bash", "-c", command].map(str::to_owned).to_vec();
+        let command = Effects::command(CommandLine { argv, cwd: None });
+        let question = Question {
+            call: "c".into(),
+            tool: "shell".into(),
+            effects: Effects { escalation: Some(escalation), ..command },
+            cwd: "/w".into(),
+            reason: "why".into(),
+            unclear: Vec::new(),
+            beyond: Beyond::Everything,
+            keys: Vec::new(),
+            rule: None,
+        };
+        in_words(&question, &Paths::seen_from("/x".as_ref()), 80)
+    }
+
+    #[test]
+    fn padding_and_long_reasons_do_not_push_the_command_off_the_screen() {
+        let padded = about(&format!("make{}; touch evil", " ".repeat(3000)), "j");
+        assert!(padded.contains("make [3000 blanks] ; touch evil"), "{padded}");
+        let lines = about(&format!("make\n{}touch evil", "\n".repeat(100)), "j");
+        assert!(lines.contains("make [101 blanks with 101 line breaks] touch evil"), "{lines}");
+        let tabs = about("make\t\t; touch evil", "j");
+        assert!(tabs.contains("make\\t\\t; touch evil"), "{tabs}");
+        let long = about("make", &"A".repeat(6000));
+        assert!(long.contains("… (5700 characters more)") && long.lines().count() <= 20, "{long}");
+        assert!(!long.contains("again, "), "{long}");
+    }
+
+    #[test]
+    fn a_question_of_many_lines_names_the_command_again_at_its_end() {
+        let comments: String = (0..60).map(|number| format!("\n# comment {number} of many")).collect();
+        let text = about(&format!("touch evil{comments}; date"), "j");
+        let unbroken = text.replace("\n      | ", "");
+        let last = unbroken.lines().rev().nth(1).unwrap();
+        assert!(last.starts_with("again, shell wants to run: bash -c 'touch evil\\n#"), "{text}");
+        assert!(last.contains(" characters) … ") && last.ends_with("; date'"), "{text}");
+        assert!(text.lines().rev().take(8).any(|line| line.starts_with("again, ")), "{text}");
     }
 }

@@ -8,19 +8,31 @@ use clap::{
     error::{ContextKind, ContextValue},
 };
 
-use crate::{args::Cli, exit::Exit, finish, note, output, spelling::nearness};
+use crate::{args::Cli, exit::Exit, finish, note, output, screen::visible_lines, spelling::nearness};
 
 /// Help and version are answers; everything else is wrong usage.
 pub(crate) fn report(mut error: clap::Error) -> ExitCode {
     suggest(&mut error, &Cli::command());
-    let printed = error.print();
     if !error.use_stderr() {
+        let printed = error.print();
         return finish(output::check().and_then(|()| output::written(printed)));
+    }
+    match marked(&error) {
+        Some(text) => note(text.trim_end()),
+        // Nothing is left to be done if it cannot be printed: the exit code says that it is wrong.
+        None => drop(error.print()),
     }
     if has_prompt_in_pieces(&error) {
         note("\ntip: a prompt of several words is one argument; put it in quotes");
     }
     Exit::Usage.into()
+}
+
+/// Returns the text of an error without colours if it repeats arguments with characters that are not shown as themselves.
+fn marked(error: &clap::Error) -> Option<String> {
+    let text = error.render().to_string();
+    let marked = visible_lines(&text);
+    (marked != text).then_some(marked)
 }
 
 /// Recognises `windlass exec fix the bug`.
@@ -106,6 +118,14 @@ mod tests {
         ] {
             assert_eq!(tips(&["windlass", typed]), expected, "{typed}");
         }
+    }
+
+    #[test]
+    fn an_error_that_repeats_an_argument_cannot_control_the_screen() {
+        let error = |argument: &str| Cli::try_parse_from(["windlass", argument]).unwrap_err();
+        let text = marked(&error("--\u{1b}]0;x\u{7}\u{202e}")).unwrap();
+        assert!(text.contains("--\\u{1b}]0;x\\u{7}\\u{202e}") && !text.contains('\u{1b}'), "{text}");
+        assert_eq!(marked(&error("--frobnicate")), None);
     }
 
     #[test]

@@ -3,20 +3,22 @@
 
 use std::path::Path;
 
-use crate::hidden_characters::{is_invisible, is_odd_blank};
+use crate::{
+    hidden_characters::{is_invisible, is_odd_blank},
+    look_alikes,
+};
 
 /// The variation selector that makes an emoji of what stands before it.
 const EMOJI_SIGN: char = '\u{fe0f}';
 
 /// Text with everything made visible that is not: control and direction characters, blanks that are no space, characters
-/// without a shape, and letters of other scripts that look like Latin ones among Latin ones.
+/// without a shape, and characters that look like ASCII and are none.
 pub(crate) fn visible(text: &str) -> String {
     let shown = |word: &str| {
         if word.is_ascii() && !word.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
             return word.to_owned();
         }
-        let is_latin = word.chars().any(|c| c.is_ascii_alphabetic());
-        let poses = poses(word, is_latin);
+        let poses = look_alikes::find(word);
         let mut before = ' ';
         let mut out = String::with_capacity(word.len());
         for (c, poses) in word.chars().zip(poses) {
@@ -76,36 +78,6 @@ fn is_joiner(c: char) -> bool {
 /// The sign that makes an emoji of what stands before it, where nothing is made of it.
 fn is_variant(before: char, c: char) -> bool {
     c == EMOJI_SIGN && before.is_ascii()
-}
-
-/// For each character, whether it poses as a Latin letter, digit or slash. A word between other signs is looked at as a
-/// whole: `paypal` with one Cyrillic letter, or `аррӏе.com`, of which every letter of the first word looks Latin.
-fn poses(text: &str, is_among_latin: bool) -> Vec<bool> {
-    let mut marks = Vec::new();
-    for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
-        let letters = || word.chars().filter(|c| c.is_alphabetic());
-        let is_mixed = letters().any(|c| c.is_ascii_alphabetic()) && letters().any(looks_latin);
-        let is_whole = is_among_latin && letters().next().is_some() && letters().all(looks_latin);
-        marks.extend(word.chars().map(|c| is_styled(c) || ((is_mixed || is_whole) && looks_latin(c))));
-    }
-    marks
-}
-
-/// Letters and digits that are nothing but ASCII in another style, and slashes that are none.
-fn is_styled(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ff0f}' | '\u{ff10}'..='\u{ff19}' | '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{2044}'
-        | '\u{2215}' | '\u{29f8}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f130}'..='\u{1f149}'
-    )
-}
-
-/// Letters of other scripts with the shape of a Latin one.
-fn looks_latin(c: char) -> bool {
-    const CYRILLIC: &str = "аАВсСеЕһНіІјЈкКӏӀМԛԚоОрРѕЅТуУѵԜԝхХьԁҮүԍзЗпгѡЬ";
-    const GREEK: &str = "αΑΒεΕΖηΗιΙκΚΜΝνοΟρΡτΤυΥχΧγωσϲϹϳ";
-    const OTHERS: &str = "օոսհցզքԼՏՍᎠᎡᎢᎥᎪᎫᎬᎳᎷᎻᏀᏂᏃᏌᏎᏏᏒᏔᏙᏚᏞᏟᏢᏦᏴıɑɡɩοℓℎ";
-    [CYRILLIC, GREEK, OTHERS].iter().any(|letters| letters.contains(c))
 }
 
 #[cfg(test)]

@@ -96,6 +96,11 @@ pub trait Session: Send + Sync {
     /// Whether it is known to wait for someone to type. `false` also where that cannot be known.
     fn waits_for_input(&self) -> BoxFuture<'_, bool>;
 
+    /// The programs that run in it, by name, in the order they were started. None where that cannot be known.
+    fn running(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// How it ended, once it has: then all it printed can be taken.
     fn ended(&self) -> Option<Ended>;
 
@@ -192,6 +197,8 @@ pub struct Finished {
     pub denials: Vec<Denial>,
     /// Whether it was seen to wait for input on a terminal of its own when its time was up.
     pub waits_for_input: bool,
+    /// The programs that ran when its time was up, by name; none where that cannot be known.
+    pub running: Vec<String>,
 }
 
 /// What became of an output that is longer than a model is shown.
@@ -366,9 +373,12 @@ impl Denial {
     /// Returns one line for the reader of a failed result: the rule, what it stopped, and how to allow it. `None` for limits,
     /// which say what they are themselves.
     pub fn advice(&self) -> Option<String> {
-        let Self { layer, what, rule, remedy, .. } = self;
-        let stopped =
-            matches!(layer, Layer::Files | Layer::Network).then(|| format!("sandbox: {rule}: {what}"))?;
+        let Self { layer, what, rule, remedy, proof, .. } = self;
+        let stopped = match (layer, proof) {
+            (Layer::Network, Proof::Verified) => format!("sandbox: {rule}: its output names `{what}`"),
+            (Layer::Files | Layer::Network, _) => format!("sandbox: {rule}: {what}"),
+            _ => return None,
+        };
         Some(if remedy.is_empty() { stopped } else { format!("{stopped}; to allow it: {remedy}") })
     }
 }

@@ -33,6 +33,12 @@ pub trait Tool: Send + Sync + 'static {
     /// What a call with these arguments would do. Pure, cheap and honest; unsure means the widest thing.
     fn effects(&self, args: &Self::Args) -> Effects;
 
+    /// In what a call will not be run as these arguments say, such as a time that is cut; one note each. They are told with
+    /// the result.
+    fn adjustments(&self, _args: &Self::Args) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does it, through `cx.host` alone.
     fn call(&self, args: &Self::Args, cx: &Cx) -> impl Future<Output = Result<Output, ToolError>> + Send;
 
@@ -86,6 +92,14 @@ impl ParsedCall {
         }
     }
 
+    /// Differences between the arguments and the way the call will run; one note each.
+    pub fn adjustments(&self) -> Vec<String> {
+        match self {
+            Self::Runs(ready) => ready.adjustments(),
+            Self::LooksFirst(look) => look.adjustments(),
+        }
+    }
+
     /// Runs the call within a host that is already confined, after its look if it needs one. The runtime does not use
     /// this, because the gate decides on each of the two steps; tests of tools do.
     pub async fn run(&self, cx: &Cx) -> Result<Output, ToolError> {
@@ -111,6 +125,11 @@ pub trait Ready: Send + Sync {
     /// Everything the call may do. Pure, cheap and honest.
     fn effects(&self) -> Effects;
 
+    /// Differences between the arguments and the way the call will run; one note each.
+    fn adjustments(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does it.
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>>;
 }
@@ -119,6 +138,11 @@ pub trait Ready: Send + Sync {
 pub trait LookFirst: Send + Sync {
     /// Everything the look reads.
     fn effects(&self) -> Effects;
+
+    /// Differences between the arguments and the way the call will run; one note each.
+    fn adjustments(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Looks, and returns the call that comes of it. That one passes the gate on its own.
     fn look<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>>;

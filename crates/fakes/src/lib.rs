@@ -108,6 +108,7 @@ impl Host for EchoHost {
                 killed: Vec::new(),
                 denials: Vec::new(),
                 waits_for_input: false,
+                running: Vec::new(),
             })
         })
     }

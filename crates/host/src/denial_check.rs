@@ -1,6 +1,6 @@
 //! Finds out, once a command has failed, whether its sandbox was the reason.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{env, path::PathBuf, sync::Arc};
 
 use windlass_contract::{Denial, grant::Held, host::Exit};
 use windlass_sandbox::{
@@ -22,6 +22,7 @@ pub(crate) struct DenialCheck {
     sandbox: Option<Arc<SandboxedLaunch>>,
     directory: PathBuf,
     arguments: Vec<String>,
+    search_path: Vec<PathBuf>,
 }
 
 impl DenialCheck {
@@ -30,7 +31,13 @@ impl DenialCheck {
             Launch::Unconfined | Launch::External(_) => None,
             Launch::Sandboxed(sandbox) => Some(Arc::clone(sandbox)),
         };
-        Self { sandbox, directory: program.directory().to_owned(), arguments: program.arguments() }
+        let search_path = program.variable("PATH").unwrap_or_default();
+        Self {
+            sandbox,
+            directory: program.directory().to_owned(),
+            arguments: program.arguments(),
+            search_path: env::split_paths(&search_path).collect(),
+        }
     }
 
     /// Returns what was stopped: what was observed, the hosts that the output names, and the paths it names that the sandbox
@@ -42,10 +49,12 @@ impl DenialCheck {
         output: &[u8],
         held: Held,
     ) -> Vec<Denial> {
-        let Some(sandbox) = self.sandbox.filter(|_| exit != Exit::Code(0)) else { return observed };
+        let Some(sandbox) = self.sandbox.as_ref().filter(|_| exit != Exit::Code(0)).map(Arc::clone) else {
+            return observed;
+        };
         let end = output[output.len().saturating_sub(MAX_OUTPUT_BYTES)..].to_vec();
         denials::name_host(&mut observed, exit, (&end, &self.arguments), &held);
-        let (directory, arguments) = (self.directory, self.arguments);
+        let Self { directory, arguments, search_path, .. } = self;
         let found = tokio::task::spawn_blocking(move || {
             let homes = home_directories(sandbox.spec.home.as_deref());
             let check = DeniedPathCheck {
@@ -53,6 +62,7 @@ impl DenialCheck {
                 held: &held,
                 directory: &directory,
                 arguments: &arguments,
+                search_path: &search_path,
                 is_protected: &|path| has_protected_name(path, &sandbox.spec.cwd, &homes),
             };
             check.find(exit, &end)

@@ -100,6 +100,25 @@ pub(crate) fn any_waits_on_terminal(processes: &[u32]) -> bool {
     })
 }
 
+/// Returns the names of the programs of these processes, in the order in which they were started.
+pub(crate) fn program_names(processes: &[u32]) -> Vec<String> {
+    /// The field of `/proc/PID/stat` behind the name that is the time of the start, counted from the state.
+    const STARTTIME: usize = 19;
+    let mut named: Vec<_> = processes
+        .iter()
+        .filter_map(|pid| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // The name, in brackets, may hold anything.
+            let (before, rest) = stat.rsplit_once(')')?;
+            let name = before.split_once('(')?.1.to_owned();
+            let begun: u64 = rest.split_whitespace().nth(STARTTIME)?.parse().ok()?;
+            Some((begun, *pid, name))
+        })
+        .collect();
+    named.sort();
+    named.into_iter().map(|(_, _, name)| name).collect()
+}
+
 fn any_waits(processes: &[u32], is_input: IsInput<'_>) -> bool {
     processes.iter().map(|pid| Path::new("/proc").join(pid.to_string())).any(|process| {
         let threads = fs::read_dir(process.join("task")).into_iter().flatten().flatten();

@@ -412,7 +412,8 @@ impl Commands {
             launch: self.launch.clone(),
             time_limit: command
                 .time_limit
-                .map_or(self.limits.default_time, |asked| asked.min(self.limits.max_time))
+                .unwrap_or(self.limits.default_time)
+                .min(self.limits.max_time)
                 .min(left)
                 .min(quota.wall()),
             kept: self.kept(),

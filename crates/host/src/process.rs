@@ -82,13 +82,13 @@ impl Run<'_> {
         self.cpu.settle(end.cpu);
         let apart = capture.apart.take().map(ApartCapture::finish);
         let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
-        let End { exit, duration, killed, denials, held, waits_for_input, .. } = end;
+        let End { exit, duration, killed, denials, held, waits_for_input, running, .. } = end;
         let denials = match held.clone() {
             Some(held) => check.complete(denials, exit, &output, held).await,
             None => denials,
         };
         let finished =
-            Finished { exit, output, gap, apart, whole, duration, killed, denials, waits_for_input };
+            Finished { exit, output, gap, apart, whole, duration, killed, denials, waits_for_input, running };
         Ok((finished, held))
     }
 }
@@ -116,6 +116,8 @@ pub(crate) struct End {
     pub(crate) held: Option<Held>,
     /// It waited for input on a terminal of its own when its time was up.
     pub(crate) waits_for_input: bool,
+    /// The programs that ran when its time was up.
+    pub(crate) running: Vec<String>,
 }
 
 /// What a command reads from and writes to.
@@ -146,6 +148,7 @@ pub(crate) async fn attend(
             denials: Vec::new(),
             held: None,
             waits_for_input: false,
+            running: Vec::new(),
         });
     }
     let stop = stop(time_limit, cancel);
@@ -183,7 +186,9 @@ pub(crate) async fn stay(
         }
     };
     let duration = begun.elapsed();
-    let waits_for_input = forced == Some(Exit::TimedOut) && waits_on_terminal(child).await;
+    let is_late = forced == Some(Exit::TimedOut);
+    let (waits_for_input, running) =
+        if is_late { look_at_processes(child).await } else { Default::default() };
     let ended = wind_up(child, capture.as_deref_mut(), forced).await?;
     let over = is_over(capture.as_deref());
     // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
@@ -201,21 +206,25 @@ pub(crate) async fn stay(
         denials,
         held,
         waits_for_input,
+        running,
     })
 }
 
-/// Returns whether a process of the command waits for input on a terminal. Its standard input is empty, so that is one it has made,
-/// as `script` does.
+/// Returns whether a process of the command waits for input on a terminal, and the programs that run. Its standard input is empty,
+/// so that terminal is one it has made, as `script` does.
 #[cfg(target_os = "linux")]
-async fn waits_on_terminal(child: &RunningChild) -> bool {
+async fn look_at_processes(child: &RunningChild) -> (bool, Vec<String>) {
     let pid = child.pid();
-    let waits = move || input_wait::any_waits_on_terminal(&pid.descendants());
-    tokio::task::spawn_blocking(waits).await.unwrap_or(false)
+    let look = move || {
+        let processes = pid.descendants();
+        (input_wait::any_waits_on_terminal(&processes), input_wait::program_names(&processes))
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn waits_on_terminal(_child: &RunningChild) -> bool {
-    false
+async fn look_at_processes(_child: &RunningChild) -> (bool, Vec<String>) {
+    (false, Vec::new())
 }
 
 /// Opens `/dev/null` to read.

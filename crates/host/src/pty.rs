@@ -30,7 +30,10 @@ use windlass_sandbox::{
 };
 
 #[cfg(target_os = "linux")]
-use crate::input_wait::InputWatcher;
+use windlass_sandbox::ChildPid;
+
+#[cfg(target_os = "linux")]
+use crate::input_wait::{self, InputWatcher};
 use crate::{
     denial_check::DenialCheck,
     kept::Kept,
@@ -83,6 +86,8 @@ impl Opening {
         let check = DenialCheck::new(&program, &launch);
         let child = spawner.spawn(SpawnRequest { program, stdio, launch }).await?;
         let held = child.held().clone();
+        #[cfg(target_os = "linux")]
+        let pid = child.pid();
         let seen = Arc::new(Seen::new(kept));
         let end = CancellationToken::new();
         let attendant = Attendant {
@@ -100,7 +105,16 @@ impl Opening {
             check,
         };
         let task = tokio::spawn(attendant.attend());
-        Ok(Running { line, held, keys, seen, end, task })
+        Ok(Running {
+            line,
+            held,
+            keys,
+            seen,
+            end,
+            task,
+            #[cfg(target_os = "linux")]
+            pid,
+        })
     }
 }
 
@@ -259,6 +273,9 @@ pub(crate) struct Running {
     seen: Arc<Seen>,
     end: CancellationToken,
     task: JoinHandle<()>,
+    /// Of the first process, as long as it has not ended.
+    #[cfg(target_os = "linux")]
+    pid: ChildPid,
 }
 
 impl Running {
@@ -312,6 +329,18 @@ impl Session for Running {
     #[cfg(not(target_os = "linux"))]
     fn waits_for_input(&self) -> BoxFuture<'_, bool> {
         Box::pin(async { false })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn running(&self) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move {
+            let pid = self.pid;
+            if self.ended().is_some() {
+                return Vec::new();
+            }
+            let look = move || input_wait::program_names(&pid.descendants());
+            tokio::task::spawn_blocking(look).await.unwrap_or_default()
+        })
     }
 
     fn ended(&self) -> Option<Ended> {

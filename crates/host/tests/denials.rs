@@ -174,13 +174,34 @@ async fn what_text_claims_is_offered_only_if_it_is_so() {
             assert_eq!(told, [], "{:?} {path}", world.rung);
         }
         // True, but more than anyone should be asked for.
-        for path in ["@/home/x", "@/home/.bashrc", "/x", "/etc/x", "@/out/.git/config", "@/out/.vscode/x"] {
+        let system = [
+            "/usr/bin/git",
+            "/usr/x",
+            "/usr/lib/x",
+            "/usr/local/bin/x",
+            "/var/x",
+            "/var/lib/x",
+            "/etc/x",
+            "/etc/cron.d/x",
+            "/boot/x",
+            "/opt/x",
+            "/run/x",
+            "/home/x",
+        ];
+        let own = std::env::current_exe().unwrap();
+        let program = text(&own.with_file_name("x"));
+        let wide = ["@/home/x", "@/home/.bashrc", "/x", "@/out/.git/config", "@/out/.vscode/x", &program];
+        for path in wide.into_iter().chain(system) {
             let told = world.stopped(world.writing(), &claim(path)).await;
             assert!(
                 told.iter().all(|(_, _, offered)| offered.is_empty()),
                 "{:?} {path}: {told:?}",
                 world.rung
             );
+        }
+        for path in system {
+            let told = world.run(world.writing(), &claim(path)).await.denials;
+            assert!(told.iter().all(|denial| denial.remedy.is_empty()), "{:?} {path}: {told:?}", world.rung);
         }
         if !world.is_landlock() {
             assert_eq!(world.stopped(world.writing(), &claim("/tmp/x")).await, [], "a command has its own");
@@ -269,6 +290,14 @@ async fn a_connection_without_a_network_is_observed_and_told_by_its_address() {
         assert_eq!(denial.need.network, Network::Any);
         assert!(denial.advice().unwrap().starts_with("sandbox: the network is off: "));
     }
+    let lookup = "python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_DGRAM).connect((\"192.0.2.53\", 53))' 2> /dev/null";
+    let says = format!("{lookup}; echo 'curl: (6) Could not resolve host: example.com'; exit 6");
+    let denials = world.run(world.writing(), &says).await.denials;
+    let [named] = &denials[..] else { panic!("{denials:?}") };
+    assert_eq!((named.what.as_str(), named.proof), ("example.com", Proof::Verified));
+    assert!(
+        named.advice().unwrap().starts_with("sandbox: the network is off: its output names `example.com`")
+    );
     let lie = "echo 'curl: (6) Could not resolve host: example.com'; exit 6";
     assert_eq!(world.stopped(world.writing(), lie).await, [], "nothing was tried");
 }

@@ -70,7 +70,8 @@ impl Toolbox {
         let name = tool.map_or_else(|| call.name.clone(), |tool| tool.spec.name.clone());
         let is_unknown = tool.is_none();
         let (arguments, mut repairs, judged) = match accepted {
-            Ok(AcceptedCall { parsed, effects, arguments, repairs }) => {
+            Ok(AcceptedCall { parsed, effects, arguments, mut repairs }) => {
+                repairs.extend(parsed.adjustments());
                 let (effects, judged) = self.judge(effects);
                 (arguments, repairs, Ok(JudgedCall { parsed, effects, judged }))
             }

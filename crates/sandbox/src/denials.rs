@@ -13,6 +13,7 @@ use crate::sys::ExitReport;
 
 mod complaint;
 mod denied_path;
+mod system_place;
 
 pub use denied_path::DeniedPathCheck;
 
@@ -69,7 +70,8 @@ pub fn limit(what: &str) -> Denial {
 }
 
 /// Adds what a failed command's output tells about the network. Where a broker sees every connection, text adds no more than
-/// the name of the host that was looked up; elsewhere a complaint counts if the network is off.
+/// the name of a host to a lookup, of which the broker sees the name server only: such a host was named, not observed.
+/// Elsewhere a complaint counts if the network is off.
 /// Without a complaint the host is the one of an address on the command line.
 pub fn name_host(
     denials: &mut Vec<Denial>,
@@ -85,12 +87,15 @@ pub fn name_host(
     match held.rung {
         Mechanism::Namespaces => {
             if let Some(lookup) = denials.iter_mut().find(|denial| is_lookup(denial)) {
-                let host = named.or_else(|| complaint::host_of_address(arguments));
-                lookup.what = host.unwrap_or_else(|| lookup.what.clone());
+                if let Some(host) = named {
+                    (lookup.what, lookup.proof) = (host, Proof::Verified);
+                } else if let Some(host) = complaint::host_of_address(arguments) {
+                    lookup.what = format!("{}; the command line names {host}", lookup.what);
+                }
             }
         }
         Mechanism::Landlock | Mechanism::Seatbelt if complaint.is_some() => {
-            let what = named.unwrap_or_else(|| "a connection".to_owned());
+            let what = named.unwrap_or_else(|| "a failed connection".to_owned());
             denials.push(offline(&what, Proof::Verified, held));
         }
         _ => {}
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_told_by_its_address_and_a_lookup_by_the_host_that_the_program_names() {
+    fn a_connection_is_told_by_its_address_and_a_lookup_by_a_host_that_was_only_named() {
         let held = Held::by(Mechanism::Namespaces);
         let reached = |address: &str| ExitReport { offline: address.parse().ok(), ..ExitReport::default() };
         let web = reached("1.1.1.1:80");
@@ -171,9 +176,12 @@ mod tests {
         let unnamed = "no host name can be looked up at 10.0.0.2".to_owned();
         assert_eq!(told(&lookup, "", &held), [(unnamed, Proof::Observed)]);
         let said = "curl: (6) Could not resolve host: example.com";
-        assert_eq!(told(&lookup, said, &held), [("example.com".to_owned(), Proof::Observed)]);
+        assert_eq!(told(&lookup, said, &held), [("example.com".to_owned(), Proof::Verified)]);
         let line = ["-c", "curl -s 'https://user@example.org:8443/x' || exit 1"];
-        assert_eq!(told_of(&lookup, "", &line, &held), [("example.org".to_owned(), Proof::Observed)]);
+        let named =
+            "no host name can be looked up at 10.0.0.2; the command line names example.org".to_owned();
+        assert_eq!(told_of(&lookup, "", &line, &held), [(named, Proof::Observed)]);
+        assert_eq!(told(&web, said, &held), [("1.1.1.1:80".to_owned(), Proof::Observed)]);
         assert_eq!(told(&ExitReport::default(), said, &held), [], "nothing was tried, whatever it prints");
     }
 

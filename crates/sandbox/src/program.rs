@@ -119,7 +119,7 @@ impl Program {
     }
 
     /// Returns the value of a variable that is set for it.
-    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+    pub fn variable(&self, name: &str) -> Option<String> {
         let value =
             self.env.iter().find_map(|set| set.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"="));
         value.map(|value| String::from_utf8_lossy(value).into_owned())

@@ -3,14 +3,13 @@
 use std::{
     collections::BTreeMap,
     io,
-    num::NonZeroU64,
     path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::json;
 use windlass_contract::{
     Cx, Denial, Effects, Meta, Output, Ready, ToolError,
@@ -23,9 +22,11 @@ use windlass_contract::{
 };
 
 use crate::file_error;
+use interactive::InteractiveProgram;
 use live::Live;
 use prompt::prompt_at_end;
 
+pub(crate) mod interactive;
 pub(crate) mod live;
 pub(crate) mod patch;
 mod prompt;
@@ -150,16 +151,28 @@ pub(crate) fn parameter_aliases(line: &'static str, directory: &'static str) -> 
     aliases
 }
 
-/// A time limit in milliseconds. Models mean by 0 that they have none in mind.
-pub(crate) fn time_limit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NonZeroU64>, D::Error> {
-    Ok(Option::<u64>::deserialize(from)?.and_then(NonZeroU64::new))
+/// A time limit in milliseconds, as a model named it. By 0 models mean that they have none in mind.
+pub(crate) fn time_limit(timeout_ms: Option<u64>) -> Option<u64> {
+    timeout_ms.filter(|limit| *limit > 0)
+}
+
+/// Says that a time limit of 0 is not taken at its word.
+pub(crate) fn time_adjustments(timeout_ms: Option<u64>) -> Vec<String> {
+    let is_zero = timeout_ms == Some(0);
+    is_zero.then(|| "`timeout_ms` of 0 is no time at all; the default holds".to_owned()).into_iter().collect()
+}
+
+/// Says that a call asked to wait for longer than it may.
+pub(crate) fn yield_adjustments(asked_ms: Option<u64>, most_ms: u64) -> Vec<String> {
+    let cut = asked_ms.filter(|asked| *asked > most_ms);
+    cut.map(|asked| format!("`yield_time_ms` of {asked} was cut to {most_ms}")).into_iter().collect()
 }
 
 /// Runs a command. An exit code other than zero is a result like any other.
 pub(crate) async fn run(
     argv: &[String],
     workdir: Option<&Path>,
-    timeout_ms: Option<NonZeroU64>,
+    timeout_ms: Option<u64>,
     cx: &Cx,
 ) -> Result<Output, ToolError> {
     if let Some(patching) = patch::found(argv, workdir) {
@@ -169,7 +182,7 @@ pub(crate) async fn run(
         argv: argv.to_vec(),
         cwd: workdir.map(Path::to_owned),
         env: BTreeMap::new(),
-        time_limit: timeout_ms.map(|limit| Duration::from_millis(limit.get())),
+        time_limit: timeout_ms.map(Duration::from_millis),
     };
     let live = Mutex::new(Live::new(cx));
     let lock = || live.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,15 +226,18 @@ pub(crate) fn result(finished: Finished) -> Output {
 }
 
 /// What to do about a command whose time was up while it waited for input. Its standard input is empty, so it waits on a terminal
-/// of its own, or asks again and again.
+/// of its own, is an editor or a pager, or asks again and again.
 fn input_wait(finished: &Finished, text: &str) -> Option<String> {
     const WHAT_TO_DO: &str = "give it an option such as `-y` or its input in a pipe, or start it with exec_command \
                               (tty=true) and answer with write_stdin";
     if finished.exit != Exit::TimedOut {
         return None;
     }
-    if finished.waits_for_input {
+    if finished.waits_for_input && InteractiveProgram::find(&finished.running).is_none() {
         return Some(format!("it was waiting for input on a terminal: {WHAT_TO_DO}"));
+    }
+    if let Some(program) = InteractiveProgram::find(&finished.running) {
+        return Some(format!("it seemed to wait for a person in {}", program.advice()));
     }
     let prompt = prompt_at_end(text)?;
     Some(format!("it seemed to wait for input after `{prompt}`: {WHAT_TO_DO}"))

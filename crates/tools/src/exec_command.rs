@@ -46,6 +46,9 @@ pub(crate) struct Args {
     permissions: command::Permissions,
 }
 
+/// The longest time for which a call waits.
+const MAX_YIELD_MS: u64 = 30_000;
+
 pub(crate) struct ExecCommand {
     shell: String,
     sessions: Arc<Sessions>,
@@ -73,12 +76,16 @@ impl Tool for ExecCommand {
         Effects { terminal: effects.command.is_some() && args.tty.unwrap_or(false), ..effects }
     }
 
+    fn adjustments(&self, args: &Args) -> Vec<String> {
+        command::yield_adjustments(args.yield_time_ms, MAX_YIELD_MS)
+    }
+
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
         let words = self.argv(args);
         if let Some(patching) = command::patch::found(&words, args.workdir.as_deref()) {
             return command::patch::apply(&patching?, cx).await;
         }
-        let time = args.yield_time_ms.unwrap_or(10_000).clamp(250, 30_000);
+        let time = args.yield_time_ms.unwrap_or(10_000).clamp(250, MAX_YIELD_MS);
         let view = View::lasting(Duration::from_millis(time), args.max_output_tokens);
         let line = Line {
             argv: words,

@@ -114,6 +114,7 @@ pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
         killed: Vec::new(),
         denials: Vec::new(),
         waits_for_input: false,
+        running: Vec::new(),
     }
 }
 

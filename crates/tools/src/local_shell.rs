@@ -1,6 +1,6 @@
 //! `local_shell`: the shell tool some models know natively. It has no schema of ours and runs exactly like `shell`.
 
-use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,8 +25,8 @@ struct Args {
     command: Vec<String>,
     #[serde(alias = "workdir")]
     working_directory: Option<PathBuf>,
-    #[serde(alias = "timeout", default, deserialize_with = "command::time_limit")]
-    timeout_ms: Option<NonZeroU64>,
+    #[serde(alias = "timeout")]
+    timeout_ms: Option<u64>,
 }
 
 struct LocalShell;
@@ -41,11 +41,21 @@ impl Tool for LocalShell {
             args.working_directory.as_deref(),
             &command::Permissions::default(),
         );
-        Effects { time_limit_ms: args.timeout_ms.map(NonZeroU64::get), ..effects }
+        Effects { time_limit_ms: command::time_limit(args.timeout_ms), ..effects }
+    }
+
+    fn adjustments(&self, args: &Args) -> Vec<String> {
+        command::time_adjustments(args.timeout_ms)
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
-        command::run(&args.command, args.working_directory.as_deref(), args.timeout_ms, cx).await
+        command::run(
+            &args.command,
+            args.working_directory.as_deref(),
+            command::time_limit(args.timeout_ms),
+            cx,
+        )
+        .await
     }
 
     fn meta(&self) -> Meta {

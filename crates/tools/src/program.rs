@@ -1,8 +1,6 @@
 //! Tools that a user wrote as programs, in any language: the arguments of a call are the last argument of the program, as JSON, and
 //! what it prints is the result.
 
-use std::num::NonZeroU64;
-
 use serde_json::Value;
 use windlass_contract::{
     Meta,
@@ -13,7 +11,7 @@ use windlass_contract::{
 use crate::command;
 
 /// How long a program may take: whoever wrote it for an agent knows better than the ten seconds of a command.
-const TIME_LIMIT_MS: Option<NonZeroU64> = NonZeroU64::new(120_000);
+const TIME_LIMIT_MS: u64 = 120_000;
 
 /// Makes a tool of a program. A call of it is decided and held like any command.
 pub fn program(name: &str, description: &str, parameters: &Value, command: Vec<String>) -> FnTool<Value> {
@@ -26,7 +24,7 @@ pub fn program(name: &str, description: &str, parameters: &Value, command: Vec<S
     let parameters = if parameters.is_null() { &Value::Object(serde_json::Map::new()) } else { parameters };
     tool(name, acts, move |arguments: Value, cx| {
         let argv = run(&arguments);
-        async move { command::run(&argv, None, TIME_LIMIT_MS, &cx).await }
+        async move { command::run(&argv, None, Some(TIME_LIMIT_MS), &cx).await }
     })
     .description(description)
     .schema(parameters)

@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    num::NonZeroU64,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -53,9 +52,7 @@ struct Args {
     /// Only what failed when they were last run. Default: false.
     only_failed: Option<bool>,
     /// Default: 300000.
-    #[serde(default, deserialize_with = "command::time_limit")]
-    #[schemars(with = "Option<u64>")]
-    timeout_ms: Option<NonZeroU64>,
+    timeout_ms: Option<u64>,
 }
 
 /// Makes the tool.
@@ -130,7 +127,12 @@ struct TestProjectLook {
 
 impl LookFirst for TestProjectLook {
     fn effects(&self) -> Effects {
-        Effects::read(self.args.path.clone().unwrap_or_else(|| ".".into()))
+        let read = Effects::read(self.args.path.clone().unwrap_or_else(|| ".".into()));
+        Effects { time_limit_ms: command::time_limit(self.args.timeout_ms), ..read }
+    }
+
+    fn adjustments(&self) -> Vec<String> {
+        command::time_adjustments(self.args.timeout_ms)
     }
 
     fn look<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>> {
@@ -164,7 +166,7 @@ impl TestProjectLook {
             command: CommandLine { argv, cwd: (directory != Path::new(".")).then(|| directory.clone()) },
             directory,
             told,
-            time_limit: timeout_ms.or(NonZeroU64::new(DEFAULT_TIME_MS)),
+            time_limit_ms: command::time_limit(*timeout_ms).unwrap_or(DEFAULT_TIME_MS),
         })
     }
 }
@@ -203,7 +205,7 @@ struct Planned {
     command: CommandLine,
     /// How the runner was found.
     told: String,
-    time_limit: Option<NonZeroU64>,
+    time_limit_ms: u64,
 }
 
 impl Ready for Planned {
@@ -215,10 +217,11 @@ impl Ready for Planned {
         Box::pin(async {
             let CommandLine { argv, cwd } = &self.command;
             let reports = Reports::of(self.runner, &self.directory, cx).await;
-            let output = command::run(argv, cwd.as_deref(), self.time_limit, cx).await.map_err(|error| {
-                let message = format!("{} ({} {})", error.message, self.runner.name(), self.told);
-                ToolError { message, ..error }
-            })?;
+            let output =
+                command::run(argv, cwd.as_deref(), Some(self.time_limit_ms), cx).await.map_err(|error| {
+                    let message = format!("{} ({} {})", error.message, self.runner.name(), self.told);
+                    ToolError { message, ..error }
+                })?;
             let printed = Content::join(&output.content);
             let written = reports.read(output.facts.exit(), cx).await;
             if let Some(report) = tests_in(&Terminal::reduce(&printed), written.clone()) {

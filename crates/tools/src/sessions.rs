@@ -21,7 +21,7 @@ use windlass_contract::{
     outcome::{Facts, SessionFacts},
 };
 
-use crate::command::{self, live::Live, text};
+use crate::command::{self, interactive::InteractiveProgram, live::Live, text};
 
 /// How many sessions there are at most.
 const MOST: usize = 64;
@@ -202,7 +202,7 @@ impl Started {
         let mut seen = self.seen.lock().await;
         let looked = self.follow(&mut seen, view, cx).await;
         self.show.nobody();
-        looked?;
+        let interactive = looked?;
         let ended = self.session.ended();
         let printed = self.session.take(view.most_bytes()).await;
         let missing = printed.gap.map_or(0, |(_, missing)| missing);
@@ -213,7 +213,16 @@ impl Started {
         let text = match &ended {
             Some(Ended { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
             Some(Ended { exit, denials, .. }) => command::with_advice(*exit, denials, text),
-            None => text,
+            None => match interactive {
+                Some(program) if self.has_keyboard => {
+                    format!(
+                        "type to it with write_stdin, or end it; it waits in {}\n{text}",
+                        program.advice()
+                    )
+                }
+                Some(program) => format!("it waits for a person in {}\n{text}", program.advice()),
+                None => text,
+            },
         };
         let Ended { exit, killed, denials } = match ended {
             Some(ended) => Ended { exit: exit(ended.exit), ..ended },
@@ -242,7 +251,14 @@ impl Started {
         })
     }
 
-    async fn follow(&self, seen: &mut Seen, view: View, cx: &Cx) -> Result<(), ToolError> {
+    /// Looks at it until it ends, waits for input, or the time is over. Returns the program in which it waits, if that is known by
+    /// its name.
+    async fn follow(
+        &self,
+        seen: &mut Seen,
+        view: View,
+        cx: &Cx,
+    ) -> Result<Option<InteractiveProgram>, ToolError> {
         self.show.to(cx);
         // Whoever was told that it waits and looks again all the same waits for something else.
         let mut news = !std::mem::take(&mut seen.waits_for_input);
@@ -264,8 +280,17 @@ impl Started {
                 }
             }
         }
-        seen.waits_for_input = self.session.ended().is_none() && self.session.waits_for_input().await;
-        Ok(())
+        if self.session.ended().is_some() {
+            seen.waits_for_input = false;
+            return Ok(None);
+        }
+        seen.waits_for_input = self.session.waits_for_input().await;
+        let interactive = InteractiveProgram::find(&self.session.running().await);
+        if interactive.is_some() && !seen.waits_for_input {
+            cx.events.emit(&Event::InputAwaited { id: cx.id.clone() });
+            seen.waits_for_input = true;
+        }
+        Ok(interactive)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `shell`: runs a program with its arguments, no shell in between unless the model names one.
 
-use std::{num::NonZeroU64, path::PathBuf};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,9 +24,7 @@ pub(crate) struct Args {
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
-    #[serde(default, deserialize_with = "command::time_limit")]
-    #[schemars(with = "Option<u64>")]
-    timeout_ms: Option<NonZeroU64>,
+    timeout_ms: Option<u64>,
     #[serde(flatten)]
     permissions: command::Permissions,
 }
@@ -39,11 +37,15 @@ impl Tool for Shell {
 
     fn effects(&self, args: &Args) -> Effects {
         let effects = command::effects(&args.command, args.workdir.as_deref(), &args.permissions);
-        Effects { time_limit_ms: args.timeout_ms.map(NonZeroU64::get), ..effects }
+        Effects { time_limit_ms: command::time_limit(args.timeout_ms), ..effects }
+    }
+
+    fn adjustments(&self, args: &Args) -> Vec<String> {
+        command::time_adjustments(args.timeout_ms)
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
-        command::run(&args.command, args.workdir.as_deref(), args.timeout_ms, cx).await
+        command::run(&args.command, args.workdir.as_deref(), command::time_limit(args.timeout_ms), cx).await
     }
 
     fn meta(&self) -> Meta {

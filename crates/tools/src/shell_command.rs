@@ -1,9 +1,6 @@
 //! `shell_command`: runs a line of shell in the user's shell.
 
-use std::{
-    num::NonZeroU64,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,9 +23,7 @@ pub(crate) struct Args {
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
-    #[serde(default, deserialize_with = "command::time_limit")]
-    #[schemars(with = "Option<u64>")]
-    timeout_ms: Option<NonZeroU64>,
+    timeout_ms: Option<u64>,
     /// Whether the shell reads its login files first. Only needed if something is missing from the environment; it is
     /// slower. Default: false.
     login: Option<bool>,
@@ -58,11 +53,16 @@ impl Tool for ShellCommand {
 
     fn effects(&self, args: &Args) -> Effects {
         let effects = command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions);
-        Effects { time_limit_ms: args.timeout_ms.map(NonZeroU64::get), ..effects }
+        Effects { time_limit_ms: command::time_limit(args.timeout_ms), ..effects }
+    }
+
+    fn adjustments(&self, args: &Args) -> Vec<String> {
+        command::time_adjustments(args.timeout_ms)
     }
 
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
-        command::run(&self.argv(args), args.workdir.as_deref(), args.timeout_ms, cx).await
+        command::run(&self.argv(args), args.workdir.as_deref(), command::time_limit(args.timeout_ms), cx)
+            .await
     }
 
     fn meta(&self) -> Meta {

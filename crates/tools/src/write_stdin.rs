@@ -36,6 +36,11 @@ impl Args {
     fn chars(&self) -> &str {
         self.chars.as_deref().unwrap_or_default()
     }
+
+    /// The longest time for which the call waits.
+    fn max_yield_ms(&self) -> u64 {
+        if self.chars().is_empty() { 300_000 } else { 30_000 }
+    }
 }
 
 pub(crate) struct WriteStdin {
@@ -70,6 +75,10 @@ impl Tool for WriteStdin {
         }
     }
 
+    fn adjustments(&self, args: &Args) -> Vec<String> {
+        command::yield_adjustments(args.yield_time_ms, args.max_yield_ms())
+    }
+
     async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
         let id = args.session_id;
         let unknown = || {
@@ -79,7 +88,7 @@ impl Tool for WriteStdin {
         let started = self.sessions.take_up(id).ok_or_else(unknown)?;
         let wanted = args.yield_time_ms.unwrap_or(250);
         let polls = args.chars().is_empty();
-        let time = if polls { wanted.clamp(5_000, 300_000) } else { wanted.clamp(250, 30_000) };
+        let time = wanted.clamp(if polls { 5_000 } else { 250 }, args.max_yield_ms());
         let view = View::lasting(Duration::from_millis(time), args.max_output_tokens);
         if !polls {
             started.press(args.chars(), view, cx).await?;

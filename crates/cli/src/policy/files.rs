@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use windlass::policy::{RuleFile, Rules, Trust};
+use windlass::policy::{RuleError, RuleFile, Rules, Trust};
 
 use super::answers;
 use crate::{problem::Problem, screen::visible_path, setup::Setup};
@@ -24,6 +24,11 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
+    /// Reads a text as one of this file.
+    pub(super) fn parse(&self, text: &str) -> Result<Rules, RuleError> {
+        Rules::load(&[RuleFile { name: &self.name, text, trust: self.trust }])
+    }
+
     fn as_rules(&self) -> RuleFile<'_> {
         RuleFile { name: &self.name, text: &self.text, trust: self.trust }
     }

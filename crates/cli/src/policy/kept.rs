@@ -1,13 +1,15 @@
 //! `windlass policy rules` and `windlass policy revoke`: the rules in force, where they come from, and taking one back.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, OpenOptions},
     io::{self, Write},
+    ops::Range,
     path::Path,
 };
 
 use serde_json::{Value, json};
-use windlass::policy::{Action, Rule, RuleFile, Rules, Trust};
+use windlass::policy::{Action, Rule, RuleFault, RuleFile, Rules, Trust};
 
 use super::{
     answers,
@@ -23,18 +25,18 @@ use crate::{
     table::Table,
 };
 
-/// Prints all rules in force.
+/// Prints all rules in force. Where a file is damaged, what can be read of it is listed, and what is wrong is said.
 pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Problem> {
     let sources = files::sources(setup)?;
-    let rules = files::load(&sources)?;
-    rules.notes().iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
-    let rules: Vec<_> = rules.iter().map(|rule| Listed::new(rule, &sources)).collect();
+    let found = FoundRules::new(&sources);
+    found.notes.iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
+    let rules: Vec<_> = found.listed(&sources).collect();
     if json {
         let values: Vec<_> = rules.iter().map(Listed::json).collect();
         print(&format!("{:#}\n", Value::from(values)))?;
-    } else if rules.is_empty() {
+    } else if rules.is_empty() && found.faults.is_empty() {
         print("there are no rules\n")?;
-    } else {
+    } else if !rules.is_empty() {
         let rows = rules.iter().map(Listed::row).collect();
         let table = Table {
             titles: ["ID", "DECISION", "COMMANDS", "ANSWERED", "FROM"],
@@ -43,28 +45,36 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Problem> {
         };
         print(&table.text())?;
     }
-    Ok(Exit::Done)
+    if found.faults.is_empty() { Ok(Exit::Done) } else { Err(found.problem("commands do not run")) }
 }
 
-/// Takes a rule out of its file.
+/// Takes a rule out of its file, as often as it is in there.
 pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Problem> {
     let sources = files::sources(setup)?;
-    let rules = files::load(&sources)?;
-    let listed: Vec<_> = rules.iter().map(|rule| Listed::new(rule, &sources)).collect();
-    let mut fitting = listed.iter().filter(|rule| !id.is_empty() && rule.id.starts_with(id));
-    let (Some(rule), None) = (fitting.next(), fitting.next()) else {
-        let count = listed.iter().filter(|rule| rule.id.starts_with(id)).count();
-        let problem = if count > 1 { "several rules begin so" } else { "there is no such rule" };
+    let found = FoundRules::new(&sources);
+    let listed: Vec<_> = found.listed(&sources).collect();
+    let fitting: Vec<_> = listed.iter().filter(|rule| !id.is_empty() && rule.id.starts_with(id)).collect();
+    let is_damaged = fitting.iter().any(|rule| rule.is_damaged) || fitting.is_empty();
+    if is_damaged && !found.faults.is_empty() {
+        return Err(found.problem("it is not edited, and the rule not revoked"));
+    }
+    let Some(rule) = fitting.first().filter(|first| fitting.iter().all(|rule| rule.id == first.id)) else {
+        let problem = if fitting.is_empty() { "there is no such rule" } else { "several rules begin so" };
         return Err(Problem::usage(format!(
             "cannot revoke `{}`: {problem}; `windlass policy rules` lists them",
             visible(id)
         )));
     };
     let source = rule.source.ok_or_else(|| Problem::failed("the file of the rule is gone"))?;
-    let removal = Removal::find(source, rule.rule)?;
+    let equal: Vec<_> = fitting.iter().map(|rule| rule.rule).collect();
+    let removal = Removal::find(source, &equal)?;
     let path = visible_path(&source.path);
-    crate::note(&format!("{}:\n\n{}", rule.owner(), visible_each(removal.text(&source.text))));
-    let question = format!("Remove it from `{path}`? (y or n) ");
+    crate::note(&format!("{}:\n\n{}", rule.owner(), visible_each(&removal.text(&source.text))));
+    let (it, rules) = match equal.len() {
+        1 => ("it".to_owned(), format!("rule {}", rule.id)),
+        count => (format!("all {count}, which are equal,"), format!("{count} equal rules {}", rule.id)),
+    };
+    let question = format!("Remove {it} from `{path}`? (y or n) ");
     if !agreed && !agrees(&question, "give `--yes` to remove it all the same")? {
         crate::note("nothing was removed");
         return Ok(Exit::Refused);
@@ -72,9 +82,67 @@ pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Prob
     removal
         .carry_out(source)
         .map_err(|error| Problem::file("cannot change the rules", &source.path, &error))?;
-    let (first, last) = (removal.first + 1, removal.end);
-    print(&format!("removed rule {} from `{path}`, lines {first} to {last}\n", rule.id))?;
+    print(&format!("removed {rules} from `{path}`, {}\n", removal.lines()))?;
     Ok(Exit::Done)
+}
+
+/// The rules of all files, read file by file.
+#[derive(Default)]
+struct FoundRules {
+    /// Each with whether its file is damaged.
+    rules: Vec<(Rule, bool)>,
+    notes: Vec<String>,
+    faults: Vec<RuleFault>,
+}
+
+impl FoundRules {
+    fn new(sources: &[SourceFile]) -> Self {
+        let mut found = Self::default();
+        for source in sources {
+            match source.parse(&source.text) {
+                Ok(rules) => {
+                    found.notes.extend_from_slice(rules.notes());
+                    found.rules.extend(rules.iter().map(|rule| (rule.clone(), false)));
+                }
+                Err(error) => {
+                    found.faults.extend(error.faults);
+                    found.rules.extend(readable(source).into_iter().map(|rule| (rule, true)));
+                }
+            }
+        }
+        found
+    }
+
+    fn listed<'a>(&'a self, sources: &'a [SourceFile]) -> impl Iterator<Item = Listed<'a>> {
+        self.rules.iter().map(move |(rule, is_damaged)| Listed {
+            id: id(rule),
+            rule,
+            source: sources.iter().find(|source| source.name == rule.file),
+            is_damaged: *is_damaged,
+        })
+    }
+
+    /// Everything that is wrong, what follows, and what to do about it.
+    fn problem(&self, effect: &str) -> Problem {
+        let faults: Vec<_> = self.faults.iter().map(ToString::to_string).collect();
+        let count = self.faults.iter().map(|fault| &fault.file).collect::<BTreeSet<_>>().len();
+        let file = if count == 1 { "the file is" } else { "the files are" };
+        let advice = format!("{file} damaged: {effect} until such lines are corrected or removed");
+        Problem::usage(format!("{}\n{advice}", faults.join("\n")))
+    }
+}
+
+/// Returns the rules of a damaged file that make sense by themselves, with their lines.
+fn readable(source: &SourceFile) -> Vec<Rule> {
+    let lines: Vec<_> = source.text.split_inclusive('\n').collect();
+    let starts: Vec<_> = (0..lines.len()).filter(|at| lines[*at].trim_start().starts_with("[[")).collect();
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    let pieces = starts.iter().zip(ends).map(|(start, end)| {
+        // As many empty lines before it as there are lines in the file.
+        format!("{}{}", "\n".repeat(*start), lines[*start..end].concat())
+    });
+    let parsed = pieces.filter_map(|piece| Some(source.parse(&piece).ok()?.iter().cloned().collect()));
+    parsed.collect::<Vec<Vec<_>>>().concat()
 }
 
 fn visible_each(text: &str) -> String {
@@ -86,13 +154,11 @@ struct Listed<'a> {
     id: String,
     rule: &'a Rule,
     source: Option<&'a SourceFile>,
+    /// The file is damaged, so the rule is not in force.
+    is_damaged: bool,
 }
 
-impl<'a> Listed<'a> {
-    fn new(rule: &'a Rule, sources: &'a [SourceFile]) -> Self {
-        Self { id: id(rule), rule, source: sources.iter().find(|source| source.name == rule.file) }
-    }
-
+impl Listed<'_> {
     /// Who made the rule.
     fn kind(&self) -> &'static str {
         let is_answer = |source: &&SourceFile| source.path.file_name() == Some(answers::NAME.as_ref());
@@ -130,7 +196,8 @@ impl<'a> Listed<'a> {
         let tail = matches!(self.rule.matches, windlass::policy::RuleMatch::Prefix(_));
         let commands = format!("{}{}", self.rule.shown(), if tail { " …" } else { "" });
         let answered = self.rule.answered.clone().unwrap_or_else(|| "-".to_owned());
-        let from = format!("{}:{} ({})", self.rule.file, self.rule.line, self.kind());
+        let damaged = if self.is_damaged { ", damaged file" } else { "" };
+        let from = format!("{}:{} ({}{damaged})", self.rule.file, self.rule.line, self.kind());
         [self.id.clone(), self.decision(), visible(&commands), visible(&answered), visible(&from)]
     }
 
@@ -138,7 +205,7 @@ impl<'a> Listed<'a> {
         let mut value = json!(self.rule);
         value["id"] = json!(self.id);
         value["source"] = json!(self.kind());
-        value["is_obeyed"] = json!(!self.rule.leaves_with_any_words());
+        value["is_obeyed"] = json!(!self.is_damaged && !self.rule.leaves_with_any_words());
         value
     }
 }
@@ -153,52 +220,52 @@ fn id(rule: &Rule) -> String {
     format!("{hash:016x}").chars().take(8).collect()
 }
 
-/// Lines of a file that are one rule.
+/// Lines of a file that are one rule, or several equal ones.
 #[derive(Debug)]
 struct Removal {
-    /// Counted from 0.
-    first: usize,
-    /// The line behind the last.
-    end: usize,
+    /// Counted from 0, in order.
+    ranges: Vec<Range<usize>>,
     /// The file without them.
     rest: String,
 }
 
 impl Removal {
-    /// Finds the lines of a rule. What is left must be all the other rules and nothing else.
-    fn find(source: &SourceFile, rule: &Rule) -> Result<Self, Problem> {
+    /// Finds the lines of rules. What is left must be all the other rules and nothing else.
+    fn find(source: &SourceFile, rules: &[&Rule]) -> Result<Self, Problem> {
         let lines: Vec<_> = source.text.split_inclusive('\n').collect();
-        let first = rule.line.saturating_sub(1);
-        let next = lines.iter().skip(first + 1).position(|line| line.trim_start().starts_with("[["));
-        let mut end = next.map_or(lines.len(), |next| first + 1 + next);
-        // What stands before the next rule is about that.
-        let is_between = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
-        while end > first + 1 && lines.get(end - 1).is_some_and(is_between) {
-            end -= 1;
-        }
-        let rest: String = lines.iter().take(first).chain(lines.iter().skip(end)).copied().collect();
+        let mut ranges: Vec<_> = rules.iter().map(|rule| rule_lines(&lines, rule)).collect();
+        ranges.sort_by_key(|range| range.start);
+        let is_kept = |at: usize| !ranges.iter().any(|range| range.contains(&at));
+        let rest: String = (0..lines.len()).filter(|at| is_kept(*at)).map(|at| lines[at]).collect();
         let by_hand = || {
             let path = visible_path(&source.path);
             Problem::failed(format!("cannot tell the lines of the rule in `{path}`; edit the file yourself"))
         };
-        let others = |text: &str| -> Option<Vec<String>> {
+        let ids = |text: &str| -> Option<Vec<String>> {
             let file = RuleFile { name: &source.name, text, trust: Trust::User };
             Some(Rules::load(&[file]).ok()?.iter().map(id).collect())
         };
-        let mut before = others(&source.text).ok_or_else(by_hand)?;
-        let own = before.iter().position(|each| *each == id(rule)).ok_or_else(by_hand)?;
-        before.remove(own);
-        if others(&rest).ok_or_else(by_hand)? == before {
-            Ok(Self { first, end, rest })
+        let removed: Vec<_> = rules.iter().map(|rule| id(rule)).collect();
+        let before = ids(&source.text).ok_or_else(by_hand)?;
+        let others: Vec<_> = before.iter().filter(|each| !removed.contains(each)).cloned().collect();
+        if before.len() == others.len() + removed.len() && ids(&rest).ok_or_else(by_hand)? == others {
+            Ok(Self { ranges, rest })
         } else {
             Err(by_hand())
         }
     }
 
-    fn text<'a>(&self, file: &'a str) -> &'a str {
-        let start: usize = file.split_inclusive('\n').take(self.first).map(str::len).sum();
-        let end: usize = file.split_inclusive('\n').take(self.end).map(str::len).sum();
-        file.get(start..end).unwrap_or_default()
+    /// Returns the lines that go.
+    fn text(&self, file: &str) -> String {
+        let lines: Vec<_> = file.split_inclusive('\n').collect();
+        self.ranges.iter().filter_map(|range| lines.get(range.clone())).map(<[&str]>::concat).collect()
+    }
+
+    /// Returns the numbers of the lines that go, for a person.
+    fn lines(&self) -> String {
+        let ranges: Vec<_> =
+            self.ranges.iter().map(|range| format!("lines {} to {}", range.start + 1, range.end)).collect();
+        ranges.join(" and ")
     }
 
     /// Writes the file anew, unless someone has changed it meanwhile.
@@ -218,6 +285,19 @@ impl Removal {
     }
 }
 
+/// Returns the lines of a rule, without what stands before the next one.
+fn rule_lines(lines: &[&str], rule: &Rule) -> Range<usize> {
+    let first = rule.line.saturating_sub(1);
+    let next = lines.iter().skip(first + 1).position(|line| line.trim_start().starts_with("[["));
+    let mut end = next.map_or(lines.len(), |next| first + 1 + next);
+    // What stands before the next rule is about that.
+    let is_between = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    while end > first + 1 && lines.get(end - 1).is_some_and(is_between) {
+        end -= 1;
+    }
+    first..end
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,10 +314,10 @@ mod tests {
         );
         let rules = files::load(std::slice::from_ref(&source)).unwrap();
         let rules: Vec<_> = rules.iter().collect();
-        let removal = Removal::find(&source, rules[0]).unwrap();
+        let removal = Removal::find(&source, &rules[..1]).unwrap();
         assert_eq!(removal.text(&source.text), "[[rule]]\nprefix = [\"a\"]\ndecision = \"allow\"\n");
         assert_eq!(removal.rest, "# Mine.\n\n\n# About b.\n[[rule]]\nargv = [\"b\"]\ndecision = \"ask\"\n");
-        let removal = Removal::find(&source, rules[1]).unwrap();
+        let removal = Removal::find(&source, &rules[1..]).unwrap();
         assert!(removal.rest.ends_with("# About b.\n"), "{}", removal.rest);
     }
 
@@ -247,6 +327,29 @@ mod tests {
             "rule = [{prefix = [\"a\"], decision = \"allow\"}, {prefix = [\"b\"], decision = \"ask\"}]\n",
         );
         let rules = files::load(std::slice::from_ref(&source)).unwrap();
-        assert!(Removal::find(&source, rules.iter().next().unwrap()).is_err());
+        assert!(Removal::find(&source, &[rules.iter().next().unwrap()]).is_err());
+    }
+
+    #[test]
+    fn equal_rules_are_taken_out_together() {
+        let rule = "[[rule]]\nprefix = [\"a\"]\ndecision = \"allow\"\n";
+        let source = source(&format!("{rule}# About b.\n{}{rule}", rule.replace("\"a\"", "\"b\"")));
+        let rules = files::load(std::slice::from_ref(&source)).unwrap();
+        let equal: Vec<_> = rules.iter().filter(|rule| rule.shown() == "a").collect();
+        let removal = Removal::find(&source, &equal).unwrap();
+        assert_eq!(removal.rest, format!("# About b.\n{}", rule.replace("\"a\"", "\"b\"")));
+        assert_eq!(removal.text(&source.text), rule.repeat(2));
+        assert_eq!(removal.lines(), "lines 1 to 3 and lines 8 to 10");
+        assert!(Removal::find(&source, &equal[..1]).is_err(), "the other would stay");
+    }
+
+    #[test]
+    fn what_can_be_read_of_a_damaged_file_is_found_with_its_lines() {
+        let rule = "[[rule]]\nprefix = [\"a\"]\ndecision = \"allow\"\n";
+        let source = source(&format!("{rule}[[rule]]\ngarbage ===\n{rule}"));
+        let found = FoundRules::new(std::slice::from_ref(&source));
+        assert_eq!(found.faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [5]);
+        let lines: Vec<_> = found.rules.iter().map(|(rule, damaged)| (rule.line, *damaged)).collect();
+        assert_eq!(lines, [(1, true), (6, true)]);
     }
 }

@@ -202,6 +202,67 @@ fn exec_says_which_policy_holds_when_it_refuses_to_leave_the_sandbox() {
 }
 
 #[test]
+fn equal_rules_are_revoked_together() {
+    let user = User::new();
+    fs::create_dir_all(user.home().join("rules")).unwrap();
+    let file = user.home().join("rules/answers.toml");
+    let rule = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
+    fs::write(&file, format!("{rule}# Between.\n{rule}")).unwrap();
+    let rules: Value = serde_json::from_str(&user.run(&["policy", "rules", "--json"]).stdout).unwrap();
+    let ended = user.run(&["policy", "revoke", rules[0]["id"].as_str().unwrap(), "--yes"]);
+    ended.assert_code(0);
+    assert!(ended.stdout.starts_with("removed 2 equal rules "), "{}", ended.stdout);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "# Between.\n");
+}
+
+#[test]
+fn a_damaged_file_of_rules_is_listed_as_far_as_it_can_be_read_and_not_edited() {
+    let user = User::new();
+    fs::create_dir_all(user.home().join("rules")).unwrap();
+    let file = user.home().join("rules/answers.toml");
+    let rule = |program: &str| format!("[[rule]]\nprefix = [\"{program}\"]\ndecision = \"allow\"\n");
+    let damaged = format!("{}[[rule]]\ngarbage ===\n", rule("make"));
+    fs::write(&file, &damaged).unwrap();
+    fs::write(user.home().join("rules/other.toml"), rule("ninja")).unwrap();
+    let listed = user.run(&["policy", "rules", "--json"]);
+    listed.assert_code(2);
+    assert!(listed.stderr.contains("answers.toml`, line 5: "), "{}", listed.stderr);
+    let rules: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!((&rules[0]["prefix"], &rules[0]["is_obeyed"]), (&json!([["make"]]), &json!(false)));
+    let id = |at: usize| rules[at]["id"].as_str().unwrap();
+    let ended = user.run(&["policy", "revoke", id(0), "--yes"]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("line 5: ") && ended.stderr.contains("corrected or removed"), "{ended:#?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), damaged);
+    user.run(&["policy", "revoke", id(1), "--yes"]).assert_code(0);
+}
+
+#[test]
+fn times_that_are_not_taken_as_they_are_named_are_told() {
+    let user = User::new();
+    for (tool, input, note) in [
+        ("shell_command", json!({"command": "true", "timeout_ms": 0}), "`timeout_ms` of 0 is no time at all"),
+        ("exec_command", json!({"cmd": "true", "yield_time_ms": 99_999_999}), "was cut to 30000"),
+    ] {
+        let ended = user.run(&["call", "-s", "workspace-write", "--json", tool, &input.to_string()]);
+        ended.assert_code(0);
+        let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert!(told["receipt"]["repairs"][0].as_str().unwrap().contains(note), "{told:#}");
+    }
+}
+
+#[test]
+fn the_cap_cuts_the_default_time_limit_as_well() {
+    let user = User::new();
+    let input = json!({"command": "sleep 30"}).to_string();
+    let options = ["-s", "danger-full-access", "-a", "never", "--json", "-c", "max_timeout_sec=1"];
+    let ended = user.run(&[&["call", "shell_command", &input], &options[..]].concat());
+    ended.assert_code(4);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(told["facts"]["duration_ms"].as_u64().unwrap() < 5000, "{told:#}");
+}
+
+#[test]
 fn a_time_limit_beyond_the_cap_is_cut_and_told() {
     let user = User::new();
     let input = json!({"command": "sleep 30", "timeout_ms": 9_000_000}).to_string();

@@ -77,6 +77,31 @@ fn a_connection_without_a_network_is_asked_about() {
 }
 
 #[test]
+fn what_a_program_prints_is_told_as_such_and_offers_no_place_of_the_system_nor_two_places() {
+    let user = User::new();
+    let places = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let places = places.path().canonicalize().unwrap();
+    for name in ["one", "two"] {
+        fs::create_dir(places.join(name)).unwrap();
+    }
+    let places = places.display();
+    let claims: String =
+        ["/usr/bin/git", "/etc/cron.d/x", &format!("{places}/one/x"), &format!("{places}/two/x")]
+            .map(|path| {
+                format!("echo \"touch: cannot touch \u{2018}{path}\u{2019}: Read-only file system\"; ")
+            })
+            .concat();
+    let ended = answered(&user, &format!("{claims}exit 1"), "n\n");
+    let text = ended.stdout.replace("\r\n", "\n").replace("\n      | ", "");
+    assert!(text.contains("because: its output says that `"), "{text}");
+    assert!(text.contains("/one` writable as well"), "{text}");
+    let asked = &text[text.find("because").unwrap()..text.find("  q  no, and stop").unwrap()];
+    for unasked in ["/usr/bin", "cron.d", "/two", "the sandbox blocked"] {
+        assert!(!asked.contains(unasked), "{unasked}: {asked}");
+    }
+}
+
+#[test]
 fn a_failed_result_begins_with_what_was_refused_and_how_to_allow_it() {
     let user = User::new();
     let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -117,6 +142,38 @@ fn a_program_that_asks_until_its_time_is_up_is_said_to_wait_for_input() {
     assert!(second.starts_with("it seemed to wait for input after `"), "{text}");
     assert!(second.contains("write_stdin"), "{text}");
     assert_eq!(told["facts"]["waits_for_input"], true, "{told:#}");
+}
+
+/// Puts an editor on the search path that waits, as one does that nobody types to.
+fn with_editor(user: &User, arguments: &[&str]) -> Ended {
+    let editor = user.file("vi", "#!/bin/sh\nsleep 30\n");
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = user.program(arguments);
+    let path = format!("{}:{}", user.work().display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path);
+    Running::start(command).end()
+}
+
+#[test]
+fn a_command_whose_time_is_up_in_an_editor_says_so_and_what_to_do() {
+    let user = User::new();
+    let input = json!({"command": "echo begun; vi a", "timeout_ms": 700}).to_string();
+    let ended = with_editor(&user, &["call", "-s", "workspace-write", "--json", "shell_command", &input]);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let text = told["content"][0]["text"].as_str().unwrap();
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.starts_with("it seemed to wait for a person in `vi`, an editor: "), "{text}");
+    assert!(second.contains("GIT_EDITOR=true"), "{text}");
+    assert_eq!(told["facts"]["waits_for_input"], true, "{told:#}");
+}
+
+#[test]
+fn a_session_in_an_editor_is_said_to_wait_for_input() {
+    let user = User::new();
+    let input = json!({"cmd": "vi a", "yield_time_ms": 700}).to_string();
+    let ended = with_editor(&user, &["call", "-s", "workspace-write", "exec_command", &input]);
+    assert!(ended.stdout.starts_with("it waits for a person in `vi`, an editor: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("[waiting for input after "), "{}", ended.stdout);
 }
 
 #[test]
@@ -206,7 +263,8 @@ fn a_package_manager_without_a_network_gives_up_at_once_and_says_how_to_grant_it
         let script = format!("{LOOKUP}echo \"tries again: {retries}\"\necho '{complaint}'\nexit 101\n");
         let told = run_script(&user, home.path(), (name, &script), line);
         let expected = format!(
-            "sandbox: the network is off: {host}; to allow it: `-c sandbox_workspace_write.network_access=true`"
+            "sandbox: the network is off: its output names `{host}`; to allow it: \
+             `-c sandbox_workspace_write.network_access=true`"
         );
         assert_eq!(first_line(&told), expected, "{told:#}");
         let text = told["content"][0]["text"].as_str().unwrap();

@@ -43,6 +43,10 @@ impl<T: Tool> Ready for TypedCall<T> {
         self.tool.0.effects(&self.args)
     }
 
+    fn adjustments(&self) -> Vec<String> {
+        self.tool.0.adjustments(&self.args)
+    }
+
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(self.tool.0.call(&self.args, cx))
     }

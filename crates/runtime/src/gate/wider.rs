@@ -9,27 +9,35 @@ use windlass_contract::{
 };
 
 /// The walls moved outwards just so far that what was stopped would pass; no walls at all where moving them does not
-/// help; `None` if nothing would.
+/// help; `None` if nothing would. Of several directories only the first is made writable: paths are known from what the
+/// program prints, and a yes to one it needs must not carry another.
 pub(super) fn walls(walls: &SandboxRules, denials: &[Denial]) -> Option<Confinement> {
     let mut wider = walls.clone();
-    for denial in denials.iter().filter(|denial| denial.proof != Proof::Suspected) {
-        match denial.layer {
-            // A limit is no wall, and what could not be put up is never left out.
-            Layer::Limit | Layer::Setup => {}
-            Layer::SystemCall => return Some(Confinement::Unconfined),
-            // One that names nothing to grant must not be asked about: a protected name, or a place that is too wide.
-            Layer::Files | Layer::Network => {
-                let need = &denial.need;
-                let missing = need.writes.iter().filter(|path| !walls.writable.contains(path));
-                wider.writable.extend(missing.cloned());
-                if need.network == Network::Any {
-                    wider.network = Network::Any;
-                }
-            }
+    for denial in asked_about(denials) {
+        if denial.layer == Layer::SystemCall {
+            return Some(Confinement::Unconfined);
+        }
+        let first = denial.need.writes.iter().find(|path| !walls.writable.contains(path));
+        wider.writable.extend(first.cloned());
+        if denial.need.network == Network::Any {
+            wider.network = Network::Any;
         }
     }
-    wider.writable.dedup();
     (wider != *walls).then_some(Confinement::Sandboxed(wider))
+}
+
+/// The denials that a yes would lift: system calls, the network, and the first directory that may be granted. One that names
+/// nothing to grant is not among them: a protected name, or a place that is too wide. Neither is a limit, which is no wall,
+/// or what could not be set up.
+fn asked_about(denials: &[Denial]) -> Vec<&Denial> {
+    let sure = || denials.iter().filter(|denial| denial.proof != Proof::Suspected);
+    let of_layer = |layer| sure().filter(move |denial| denial.layer == layer);
+    let needs_network = |denial: &&Denial| denial.need.network == Network::Any;
+    let directory = of_layer(Layer::Files).find(|denial| !denial.need.writes.is_empty());
+    of_layer(Layer::SystemCall)
+        .chain(directory)
+        .chain(of_layer(Layer::Network).filter(needs_network))
+        .collect()
 }
 
 /// What one confinement allows beyond another.
@@ -44,23 +52,25 @@ pub(super) fn beyond(usual: &Confinement, asked: &Confinement) -> Beyond {
     }
 }
 
-/// Why there is a second question.
+/// Why there is a second question. What only the output of the program says is not told as something that was observed.
 pub(super) fn reason(denials: &[Denial]) -> String {
-    let told = denials.iter().filter(|denial| !matches!(denial.layer, Layer::Limit | Layer::Setup));
-    let told: Vec<_> = told
-        .map(|denial| {
-            let sure = match denial.proof {
-                Proof::Observed | Proof::Verified => "",
-                Proof::Suspected => "; guessed from its output",
-            };
-            format!("`{}` ({}{sure})", denial.what, denial.rule)
+    let reasons: Vec<_> = asked_about(denials)
+        .into_iter()
+        .map(|Denial { layer, what, rule, proof, .. }| match (proof, layer) {
+            (Proof::Verified, Layer::Files) => format!(
+                "its output says that `{what}` could not be written, and the sandbox does not allow writing there"
+            ),
+            (Proof::Verified, Layer::Network) => format!("{rule}, and its output names `{what}`"),
+            _ => format!("the sandbox blocked `{what}` ({rule})"),
         })
         .collect();
-    format!("the sandbox blocked {}; approving re-runs the command from the start", told.join(", "))
+    format!("{}; approving re-runs the command from the start", reasons.join("; "))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use windlass_contract::Effects;
 
     use super::*;
@@ -95,6 +105,26 @@ mod tests {
             beyond(&Confinement::Sandboxed(usual()), &wider),
             Beyond::Wider { writable: vec!["/etc".into()], network: true }
         );
+    }
+
+    #[test]
+    fn one_directory_is_offered_at_a_time_and_what_is_only_printed_is_told_as_such() {
+        let file =
+            |path: &str| Denial { what: format!("{path}/x"), ..denial(Layer::Files, Effects::write(path)) };
+        let denials = [denial(Layer::Files, Effects::none()), file("/d/one"), file("/d/two")];
+        let Some(Confinement::Sandboxed(wider)) = walls(&usual(), &denials) else { panic!("no walls") };
+        assert_eq!(wider.writable, [Path::new("/w"), Path::new("/d/one")]);
+        assert_eq!(
+            reason(&denials),
+            "its output says that `/d/one/x` could not be written, and the sandbox does not allow writing there; \
+             approving re-runs the command from the start"
+        );
+        let online = Effects { network: Network::Any, ..Effects::none() };
+        let named = Denial { rule: "the network is off".into(), ..denial(Layer::Network, online) };
+        let told = reason(std::slice::from_ref(&named));
+        assert!(told.starts_with("the network is off, and its output names `x`; "), "{told}");
+        let told = reason(&[Denial { proof: Proof::Observed, ..named }]);
+        assert!(told.starts_with("the sandbox blocked `x` (the network is off); "), "{told}");
     }
 
     #[test]

@@ -9,7 +9,6 @@ use windlass_contract::{
     tool::LookFirst,
 };
 use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
-use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
 use windlass_schema::{Schema, SchemaError};
 
 use super::*;

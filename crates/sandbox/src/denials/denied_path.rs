@@ -2,7 +2,7 @@
 //!
 //! What a program prints proves nothing. A path counts only if the sandbox really keeps it from being written, the user could
 //! write it, and the error is the one that this mechanism gives. What may be asked for is decided here as well: the directory of
-//! the path and nothing above it, and never a secret or a protected name.
+//! the path and nothing above it, and never a place of the system or of programs, a secret or a protected name.
 
 use std::{
     fmt, fs,
@@ -18,6 +18,7 @@ use windlass_contract::{
 
 use super::{
     complaint::{Complaint, ErrorClass, complaints},
+    system_place::SystemPlaces,
     with_mode,
 };
 use crate::{links, sandbox_spec::SandboxSpec, secrets::home_directories};
@@ -42,6 +43,8 @@ pub struct DeniedPathCheck<'a> {
     pub directory: &'a Path,
     /// Its arguments, or the line for a shell.
     pub arguments: &'a [String],
+    /// The directories in which it looks for programs.
+    pub search_path: &'a [PathBuf],
     /// Tells of paths that commands may not change, by their names alone.
     pub is_protected: &'a dyn Fn(&Path) -> bool,
 }
@@ -205,8 +208,8 @@ impl DeniedPathCheck<'_> {
         }
     }
 
-    /// Returns the directory that would have to be writable, unless that is more than a person should be asked for: the home
-    /// directory or what it is in, secrets, protected names.
+    /// Returns the directory that would have to be writable, unless that is more than a person should be asked for because of
+    /// a text: the home directory or what it is in, places of the system and of programs, secrets, protected names.
     fn directory_to_grant(&self, path: &Path, hidden: &[PathBuf]) -> Option<PathBuf> {
         let directory = if path.is_dir() { path } else { path.parent()? };
         let workspace = self.workspace();
@@ -217,6 +220,7 @@ impl DeniedPathCheck<'_> {
         // The mode for writing grants the workspace whatever is in it.
         let has_secret = directory != workspace && holds_secret(directory, hidden);
         let is_refused = self.is_too_wide(directory)
+            || self.with_system_places(|places| places.forbid_offer(directory))
             || has_secret
             || (self.is_protected)(directory)
             || !directory.is_dir();
@@ -233,6 +237,13 @@ impl DeniedPathCheck<'_> {
         directory.parent().is_none() || homes.iter().any(|home| home.starts_with(directory))
     }
 
+    fn with_system_places(&self, ask: impl FnOnce(&SystemPlaces<'_>) -> bool) -> bool {
+        let real = |searched: &PathBuf| links::follow(&self.directory.join(searched)).map(|way| way.end);
+        let search_path: Vec<_> = self.search_path.iter().filter_map(real).collect();
+        let homes = home_directories(self.spec.home.as_deref());
+        ask(&SystemPlaces { workspace: &self.workspace(), homes: &homes, search_path: &search_path })
+    }
+
     /// Returns the options that allow a path from the start.
     fn remedy(&self, path: &Path, hidden: &[PathBuf]) -> String {
         if self.held.writable.is_empty() && path.starts_with(self.workspace()) {
@@ -246,7 +257,10 @@ impl DeniedPathCheck<'_> {
         });
         let other = path.parent().filter(|parent| !holds_secret(parent, hidden)).map(Path::to_owned);
         let Some(directory) = of_program.or(other) else { return String::new() };
-        if self.is_too_wide(&directory) || hidden.contains(&directory) {
+        let is_refused = self.is_too_wide(&directory)
+            || self.with_system_places(|places| places.forbid_remedy(&directory))
+            || hidden.contains(&directory);
+        if is_refused {
             return String::new();
         }
         let roots =

@@ -78,7 +78,12 @@ async fn shell_command_gives_the_line_to_the_users_shell() {
 }
 
 #[tokio::test]
-async fn a_time_limit_of_zero_is_none() {
+async fn a_time_limit_of_zero_is_none_and_told() {
+    let told =
+        |tool: Arc<dyn AnyTool>, input: &str| tool.prepare(&Input::Json(input.into())).unwrap().adjustments();
+    let zero = told(shell_command(), r#"{"command":"x","timeout_ms":0}"#);
+    assert_eq!(zero, ["`timeout_ms` of 0 is no time at all; the default holds"]);
+    assert_eq!(told(shell_command(), r#"{"command":"x","timeout_ms":5}"#), Vec::<String>::new());
     for limit in ["0", "null"] {
         let asked = asks(erase(Shell), &format!(r#"{{"command":["x"],"timeout_ms":{limit}}}"#)).await;
         assert_eq!(asked, command(&["x"], None, None));
@@ -115,9 +120,15 @@ async fn a_time_out_is_said_before_what_was_printed_until_then() {
 async fn a_command_that_waited_for_input_until_its_time_was_up_is_told_what_to_do() {
     let waiting = Finished { waits_for_input: true, ..finished(Exit::TimedOut, b"half\n") };
     let asking = finished(Exit::TimedOut, b"Continue? [y/N] ");
+    let running = ["bash", "git", "vi"].map(str::to_owned).to_vec();
+    let editing = Finished { running, ..finished(Exit::TimedOut, b"half\n") };
     for (ended, said) in [
         (waiting, "it was waiting for input on a terminal: "),
         (asking, "it seemed to wait for input after `Continue? [y/N]`: "),
+        (
+            editing,
+            "it seemed to wait for a person in `vi`, an editor: give the text in the call (`git commit -m`",
+        ),
     ] {
         let output = answers(Ok(ended)).await.unwrap();
         let text = Content::join(&output.content);
