@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 use windlass_contract::{Effects, ErrorKind, Input, InputKind, Ready, Schema, SpecKind, ToolCall, ToolError};
-use windlass_select::repair::{Latitude, Repaired, ToolParameters, Unusable, repair, wanted};
+use windlass_select::repair::{ArgumentError, RepairMode, RepairedArguments, ToolParameters, repair, wanted};
 use windlass_shape::Failure;
 
 use crate::registry::{Registered, Registry};
@@ -72,18 +72,18 @@ fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError
         schema,
         aliases: &found.meta.parameter_aliases,
     };
-    let why = match repair(&parameters, text, Latitude::Exact) {
+    let why = match repair(&parameters, text, RepairMode::Exact) {
         Ok(repaired) => return attempt(found, schema, repaired, input),
         Err(why) => why,
     };
-    if why == Unusable::Unreadable
+    if why == ArgumentError::Unreadable
         && let Ok(as_written) = prepare(found, input, None)
     {
         // Some tools read more than JSON: a patch may come as it is.
         return Ok(as_written);
     }
     // What is only likely may be looked for, but nothing may be changed on the strength of it.
-    let likely = repair(&parameters, text, Latitude::Likely).ok();
+    let likely = repair(&parameters, text, RepairMode::Likely).ok();
     let likely = likely.and_then(|repaired| attempt(found, schema, repaired, input).ok());
     match likely {
         // One that looks first does not say yet what it will do.
@@ -96,10 +96,10 @@ fn understand(found: &Registered, input: &Input) -> Result<Understood, ToolError
 fn attempt(
     found: &Registered,
     schema: &Schema,
-    repaired: Repaired,
+    repaired: RepairedArguments,
     input: &Input,
 ) -> Result<Understood, ToolError> {
-    let Repaired { value, repairs, is_verbatim } = repaired;
+    let RepairedArguments { value, repairs, is_verbatim } = repaired;
     let mut arguments = value.clone();
     schema.complete(&mut arguments);
     let input = if is_verbatim && arguments == value {
@@ -123,23 +123,25 @@ fn prepare(found: &Registered, input: &Input, arguments: Option<Value>) -> Resul
 }
 
 /// Says all that is wrong at once: a model that knows all of it, and what would fit, needs one more attempt.
-fn refusal(found: &Registered, schema: &Schema, why: &Unusable, input: &Input) -> ToolError {
+fn refusal(found: &Registered, schema: &Schema, why: &ArgumentError, input: &Input) -> ToolError {
     let unread = || match prepare(found, input, None) {
         Err(error) => error.message,
         Ok(_) => "failed to parse function arguments: they are not JSON".to_owned(),
     };
     let problem = match why {
-        Unusable::Unfit(problems) => format!("failed to parse function arguments: {}", problems.join("; ")),
-        Unusable::Repeated(path) => format!(
+        ArgumentError::Unfit(problems) => {
+            format!("failed to parse function arguments: {}", problems.join("; "))
+        }
+        ArgumentError::Repeated(path) => format!(
             "failed to parse function arguments: `{path}` is there twice with different values, and nothing was \
              run; send it once"
         ),
-        Unusable::CutOff => format!(
+        ArgumentError::CutOff => format!(
             "{}\nthe arguments stop in the middle, and nothing was run; send the whole call again, in smaller \
              parts if it is long",
             unread()
         ),
-        Unusable::Unreadable => unread(),
+        ArgumentError::Unreadable => unread(),
     };
     with_shape(found, schema, ToolError::bad_input(problem))
 }

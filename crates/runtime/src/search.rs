@@ -11,7 +11,7 @@ use windlass_contract::{
     AnyTool, BoxFuture, Category, Content, Cx, Effects, Example, Input, Meta, Output, Ready, Schema,
     SchemaError, SpecKind, ToolError, ToolName, ToolSpec,
 };
-use windlass_select::{Card, Index, Request, Situation, Usage, choose_among};
+use windlass_select::{Card, ChoiceContext, Index, ToolRequest, Usage, choose_among};
 
 use crate::registry::Registered;
 
@@ -59,10 +59,10 @@ impl ToolSearch {
     /// The tools that fit a request, the best first; or those that come nearest, if none does.
     fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
         let (index, usage) = self.made.get_or_init(|| (self.indexer)(&self.cards));
-        let request = Request::new(query);
+        let request = ToolRequest::new(query);
         let hits = index.search(&request, limit.max(MOST));
         let fitting: Vec<_> = hits.iter().filter(|hit| hit.is_related()).map(|hit| hit.id).collect();
-        let situation = Situation { usage: Some(usage), ..Situation::default() };
+        let situation = ChoiceContext { usage: Some(usage), ..ChoiceContext::default() };
         let choice = choose_among(index, &request, situation, &fitting, limit);
         let found: Vec<_> =
             choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect();

@@ -17,13 +17,13 @@ mod slot;
 mod valid;
 mod words;
 
-pub use date::Date;
+pub use date::CalendarDate;
 
 /// What is known besides the request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Context {
+pub struct InferenceContext {
     /// What day it is; without it, "tomorrow" says nothing.
-    pub today: Option<Date>,
+    pub today: Option<CalendarDate>,
     /// Paths that exist, relative to the working directory. A word of the request that is one of them is a path.
     pub files: Vec<String>,
     /// Values of earlier results, by the name of the parameter they fit.
@@ -32,7 +32,7 @@ pub struct Context {
 
 /// What could be inferred.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Inferred {
+pub struct InferredArguments {
     /// The arguments.
     pub args: Map<String, Value>,
     /// Required parameters that nothing was said about, and required members of those it says something about.
@@ -55,11 +55,11 @@ pub struct Inferred {
 /// assert_eq!(json!(inferred.args), json!({"start": "Oslo", "end": "Bergen"}));
 /// assert_eq!(inferred.missing, ["days"]);
 /// ```
-pub fn infer(request: &str, parameters: &Value, context: &Context) -> Inferred {
+pub fn infer(request: &str, parameters: &Value, context: &InferenceContext) -> InferredArguments {
     let text = mention::head(request);
     let slots = slot::slots(parameters);
     let values = assign::assign(text, &slots, context);
-    let mut inferred = Inferred::default();
+    let mut inferred = InferredArguments::default();
     for (slot, value) in slots.iter().zip(values) {
         match value {
             Some(value) if valid::fits(slot, &value) => slot.put(&mut inferred.args, value),

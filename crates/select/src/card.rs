@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_contract::{Category, Meta, Profile, SpecKind, ToolSpec};
 
-use crate::hash::Quick;
+use crate::hash::WordHasher;
 
 /// What is known about a tool when it is looked for. Only the name must be there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,13 +30,13 @@ pub struct Card {
     pub examples: Vec<String>,
     /// Whether it changes anything.
     #[serde(default)]
-    pub changes: Changes,
+    pub changes: ToolChanges,
 }
 
 /// Whether a tool changes anything outside itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Changes {
+pub enum ToolChanges {
     /// It only looks.
     Nothing,
     /// It writes, sends, starts or deletes something.
@@ -54,7 +54,7 @@ impl Card {
 
     /// A number that stands for everything on it.
     pub fn digest(&self) -> u64 {
-        let mut hash = Quick::default();
+        let mut hash = WordHasher::default();
         (&self.name, &self.description, &self.category, &self.server).hash(&mut hash);
         (&self.examples, &self.changes, &self.parameters).hash(&mut hash);
         hash.finish()
@@ -74,9 +74,9 @@ impl Card {
         };
         // What a search sends away changes nothing at the other end.
         let changes = match meta.category {
-            Category::Web => Changes::Nothing,
-            _ if meta.side_effects.is_empty() => Changes::Nothing,
-            _ => Changes::Something,
+            Category::Web => ToolChanges::Nothing,
+            _ if meta.side_effects.is_empty() => ToolChanges::Nothing,
+            _ => ToolChanges::Something,
         };
         Self {
             name: spec.name.to_string(),
@@ -116,7 +116,7 @@ mod tests {
             kind: SpecKind::Function { parameters: Schema::default() },
         };
         let meta = Meta { side_effects: vec!["changes files".to_owned()], ..Meta::default() };
-        assert_eq!(Card::of(&spec, &meta).changes, Changes::Something);
-        assert_eq!(Card::of(&spec, &Meta::default()).changes, Changes::Nothing);
+        assert_eq!(Card::of(&spec, &meta).changes, ToolChanges::Something);
+        assert_eq!(Card::of(&spec, &Meta::default()).changes, ToolChanges::Nothing);
     }
 }

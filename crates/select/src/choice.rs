@@ -7,39 +7,42 @@ mod parts;
 
 use serde::Serialize;
 
-pub use fit::{Fit, MODEL};
-pub use parts::{Part, Parts};
+pub use fit::{FitEstimate, MODEL};
+pub use parts::{ScorePart, ScoreParts};
 
-use crate::{Changes, Constraint, Hit, Index, Intent, Operation, Request, ToolId, Usage, index::Entry};
+use crate::{
+    Index, RequestConstraint, RequestIntent, ToolChanges, ToolHit, ToolId, ToolOperation, ToolRequest, Usage,
+    index::IndexEntry,
+};
 
 /// How many candidates are looked at closely, however few are wanted.
 const CANDIDATES: usize = 50;
 
 /// What is known beside the request.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Situation<'a> {
+pub struct ChoiceContext<'a> {
     /// What became of earlier calls.
     pub usage: Option<&'a Usage>,
     /// What was said or seen just before, read like a request.
-    pub context: Option<&'a Request>,
+    pub context: Option<&'a ToolRequest>,
 }
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Choice {
+pub struct ToolChoice {
     /// What was understood.
-    pub intent: Intent,
+    pub intent: RequestIntent,
     /// Tools, the best first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ToolCandidate>,
     /// Tools the request rules out, as relevant as the candidates.
     pub ruled_out: Vec<RuledOut>,
     /// Whether any tool fits at all.
-    pub fit: Fit,
+    pub fit: FitEstimate,
 }
 
 /// A tool and why it stands where it stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Candidate {
+pub struct ToolCandidate {
     /// Which.
     #[serde(skip)]
     pub id: ToolId,
@@ -51,7 +54,7 @@ pub struct Candidate {
     /// All parts together, from 0 to 1.
     pub score: f32,
     /// The parts.
-    pub parts: Parts,
+    pub parts: ScoreParts,
 }
 
 /// A tool that may not be used for a request.
@@ -64,7 +67,12 @@ pub struct RuledOut {
 }
 
 /// Chooses among all tools of an index.
-pub fn choose(index: &Index, request: &Request, situation: Situation<'_>, limit: usize) -> Choice {
+pub fn choose(
+    index: &Index,
+    request: &ToolRequest,
+    situation: ChoiceContext<'_>,
+    limit: usize,
+) -> ToolChoice {
     let all: Vec<_> = index.ids().collect();
     choose_among(index, request, situation, &all, limit)
 }
@@ -72,11 +80,11 @@ pub fn choose(index: &Index, request: &Request, situation: Situation<'_>, limit:
 /// Chooses among some tools of an index.
 pub fn choose_among(
     index: &Index,
-    request: &Request,
-    situation: Situation<'_>,
+    request: &ToolRequest,
+    situation: ChoiceContext<'_>,
     among: &[ToolId],
     limit: usize,
-) -> Choice {
+) -> ToolChoice {
     let intent = request.intent().clone();
     let hits = index.search_among(request, among, limit.max(CANDIDATES));
     let mut ruled_out = Vec::new();
@@ -91,26 +99,26 @@ pub fn choose_among(
             None => true,
         })
         .collect();
-    let fit = Fit::of(index, request, kept.first());
+    let fit = FitEstimate::of(index, request, kept.first());
     let mut candidates = rank(index, request, situation, &kept);
     candidates.truncate(limit);
     ruled_out.truncate(limit);
-    Choice { intent, candidates, ruled_out, fit }
+    ToolChoice { intent, candidates, ruled_out, fit }
 }
 
 fn rank(
     index: &Index,
-    request: &Request,
-    situation: Situation<'_>,
-    kept: &[(Hit, &Entry)],
-) -> Vec<Candidate> {
+    request: &ToolRequest,
+    situation: ChoiceContext<'_>,
+    kept: &[(ToolHit, &IndexEntry)],
+) -> Vec<ToolCandidate> {
     let best = kept.iter().map(|(hit, _)| hit.score).fold(f32::MIN_POSITIVE, f32::max);
-    let scene = parts::Scene::new(index, request, situation);
+    let scene = parts::ScoringContext::new(index, request, situation);
     let mut candidates: Vec<_> = kept
         .iter()
         .map(|(hit, entry)| {
             let parts = scene.parts(*hit, entry, best);
-            Candidate {
+            ToolCandidate {
                 id: hit.id,
                 name: entry.name.to_string(),
                 server: entry.server.to_string(),
@@ -124,40 +132,41 @@ fn rank(
 }
 
 /// Why a request rules a tool out, if it does.
-fn objection(entry: &Entry, intent: &Intent) -> Option<String> {
+fn objection(entry: &IndexEntry, intent: &RequestIntent) -> Option<String> {
     let says = |words: &str| Some(format!("the request says {words}"));
     let changes = match entry.changes {
-        Changes::Something => true,
-        Changes::Nothing => false,
+        ToolChanges::Something => true,
+        ToolChanges::Nothing => false,
         // Nobody said, so its name must.
-        Changes::Unsaid => entry.operation.changes(),
+        ToolChanges::Unsaid => entry.operation.changes(),
     };
-    let runs = entry.operation == Operation::Execute || entry.is_execution();
+    let runs = entry.operation == ToolOperation::Execute || entry.is_execution();
     if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
         return says("not to use it");
     }
-    let edits = entry.changes == Changes::Something
-        && matches!(entry.operation, Operation::Write | Operation::Edit | Operation::Delete);
-    if matches!(intent.operation, Operation::Read | Operation::Search) && edits {
+    let edits = entry.changes == ToolChanges::Something
+        && matches!(entry.operation, ToolOperation::Write | ToolOperation::Edit | ToolOperation::Delete);
+    if matches!(intent.operation, ToolOperation::Read | ToolOperation::Search) && edits {
         return says("to look at something, which it does not do");
     }
-    let only_looks =
-        entry.changes == Changes::Nothing && matches!(entry.operation, Operation::Read | Operation::Search);
-    if matches!(intent.operation, Operation::Edit | Operation::Delete) && only_looks {
+    let only_looks = entry.changes == ToolChanges::Nothing
+        && matches!(entry.operation, ToolOperation::Read | ToolOperation::Search);
+    if matches!(intent.operation, ToolOperation::Edit | ToolOperation::Delete) && only_looks {
         return says("to change something, which it does not do");
     }
-    if changes && intent.demands(Constraint::ChangeNothing) {
+    if changes && intent.demands(RequestConstraint::ChangeNothing) {
         return says("that nothing may change");
     }
-    if runs && intent.demands(Constraint::RunNothing) {
+    if runs && intent.demands(RequestConstraint::RunNothing) {
         return says("that nothing may be run");
     }
     let deletes =
-        matches!(entry.operation, Operation::Delete | Operation::Execute | Operation::Other) || runs;
+        matches!(entry.operation, ToolOperation::Delete | ToolOperation::Execute | ToolOperation::Other)
+            || runs;
     if intent.deletes_whole && !deletes {
         return says("to delete something, which it does not do");
     }
-    if entry.is_online() && intent.demands(Constraint::StayOffline) {
+    if entry.is_online() && intent.demands(RequestConstraint::StayOffline) {
         return says("to stay offline");
     }
     None

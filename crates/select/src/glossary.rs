@@ -5,9 +5,9 @@
 
 use std::sync::LazyLock;
 
-use crate::{hash::Map, numbers::float, text};
+use crate::{hash::WordMap, numbers::float, text};
 
-static ENTRIES: LazyLock<Map<&'static str, &'static str>> = LazyLock::new(|| {
+static ENTRIES: LazyLock<WordMap<&'static str, &'static str>> = LazyLock::new(|| {
     let lines = include_str!("../data/glossary.txt").lines();
     lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' ')).collect()
 });

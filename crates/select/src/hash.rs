@@ -3,20 +3,20 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map by that hash.
-pub(crate) type Map<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Quick>>;
+pub(crate) type WordMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
 /// Multiplies and turns, eight bytes at a time.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Quick(u64);
+pub(crate) struct WordHasher(u64);
 
-impl Quick {
+impl WordHasher {
     fn mix(&mut self, word: u64) {
         // 2^64 by the golden ratio: any odd number without a pattern would do.
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
-impl Hasher for Quick {
+impl Hasher for WordHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];

@@ -11,17 +11,17 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub(crate) use entry::{Entry, Kind, LONGEST_REQUEST_BYTES, Parameter};
-pub use saved::Damaged;
+pub(crate) use entry::{IndexEntry, IndexedParameter, LONGEST_REQUEST_BYTES, ParameterKind};
+pub use saved::DamagedIndex;
 
 use crate::{
-    Card, Operation, Request, Usage,
-    hash::Map,
-    lexicon::{Lexicon, Term},
+    Card, ToolOperation, ToolRequest, Usage,
+    hash::WordMap,
+    lexicon::{Term, TermLexicon},
     numbers::{float, small},
-    said::{Heard, Said},
+    said::{ExampleFrequencies, RequestSignature},
     text,
-    vectors::{self, DIM, Packed, Vector},
+    vectors::{self, DIM, MeaningVector, PackedVector},
 };
 
 /// How fast more of the same word counts less.
@@ -83,22 +83,22 @@ impl fmt::Display for ToolId {
 /// Tools that can be searched.
 #[derive(Debug, Default)]
 pub struct Index {
-    lexicon: Lexicon,
+    lexicon: TermLexicon,
     /// For each term the tools that have it, in order, each with what the word counts there.
     postings: Vec<Vec<(ToolId, f32)>>,
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<IndexEntry>>,
     /// For each tool what it means; nothing for those that were removed.
-    meanings: Vec<Packed>,
-    by_key: Map<String, ToolId>,
+    meanings: Vec<PackedVector>,
+    by_key: WordMap<String, ToolId>,
     /// By names without their joints and capitals.
-    by_name: Map<String, Vec<ToolId>>,
+    by_name: WordMap<String, Vec<ToolId>>,
     free: Vec<ToolId>,
-    heard: Heard,
+    heard: ExampleFrequencies,
 }
 
 /// A tool that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
+pub struct ToolHit {
     /// Which.
     pub id: ToolId,
     /// How well it fits, beside the others of the same search.
@@ -111,7 +111,7 @@ pub struct Hit {
     pub likeness: f32,
 }
 
-impl Hit {
+impl ToolHit {
     /// Whether it has anything of the request, and was not only the best of what there is.
     pub fn is_related(&self) -> bool {
         self.words > 0.0 || self.likeness >= RELATED_LIKENESS || self.meaning >= RELATED_MEANING
@@ -156,7 +156,7 @@ impl Index {
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
-            self.meanings.push(Packed::default());
+            self.meanings.push(PackedVector::default());
             ToolId(small(self.entries.len() - 1))
         });
         let (terms, meaning) = self.read(card);
@@ -167,7 +167,7 @@ impl Index {
             postings.insert(at, (id, *weight));
         }
         let terms = terms.into_iter().map(|(term, _)| term).collect();
-        let entry = Entry::new(card, terms, &mut self.lexicon);
+        let entry = IndexEntry::new(card, terms, &mut self.lexicon);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
         self.heard.add(entry.said());
         self.entries[id.0 as usize] = Some(entry);
@@ -187,7 +187,7 @@ impl Index {
             }
         }
         self.heard.remove(entry.said());
-        self.meanings[id.0 as usize] = Packed::default();
+        self.meanings[id.0 as usize] = PackedVector::default();
         self.by_key.remove(&entry.key());
         if let Some(ids) = self.by_name.get_mut(&text::plain(&entry.name)) {
             ids.retain(|each| *each != id);
@@ -200,7 +200,7 @@ impl Index {
     /// elsewhere already.
     pub fn remember(&mut self, usage: &Usage) {
         for answered in usage.requests() {
-            let said = Said::new(&answered.request);
+            let said = RequestSignature::new(&answered.request);
             let names = answered.tools.iter().map(|name| text::plain(name));
             let mut ids: Vec<_> =
                 names.filter_map(|name| self.by_name.get(&name)).flatten().copied().collect();
@@ -217,7 +217,7 @@ impl Index {
         }
     }
 
-    fn use_for(&mut self, id: ToolId, said: &Said, weight: f32) {
+    fn use_for(&mut self, id: ToolId, said: &RequestSignature, weight: f32) {
         let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
         let is_known = entry.uses.iter().any(|(known, _)| known.words == said.words);
         if entry.uses.len() < MOST_USES && !is_known {
@@ -232,7 +232,7 @@ impl Index {
         self.entry(id).map(|entry| &*entry.name)
     }
 
-    pub(crate) fn entry(&self, id: ToolId) -> Option<&Entry> {
+    pub(crate) fn entry(&self, id: ToolId) -> Option<&IndexEntry> {
         self.entries.get(id.0 as usize).and_then(Option::as_ref)
     }
 
@@ -242,7 +242,7 @@ impl Index {
     }
 
     /// What the words of a request count for one tool, whatever other tools there are.
-    pub(crate) fn plain_words(&self, request: &Request, id: ToolId) -> f32 {
+    pub(crate) fn plain_words(&self, request: &ToolRequest, id: ToolId) -> f32 {
         let terms = request.terms(&self.lexicon).into_iter();
         let counts = terms.map(|(term, weight)| (self.count_of(term, id), weight));
         counts.map(|(count, weight)| weight * count / (K1 + count)).sum()
@@ -255,28 +255,28 @@ impl Index {
     }
 
     /// How near a tool is to a meaning.
-    pub(crate) fn nearness(&self, id: ToolId, wanted: &Packed) -> f32 {
+    pub(crate) fn nearness(&self, id: ToolId, wanted: &PackedVector) -> f32 {
         self.meanings.get(id.0 as usize).map_or(0.0, |meaning| wanted.cosine(meaning))
     }
 
-    pub(crate) fn lexicon(&self) -> &Lexicon {
+    pub(crate) fn lexicon(&self) -> &TermLexicon {
         &self.lexicon
     }
 
     /// The tools that fit best, the best first.
-    pub fn search(&self, request: &Request, limit: usize) -> Vec<Hit> {
+    pub fn search(&self, request: &ToolRequest, limit: usize) -> Vec<ToolHit> {
         let all: Vec<_> = self.ids().collect();
         self.search_among(request, &all, limit)
     }
 
     /// The same, among some tools only. How rare a word is still depends on all of them.
-    pub fn search_among(&self, request: &Request, among: &[ToolId], limit: usize) -> Vec<Hit> {
+    pub fn search_among(&self, request: &ToolRequest, among: &[ToolId], limit: usize) -> Vec<ToolHit> {
         let words = self.words(request);
         let meaning = self.meanings(request);
         let mut hits: Vec<_> = among
             .iter()
             .filter_map(|id| self.entry(*id).map(|entry| (*id, entry)))
-            .map(|(id, entry)| Hit {
+            .map(|(id, entry)| ToolHit {
                 id,
                 score: 0.0,
                 words: words[id.0 as usize],
@@ -286,13 +286,13 @@ impl Index {
             .collect();
         fuse(&mut hits, request);
         for hit in &mut hits {
-            let done = self.entry(hit.id).map_or(Operation::Other, |entry| entry.operation);
+            let done = self.entry(hit.id).map_or(ToolOperation::Other, |entry| entry.operation);
             hit.score += LIKENESS * hit.likeness;
             hit.score += AGREEMENT * request.intent().operation.agreement(done);
         }
         let named: Vec<_> = request.names().filter_map(|name| self.by_name.get(name)).flatten().collect();
         hits.iter_mut().filter(|hit| named.contains(&&hit.id)).for_each(|hit| hit.score += NAMED);
-        let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id));
+        let order = |a: &ToolHit, b: &ToolHit| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id));
         if limit < hits.len() {
             hits.select_nth_unstable_by(limit, order);
             hits.truncate(limit);
@@ -302,7 +302,7 @@ impl Index {
     }
 
     /// How much a request is like one that a tool was the answer to.
-    fn likeness(&self, request: &Request, entry: &Entry) -> f32 {
+    fn likeness(&self, request: &ToolRequest, entry: &IndexEntry) -> f32 {
         if entry.examples.is_empty() && entry.uses.is_empty() {
             return 0.0;
         }
@@ -312,7 +312,7 @@ impl Index {
     }
 
     /// What the words of a request count for each tool.
-    fn words(&self, request: &Request) -> Vec<f32> {
+    fn words(&self, request: &ToolRequest) -> Vec<f32> {
         let mut scores = vec![0.0; self.entries.len()];
         for (term, weight) in request.terms(&self.lexicon) {
             let weight = weight * self.rarity(term);
@@ -331,7 +331,7 @@ impl Index {
     }
 
     /// How near each tool is to what a request means.
-    fn meanings(&self, request: &Request) -> Vec<f32> {
+    fn meanings(&self, request: &ToolRequest) -> Vec<f32> {
         match vectors::pack(request.meaning()) {
             Some(wanted) => self.meanings.iter().map(|meaning| wanted.cosine(meaning)).collect(),
             None => vec![0.0; self.meanings.len()],
@@ -339,9 +339,9 @@ impl Index {
     }
 
     /// The terms of a card with what they count, in order, and what it means.
-    fn read(&mut self, card: &Card) -> (Vec<(Term, f32)>, Packed) {
+    fn read(&mut self, card: &Card) -> (Vec<(Term, f32)>, PackedVector) {
         let mut found: Vec<(Term, f32)> = Vec::new();
-        let mut meaning: Vector = [0.0; DIM];
+        let mut meaning: MeaningVector = [0.0; DIM];
         for field in fields::fields(card) {
             let from = found.len();
             text::pieces(&field.text, |piece| {
@@ -366,7 +366,7 @@ impl Index {
 }
 
 /// Words and meaning as one score. Words lead: their best is 1, and meaning adds what it has above the middle.
-fn fuse(hits: &mut [Hit], request: &Request) {
+fn fuse(hits: &mut [ToolHit], request: &ToolRequest) {
     if hits.is_empty() {
         return;
     }

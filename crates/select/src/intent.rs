@@ -1,6 +1,6 @@
 //! What a request asks for, as far as its form says: which kind of work, on what, and what must not happen.
 //!
-//! By rules, in English and Chinese. What is not understood stays [`Operation::Other`] and forbids nothing.
+//! By rules, in English and Chinese. What is not understood stays [`ToolOperation::Other`] and forbids nothing.
 
 mod negation;
 mod target;
@@ -10,24 +10,24 @@ use std::sync::LazyLock;
 use serde::Serialize;
 
 use crate::{
-    hash::Map,
+    hash::WordMap,
     request::parts,
-    text::{self, Piece},
+    text::{self, TextToken},
 };
 
-pub use negation::Constraint;
+pub use negation::RequestConstraint;
 pub(crate) use target::is_path;
-pub use target::{Target, TargetKind};
+pub use target::{RequestTarget, TargetKind};
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Intent {
+pub struct RequestIntent {
     /// The kind of work.
-    pub operation: Operation,
+    pub operation: ToolOperation,
     /// What it is about: paths, addresses, quotations.
-    pub targets: Vec<Target>,
+    pub targets: Vec<RequestTarget>,
     /// What must hold.
-    pub constraints: Vec<Constraint>,
+    pub constraints: Vec<RequestConstraint>,
     /// Words of which the request says that they are not wanted, such as a tool's name.
     pub unwanted: Vec<String>,
     /// Whether it is to delete something whole, and not a part of it: `delete the file`, but not `delete line 3 of it`.
@@ -38,7 +38,7 @@ pub struct Intent {
 /// Kinds of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Operation {
+pub enum ToolOperation {
     /// Look at something that is known.
     Read,
     /// Find something.
@@ -57,7 +57,7 @@ pub enum Operation {
     Other,
 }
 
-impl Operation {
+impl ToolOperation {
     /// How well what a tool does agrees with what is asked for, from -1 to 1; nothing if either is not known.
     pub(crate) fn agreement(self, tool: Self) -> f32 {
         match (self, tool) {
@@ -77,17 +77,17 @@ impl Operation {
     }
 }
 
-impl Intent {
+impl RequestIntent {
     /// Reads a request.
     pub fn of(text: &str) -> Self {
-        let negation::Negations { constraints, unwanted, rest } = negation::negations(text);
+        let negation::RequestNegations { constraints, unwanted, rest } = negation::negations(text);
         let operation = operation(&rest);
-        let deletes_whole = operation == Operation::Delete && !is_about_part(&rest);
+        let deletes_whole = operation == ToolOperation::Delete && !is_about_part(&rest);
         Self { operation, targets: target::targets(text), constraints, unwanted, deletes_whole }
     }
 
     /// Whether a constraint holds.
-    pub fn demands(&self, constraint: Constraint) -> bool {
+    pub fn demands(&self, constraint: RequestConstraint) -> bool {
         self.constraints.contains(&constraint)
     }
 }
@@ -104,27 +104,27 @@ fn is_about_part(text: &str) -> bool {
 }
 
 /// The kind of work of a tool, judged by the words of its name.
-pub(crate) fn operation_of_name(name: &str) -> Operation {
+pub(crate) fn operation_of_name(name: &str) -> ToolOperation {
     let mut found = None;
     text::pieces(name, |piece| found = found.or_else(|| english(piece.text())));
-    found.unwrap_or(Operation::Other)
+    found.unwrap_or(ToolOperation::Other)
 }
 
 /// The first word that names a kind of work; `show me how to delete` is about showing.
-fn operation(text: &str) -> Operation {
+fn operation(text: &str) -> ToolOperation {
     let mut first = None;
     for part in parts(text).into_iter().filter(|part| !part.is_quoted) {
         text::pieces(part.text, |piece| {
-            if let Piece::Word(word) = piece {
+            if let TextToken::Word(word) = piece {
                 first = first.or_else(|| english(word));
             }
         });
     }
-    chinese(text).or(first).unwrap_or(Operation::Other)
+    chinese(text).or(first).unwrap_or(ToolOperation::Other)
 }
 
-fn english(word: &str) -> Option<Operation> {
-    static STEMS: LazyLock<Map<String, Operation>> = LazyLock::new(|| {
+fn english(word: &str) -> Option<ToolOperation> {
+    static STEMS: LazyLock<WordMap<String, ToolOperation>> = LazyLock::new(|| {
         let words = ENGLISH
             .iter()
             .flat_map(|(operation, words)| words.iter().map(|word| (text::stem(word), *operation)));
@@ -134,16 +134,16 @@ fn english(word: &str) -> Option<Operation> {
 }
 
 /// The first Chinese word of the table that stands in a text.
-fn chinese(text: &str) -> Option<Operation> {
+fn chinese(text: &str) -> Option<ToolOperation> {
     let places = CHINESE.iter().flat_map(|(operation, words)| {
         words.iter().filter_map(|word| text.find(word).map(|at| (at, word.len(), *operation)))
     });
     places.min_by_key(|(at, length, _)| (*at, usize::MAX - *length)).map(|(_, _, operation)| operation)
 }
 
-const ENGLISH: [(Operation, &[&str]); 7] = [
+const ENGLISH: [(ToolOperation, &[&str]); 7] = [
     (
-        Operation::Read,
+        ToolOperation::Read,
         &[
             "read",
             "show",
@@ -178,23 +178,23 @@ const ENGLISH: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Search,
+        ToolOperation::Search,
         &["find", "search", "grep", "locate", "lookup", "where", "query", "discover", "browse"],
     ),
-    (Operation::Test, &["test", "verify", "validate", "lint", "benchmark"]),
+    (ToolOperation::Test, &["test", "verify", "validate", "lint", "benchmark"]),
     (
-        Operation::Delete,
+        ToolOperation::Delete,
         &["delete", "remove", "erase", "drop", "clear", "uninstall", "unlink", "purge", "cancel"],
     ),
     (
-        Operation::Edit,
+        ToolOperation::Edit,
         &[
             "edit", "change", "modify", "update", "replace", "rename", "move", "fix", "refactor", "set",
             "append", "insert", "patch", "merge", "convert", "rewrite", "adjust", "reset",
         ],
     ),
     (
-        Operation::Write,
+        ToolOperation::Write,
         &[
             "write", "create", "add", "make", "save", "generate", "new", "build", "compose", "draft", "send",
             "post", "publish", "upload", "book", "order", "register", "schedule", "copy", "buy", "pay",
@@ -202,7 +202,7 @@ const ENGLISH: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Execute,
+        ToolOperation::Execute,
         &[
             "run", "execute", "start", "launch", "install", "deploy", "stop", "kill", "restart", "invoke",
             "play", "turn", "control",
@@ -210,9 +210,9 @@ const ENGLISH: [(Operation, &[&str]); 7] = [
     ),
 ];
 
-const CHINESE: [(Operation, &[&str]); 7] = [
+const CHINESE: [(ToolOperation, &[&str]); 7] = [
     (
-        Operation::Read,
+        ToolOperation::Read,
         &[
             "查看",
             "看看",
@@ -231,13 +231,13 @@ const CHINESE: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Search,
+        ToolOperation::Search,
         &["查找", "搜索", "找到", "找出", "查询", "检索", "寻找", "在哪", "哪里", "查一下", "找"],
     ),
-    (Operation::Test, &["测试", "验证", "检验", "校验"]),
-    (Operation::Delete, &["删除", "移除", "删掉", "清除", "清空", "卸载", "取消", "去掉"]),
+    (ToolOperation::Test, &["测试", "验证", "检验", "校验"]),
+    (ToolOperation::Delete, &["删除", "移除", "删掉", "清除", "清空", "卸载", "取消", "去掉"]),
     (
-        Operation::Edit,
+        ToolOperation::Edit,
         &[
             "修改",
             "编辑",
@@ -258,13 +258,13 @@ const CHINESE: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Write,
+        ToolOperation::Write,
         &[
             "创建", "新建", "写入", "写一", "添加", "生成", "保存", "制作", "发送", "上传", "预订", "预定",
             "发布", "复制", "购买", "支付", "转账", "提交", "注册",
         ],
     ),
-    (Operation::Execute, &["运行", "执行", "启动", "安装", "部署", "停止", "重启"]),
+    (ToolOperation::Execute, &["运行", "执行", "启动", "安装", "部署", "停止", "重启"]),
 ];
 
 #[cfg(test)]
@@ -274,22 +274,22 @@ mod tests {
     #[test]
     fn the_first_word_of_work_decides() {
         let cases = [
-            ("show me how to delete a file", Operation::Read),
-            ("Please find the TODOs and fix them", Operation::Search),
-            ("running the tests", Operation::Execute),
-            ("把配置里的端口改成 8080", Operation::Edit),
-            ("删除 build 目录", Operation::Delete),
-            ("hello", Operation::Other),
-            ("", Operation::Other),
+            ("show me how to delete a file", ToolOperation::Read),
+            ("Please find the TODOs and fix them", ToolOperation::Search),
+            ("running the tests", ToolOperation::Execute),
+            ("把配置里的端口改成 8080", ToolOperation::Edit),
+            ("删除 build 目录", ToolOperation::Delete),
+            ("hello", ToolOperation::Other),
+            ("", ToolOperation::Other),
         ];
         for (text, operation) in cases {
-            assert_eq!(Intent::of(text).operation, operation, "{text}");
+            assert_eq!(RequestIntent::of(text).operation, operation, "{text}");
         }
     }
 
     #[test]
     fn what_is_forbidden_is_not_what_is_asked_for() {
-        let intent = Intent::of("Don't delete anything, just rename the folder");
-        assert_eq!(intent.operation, Operation::Edit);
+        let intent = RequestIntent::of("Don't delete anything, just rename the folder");
+        assert_eq!(intent.operation, ToolOperation::Edit);
     }
 }

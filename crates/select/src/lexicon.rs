@@ -1,9 +1,9 @@
 //! The words an index knows, each with its number and its meaning.
 
 use crate::{
-    hash::Map,
+    hash::WordMap,
     numbers::small,
-    text::{self, Piece},
+    text::{self, TextToken},
     vectors,
 };
 
@@ -12,7 +12,7 @@ pub(crate) type Term = u32;
 
 /// What is known of a word as it is written.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownWord {
     /// Its term; words that say nothing have none.
     pub(crate) term: Option<Term>,
     /// Where the rows of its vector are in the lexicon's list.
@@ -21,31 +21,33 @@ pub(crate) struct Known {
 
 /// Words and terms. It only grows: a word that no tool uses any more costs a few bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Lexicon {
-    seen: Map<Box<str>, Known>,
-    terms: Map<Box<str>, Term>,
+pub(crate) struct TermLexicon {
+    seen: WordMap<Box<str>, KnownWord>,
+    terms: WordMap<Box<str>, Term>,
     rows: Vec<u32>,
 }
 
-impl Lexicon {
+impl TermLexicon {
     /// What is known of a piece of text, which is learnt if it is new.
-    pub(crate) fn learn(&mut self, piece: Piece<'_>) -> Known {
+    pub(crate) fn learn(&mut self, piece: TextToken<'_>) -> KnownWord {
         // Characters are their own terms and have no vector, so there is nothing to keep of them.
-        let Piece::Word(word) = piece else { return Known { term: self.learn_term(piece), rows: (0, 0) } };
+        let TextToken::Word(word) = piece else {
+            return KnownWord { term: self.learn_term(piece), rows: (0, 0) };
+        };
         if let Some(known) = self.seen.get(word) {
             return *known;
         }
         let term = self.learn_term(piece);
         let from = small(self.rows.len());
         self.rows.extend(vectors::table().rows_of(word));
-        let known = Known { term, rows: (from, small(self.rows.len())) };
+        let known = KnownWord { term, rows: (from, small(self.rows.len())) };
         self.seen.insert(word.into(), known);
         known
     }
 
-    fn learn_term(&mut self, piece: Piece<'_>) -> Option<Term> {
+    fn learn_term(&mut self, piece: TextToken<'_>) -> Option<Term> {
         let term = piece.term();
-        if let (Some(term), Piece::Glyph(_) | Piece::Pair(_)) = (self.terms.get(&*term), piece) {
+        if let (Some(term), TextToken::Glyph(_) | TextToken::Pair(_)) = (self.terms.get(&*term), piece) {
             return Some(*term);
         }
         if text::is_stop(piece.text()) {
@@ -60,7 +62,7 @@ impl Lexicon {
     }
 
     /// The number of a piece of text, if any tool has it.
-    pub(crate) fn find(&self, piece: Piece<'_>) -> Option<Term> {
+    pub(crate) fn find(&self, piece: TextToken<'_>) -> Option<Term> {
         match self.seen.get(piece.text()) {
             Some(known) => known.term,
             None if text::is_stop(piece.text()) => None,
@@ -69,7 +71,7 @@ impl Lexicon {
     }
 
     /// The rows of the table of vectors that mean a word.
-    pub(crate) fn rows(&self, known: Known) -> &[u32] {
+    pub(crate) fn rows(&self, known: KnownWord) -> &[u32] {
         &self.rows[known.rows.0 as usize..known.rows.1 as usize]
     }
 

@@ -31,10 +31,13 @@ mod text;
 mod usage;
 mod vectors;
 
-pub use card::{Card, Changes};
-pub use choice::{Candidate, Choice, Fit, MODEL, Part, Parts, RuledOut, Situation, choose, choose_among};
-pub use index::{Damaged, Hit, Index, ToolId};
-pub use intent::{Constraint, Intent, Operation, Target, TargetKind};
+pub use card::{Card, ToolChanges};
+pub use choice::{
+    ChoiceContext, FitEstimate, MODEL, RuledOut, ScorePart, ScoreParts, ToolCandidate, ToolChoice, choose,
+    choose_among,
+};
+pub use index::{DamagedIndex, Index, ToolHit, ToolId};
+pub use intent::{RequestConstraint, RequestIntent, RequestTarget, TargetKind, ToolOperation};
 pub use plan::{FORMER_NAME, RULES, rules};
-pub use request::Request;
-pub use usage::{Record, Usage};
+pub use request::ToolRequest;
+pub use usage::{Usage, UsageRecord};

@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 
 /// How far a repair may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Latitude {
+pub enum RepairMode {
     /// Only what can be read in one way. For calls that write or run something.
     Exact,
     /// What was most likely meant, too. For calls that only look.
@@ -44,18 +44,18 @@ pub struct ToolParameters<'a> {
 
 /// Arguments that fit after all.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Repaired {
+pub struct RepairedArguments {
     /// What they are now.
     pub value: Value,
     /// What was done to them.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<ArgumentRepair>,
     /// Whether the text says just this, and can be used as it stands.
     pub is_verbatim: bool,
 }
 
 /// One liberty taken with what a model wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
+pub struct ArgumentRepair {
     /// What kind.
     pub kind: RepairKind,
     /// Where, and what exactly; never a value, since values may be secret.
@@ -88,7 +88,7 @@ impl RepairKind {
 
 /// Why arguments cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unusable {
+pub enum ArgumentError {
     /// They end in the middle.
     CutOff,
     /// They are not JSON, nor close to it.
@@ -100,58 +100,66 @@ pub enum Unusable {
 }
 
 /// Reads arguments that may be damaged. Arguments that fit come back as they are, without repairs.
-pub fn repair(parameters: &ToolParameters<'_>, text: &str, latitude: Latitude) -> Result<Repaired, Unusable> {
+pub fn repair(
+    parameters: &ToolParameters<'_>,
+    text: &str,
+    latitude: RepairMode,
+) -> Result<RepairedArguments, ArgumentError> {
     let schema = parameters.schema;
     let mut repairs = Vec::new();
-    let Read { mut value, is_verbatim } = read(text, latitude, &mut repairs)?;
+    let ParsedArguments { mut value, is_verbatim } = read(text, latitude, &mut repairs)?;
     let problems = schema.check(&value);
     if problems.is_empty() {
-        return Ok(Repaired { value, repairs, is_verbatim });
+        return Ok(RepairedArguments { value, repairs, is_verbatim });
     }
     if text.len() > MAX_BYTES {
-        return Err(Unusable::Unfit(problems));
+        return Err(ArgumentError::Unfit(problems));
     }
     if let Value::String(inner) = &value {
         value = read(inner, latitude, &mut repairs)?.value;
-        repairs.push(Repair::of(RepairKind::Type, "the arguments were JSON inside a string"));
+        repairs.push(ArgumentRepair::of(RepairKind::Type, "the arguments were JSON inside a string"));
     }
     envelope::unwrap(parameters, &mut value, latitude, &mut repairs)?;
-    let mut fit = fit::Fit::new(parameters, latitude, &mut repairs);
+    let mut fit = fit::SchemaFitter::new(parameters, latitude, &mut repairs);
     fit.root(&mut value);
     let hints = fit.hints;
     let problems = schema.check(&value);
     if problems.is_empty() {
-        return Ok(Repaired { value, repairs, is_verbatim: false });
+        return Ok(RepairedArguments { value, repairs, is_verbatim: false });
     }
-    Err(Unusable::Unfit(problems.iter().map(|problem| hints.added_to(problem)).collect()))
+    Err(ArgumentError::Unfit(problems.iter().map(|problem| hints.added_to(problem)).collect()))
 }
 
-impl Repair {
+impl ArgumentRepair {
     fn of(kind: RepairKind, note: impl Into<String>) -> Self {
         Self { kind, note: note.into() }
     }
 }
 
 /// What a text says, and whether it says it in JSON as it should be.
-struct Read {
+struct ParsedArguments {
     value: Value,
     is_verbatim: bool,
 }
 
 /// JSON if it is JSON, and what is close to it if it is not.
-fn read(text: &str, latitude: Latitude, repairs: &mut Vec<Repair>) -> Result<Read, Unusable> {
+fn read(
+    text: &str,
+    latitude: RepairMode,
+    repairs: &mut Vec<ArgumentRepair>,
+) -> Result<ParsedArguments, ArgumentError> {
     let error = match repeated::read(text) {
         Ok((value, repeats)) => {
             let is_verbatim = repeats.is_empty();
             for repeat in repeats.into_iter().filter(|repeat| repeat.differs) {
                 let path = repeat.path;
-                if latitude == Latitude::Exact {
-                    return Err(Unusable::Repeated(path));
+                if latitude == RepairMode::Exact {
+                    return Err(ArgumentError::Repeated(path));
                 }
                 let note = format!("`{path}` was given twice with different values; the last one was taken");
-                repairs.push(Repair::of(RepairKind::Repeated, note));
+                repairs.push(ArgumentRepair::of(RepairKind::Repeated, note));
             }
-            return Ok(Read { value, is_verbatim });
+            return Ok(ParsedArguments { value, is_verbatim });
         }
         Err(error) => unreadable(&error),
     };
@@ -159,15 +167,15 @@ fn read(text: &str, latitude: Latitude, repairs: &mut Vec<Repair>) -> Result<Rea
         return Err(error);
     }
     let (value, notes) = lenient::read(text, latitude).map_err(|again| match (error, again) {
-        (Unusable::CutOff, _) | (_, Unusable::CutOff) => Unusable::CutOff,
+        (ArgumentError::CutOff, _) | (_, ArgumentError::CutOff) => ArgumentError::CutOff,
         (_, again) => again,
     })?;
-    repairs.extend(notes.into_iter().map(|note| Repair::of(RepairKind::Notation, note)));
-    Ok(Read { value, is_verbatim: false })
+    repairs.extend(notes.into_iter().map(|note| ArgumentRepair::of(RepairKind::Notation, note)));
+    Ok(ParsedArguments { value, is_verbatim: false })
 }
 
-fn unreadable(error: &serde_json::Error) -> Unusable {
-    if error.is_eof() { Unusable::CutOff } else { Unusable::Unreadable }
+fn unreadable(error: &serde_json::Error) -> ArgumentError {
+    if error.is_eof() { ArgumentError::CutOff } else { ArgumentError::Unreadable }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ mod parts;
 pub(crate) use parts::parts;
 
 use crate::{
-    Intent, glossary,
-    lexicon::{Lexicon, Term},
-    said::Said,
-    text::{self, Piece},
-    vectors::{self, DIM, Vector},
+    RequestIntent, glossary,
+    lexicon::{Term, TermLexicon},
+    said::RequestSignature,
+    text::{self, TextToken},
+    vectors::{self, DIM, MeaningVector},
 };
 
 /// How much of a request is read. What a person wants is said in less; the rest is data.
@@ -22,21 +22,21 @@ const MOST_NAMES: usize = 32;
 
 /// What someone wants, in their own words.
 #[derive(Debug, Clone)]
-pub struct Request {
-    intent: Intent,
-    words: Vec<(String, Shape, f32)>,
+pub struct ToolRequest {
+    intent: RequestIntent,
+    words: Vec<(String, WordShape, f32)>,
     /// Words it does not say, which find tools but are no part of what it means.
     implied: Vec<&'static str>,
-    meaning: Box<Vector>,
+    meaning: Box<MeaningVector>,
     is_chinese: bool,
-    values: Values,
+    values: RequestValues,
     names: Vec<String>,
-    said: Said,
+    said: RequestSignature,
 }
 
 /// What a request has that could be a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Values {
+pub(crate) struct RequestValues {
     /// Numbers.
     pub(crate) numbers: usize,
     /// Quotations, paths, addresses and names.
@@ -44,16 +44,16 @@ pub(crate) struct Values {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum WordShape {
     Word,
     Glyphs,
 }
 
-impl Request {
+impl ToolRequest {
     /// Reads a request.
     pub fn new(text: &str) -> Self {
         let text = text::cut(text, LONGEST_BYTES);
-        let mut words: Vec<(String, Shape, f32)> = Vec::new();
+        let mut words: Vec<(String, WordShape, f32)> = Vec::new();
         let mut meaning = Box::new([0.0; DIM]);
         for part in parts(text).into_iter().filter(|part| part.weight > 0.0) {
             text::pieces(part.text, |piece| take(piece, part.weight, &mut words, &mut meaning));
@@ -66,7 +66,7 @@ impl Request {
             text::pieces(english, |piece| take(piece, weight, &mut words, &mut meaning));
         }
         let values = values(text);
-        let intent = Intent::of(text);
+        let intent = RequestIntent::of(text);
         let names = names(text);
         // A Chinese character says as much as four letters or so.
         Self {
@@ -77,12 +77,12 @@ impl Request {
             is_chinese: glyphs * 4 > letters,
             values,
             names,
-            said: Said::new(text),
+            said: RequestSignature::new(text),
         }
     }
 
     /// What it asks for.
-    pub fn intent(&self) -> &Intent {
+    pub fn intent(&self) -> &RequestIntent {
         &self.intent
     }
 
@@ -97,12 +97,12 @@ impl Request {
     }
 
     /// What it is like another request by.
-    pub(crate) fn said(&self) -> &Said {
+    pub(crate) fn said(&self) -> &RequestSignature {
         &self.said
     }
 
     /// What it means.
-    pub(crate) fn meaning(&self) -> &Vector {
+    pub(crate) fn meaning(&self) -> &MeaningVector {
         &self.meaning
     }
 
@@ -112,36 +112,36 @@ impl Request {
     }
 
     /// The values it has.
-    pub(crate) fn values(&self) -> Values {
+    pub(crate) fn values(&self) -> RequestValues {
         self.values
     }
 
     /// How much of it a tool's terms cover, weighed by how much each word counts, and how many words that is.
-    pub(crate) fn covered(&self, lexicon: &Lexicon, terms: &[Term]) -> (f32, usize) {
+    pub(crate) fn covered(&self, lexicon: &TermLexicon, terms: &[Term]) -> (f32, usize) {
         let (mut has, mut all, mut count) = (0.0, 0.0, 0);
         for (word, shape, weight) in &self.words {
-            if *shape == Shape::Glyphs {
+            if *shape == WordShape::Glyphs {
                 continue;
             }
             count += 1;
             all += weight;
             let found =
-                lexicon.find(Piece::Word(word)).is_some_and(|term| terms.binary_search(&term).is_ok());
+                lexicon.find(TextToken::Word(word)).is_some_and(|term| terms.binary_search(&term).is_ok());
             has += if found { *weight } else { 0.0 };
         }
         (if all > 0.0 { has / all } else { 0.0 }, count)
     }
 
     /// Its terms, as far as an index knows them, each once.
-    pub(crate) fn terms(&self, lexicon: &Lexicon) -> Vec<(Term, f32)> {
+    pub(crate) fn terms(&self, lexicon: &TermLexicon) -> Vec<(Term, f32)> {
         let found = self.words.iter().filter_map(|(word, shape, weight)| {
             let piece = match shape {
-                Shape::Word => Piece::Word(word),
-                Shape::Glyphs => Piece::Pair(word),
+                WordShape::Word => TextToken::Word(word),
+                WordShape::Glyphs => TextToken::Pair(word),
             };
             lexicon.find(piece).map(|term| (term, *weight))
         });
-        let implied = self.implied.iter().filter_map(|word| lexicon.find(Piece::Word(word)));
+        let implied = self.implied.iter().filter_map(|word| lexicon.find(TextToken::Word(word)));
         let mut found: Vec<_> = found.chain(implied.map(|term| (term, implied::WEIGHT))).collect();
         found.sort_unstable_by_key(|(term, _)| *term);
         // What is said again counts again, but less.
@@ -156,16 +156,21 @@ impl Request {
     }
 }
 
-fn take(piece: Piece<'_>, weight: f32, words: &mut Vec<(String, Shape, f32)>, meaning: &mut Vector) {
+fn take(
+    piece: TextToken<'_>,
+    weight: f32,
+    words: &mut Vec<(String, WordShape, f32)>,
+    meaning: &mut MeaningVector,
+) {
     let written = piece.text();
     let is_number = written.bytes().all(|byte| byte.is_ascii_digit());
     let weight = if is_number { weight * 0.3 } else { weight };
-    let shape = if let Piece::Word(word) = piece {
+    let shape = if let TextToken::Word(word) = piece {
         let rows = vectors::table().rows_of(word);
         vectors::table().add(&rows, weight, meaning);
-        Shape::Word
+        WordShape::Word
     } else {
-        Shape::Glyphs
+        WordShape::Glyphs
     };
     if !text::is_stop(written) {
         words.push((written.to_owned(), shape, weight));
@@ -190,8 +195,8 @@ fn names(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn values(text: &str) -> Values {
-    let mut values = Values::default();
+fn values(text: &str) -> RequestValues {
+    let mut values = RequestValues::default();
     let mut begins = true;
     for part in parts(text) {
         let word = part.text.trim();

@@ -7,21 +7,21 @@
 use std::hash::Hasher;
 
 use crate::{
-    hash::{Map, Quick},
+    hash::{WordHasher, WordMap},
     intent::is_path,
     numbers::float,
     request::parts,
-    text::{self, Piece},
-    vectors::{self, DIM, Packed},
+    text::{self, TextToken},
+    vectors::{self, DIM, PackedVector},
 };
 
 /// A request, as far as it can be like another.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct RequestSignature {
     /// Its words, each as a number that ends in its kind, in order.
     pub(crate) words: Box<[u32]>,
     /// What those mean that are not values.
-    pub(crate) meaning: Packed,
+    pub(crate) meaning: PackedVector,
 }
 
 /// What a word counts by its kind: one that says nothing alone, a word, a pair of characters, a kind of value.
@@ -47,7 +47,7 @@ const MEANT: f32 = 0.8;
 /// The endings of pictures.
 const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "svg"];
 
-impl Said {
+impl RequestSignature {
     pub(crate) fn new(text: &str) -> Self {
         let (mut words, mut meaning) = (Vec::new(), [0.0; DIM]);
         for part in parts(text) {
@@ -56,7 +56,7 @@ impl Said {
                 Some(kind) => words.push(number(kind, VALUE)),
                 None => text::pieces(part.text, |piece| {
                     words.extend(of(piece));
-                    if let Piece::Word(word) = piece
+                    if let TextToken::Word(word) = piece
                         && !text::is_stop(word)
                     {
                         vectors::table().add(&vectors::table().rows_of(word), 1.0, &mut meaning);
@@ -70,7 +70,7 @@ impl Said {
     }
 }
 
-impl Said {
+impl RequestSignature {
     /// Whether it says enough by itself to be like another: `go on` and `yes` are said of anything.
     pub(crate) fn is_telling(&self) -> bool {
         self.words.iter().filter(|word| matches!(**word & 3, WORD | PAIR)).count() >= LEAST_TELLING
@@ -95,18 +95,18 @@ fn value(word: &str, is_quoted: bool) -> Option<&'static str> {
     }
 }
 
-fn of(piece: Piece<'_>) -> Option<u32> {
+fn of(piece: TextToken<'_>) -> Option<u32> {
     match piece {
-        Piece::Word(word) if text::is_stop(word) => Some(number(word, IDLE)),
-        Piece::Word(_) => Some(number(&piece.term(), WORD)),
-        Piece::Pair(pair) => Some(number(pair, PAIR)),
+        TextToken::Word(word) if text::is_stop(word) => Some(number(word, IDLE)),
+        TextToken::Word(_) => Some(number(&piece.term(), WORD)),
+        TextToken::Pair(pair) => Some(number(pair, PAIR)),
         // Pairs say it better.
-        Piece::Glyph(_) => None,
+        TextToken::Glyph(_) => None,
     }
 }
 
 fn number(word: &str, kind: u32) -> u32 {
-    let mut hash = Quick::default();
+    let mut hash = WordHasher::default();
     hash.write(word.as_bytes());
     let [a, b, c, d, ..] = hash.finish().to_le_bytes();
     u32::from_le_bytes([a, b, c, d]) & !3 | kind
@@ -114,14 +114,14 @@ fn number(word: &str, kind: u32) -> u32 {
 
 /// How many tools have each word in their examples.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
-    counts: Map<u32, u32>,
+pub(crate) struct ExampleFrequencies {
+    counts: WordMap<u32, u32>,
     tools: usize,
 }
 
-impl Heard {
+impl ExampleFrequencies {
     /// Counts the examples of a tool.
-    pub(crate) fn add<'a>(&mut self, examples: impl IntoIterator<Item = &'a Said>) {
+    pub(crate) fn add<'a>(&mut self, examples: impl IntoIterator<Item = &'a RequestSignature>) {
         let words = each_once(examples);
         self.tools += usize::from(!words.is_empty());
         for word in words {
@@ -130,7 +130,7 @@ impl Heard {
     }
 
     /// Forgets them.
-    pub(crate) fn remove<'a>(&mut self, examples: impl IntoIterator<Item = &'a Said>) {
+    pub(crate) fn remove<'a>(&mut self, examples: impl IntoIterator<Item = &'a RequestSignature>) {
         let words = each_once(examples);
         self.tools -= usize::from(!words.is_empty());
         for word in words {
@@ -141,7 +141,11 @@ impl Heard {
     }
 
     /// How much a request is like the most alike of a tool's examples, from 0 to 1.
-    pub(crate) fn likeness<'a>(&self, request: &Said, examples: impl IntoIterator<Item = &'a Said>) -> f32 {
+    pub(crate) fn likeness<'a>(
+        &self,
+        request: &RequestSignature,
+        examples: impl IntoIterator<Item = &'a RequestSignature>,
+    ) -> f32 {
         let all: f32 = request.words.iter().map(|word| self.weight(*word)).sum();
         let like = examples.into_iter().map(|example| {
             let (mut both, mut its) = (0.0, 0.0);
@@ -172,7 +176,7 @@ fn above(share: f32, line: f32) -> f32 {
     ((share - line) / (1.0 - line)).max(0.0)
 }
 
-fn each_once<'a>(examples: impl IntoIterator<Item = &'a Said>) -> Vec<u32> {
+fn each_once<'a>(examples: impl IntoIterator<Item = &'a RequestSignature>) -> Vec<u32> {
     let mut words: Vec<_> = examples.into_iter().flat_map(|said| said.words.iter().copied()).collect();
     words.sort_unstable();
     words.dedup();
@@ -183,17 +187,17 @@ fn each_once<'a>(examples: impl IntoIterator<Item = &'a Said>) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn said(texts: &[&str]) -> Vec<Said> {
-        texts.iter().map(|text| Said::new(text)).collect()
+    fn said(texts: &[&str]) -> Vec<RequestSignature> {
+        texts.iter().map(|text| RequestSignature::new(text)).collect()
     }
 
     #[test]
     fn requests_that_differ_in_their_values_are_alike() {
         let (reads, lists) = (said(&["what is in main.go"]), said(&["what is in this folder"]));
-        let mut heard = Heard::default();
+        let mut heard = ExampleFrequencies::default();
         heard.add(&reads);
         heard.add(&lists);
-        let request = Said::new("what is in README.md?");
+        let request = RequestSignature::new("what is in README.md?");
         assert!(heard.likeness(&request, &reads) > 0.9);
         assert!(heard.likeness(&request, &lists) < heard.likeness(&request, &reads) / 2.0);
     }
@@ -201,16 +205,20 @@ mod tests {
     #[test]
     fn what_is_forgotten_counts_as_if_it_had_never_been() {
         let (one, other) = (said(&["run the tests"]), said(&["运行测试", "run it"]));
-        let mut heard = Heard::default();
+        let mut heard = ExampleFrequencies::default();
         heard.add(&one);
-        let before = heard.likeness(&Said::new("run all tests"), &one);
+        let before = heard.likeness(&RequestSignature::new("run all tests"), &one);
         heard.add(&other);
         heard.remove(&other);
-        assert!((heard.likeness(&Said::new("run all tests"), &one) - before).abs() < f32::EPSILON);
+        assert!(
+            (heard.likeness(&RequestSignature::new("run all tests"), &one) - before).abs() < f32::EPSILON
+        );
     }
 
     #[test]
     fn nothing_is_like_nothing() {
-        assert!(Heard::default().likeness(&Said::new(""), &said(&[""])) < f32::EPSILON);
+        assert!(
+            ExampleFrequencies::default().likeness(&RequestSignature::new(""), &said(&[""])) < f32::EPSILON
+        );
     }
 }

@@ -13,7 +13,7 @@ const LONGEST: usize = 40;
 
 /// What a text is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum TextToken<'a> {
     /// A word of a script that writes words apart, in lower case and not yet stemmed.
     Word(&'a str),
     /// A character of a script that does not.
@@ -22,7 +22,7 @@ pub(crate) enum Piece<'a> {
     Pair(&'a str),
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TextToken<'a> {
     /// As it is written.
     pub(crate) fn text(self) -> &'a str {
         let (Self::Word(text) | Self::Glyph(text) | Self::Pair(text)) = self;
@@ -39,7 +39,7 @@ impl<'a> Piece<'a> {
 }
 
 /// Hands every piece of a text on, in order.
-pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
+pub(crate) fn pieces(text: &str, mut each: impl FnMut(TextToken<'_>)) {
     let mut word = String::new();
     let mut before: Option<usize> = None;
     let mut last = '\0';
@@ -48,9 +48,9 @@ pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
         if is_glyph(c) {
             finish(&mut word, &mut each);
             let end = at + c.len_utf8();
-            each(Piece::Glyph(&text[at..end]));
+            each(TextToken::Glyph(&text[at..end]));
             if let Some(from) = before {
-                each(Piece::Pair(&text[from..end]));
+                each(TextToken::Pair(&text[from..end]));
             }
             before = Some(at);
         } else {
@@ -70,9 +70,9 @@ pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
     finish(&mut word, &mut each);
 }
 
-fn finish(word: &mut String, each: &mut impl FnMut(Piece<'_>)) {
+fn finish(word: &mut String, each: &mut impl FnMut(TextToken<'_>)) {
     if !word.is_empty() && word.len() <= LONGEST {
-        each(Piece::Word(word));
+        each(TextToken::Word(word));
     }
     word.clear();
 }

@@ -23,13 +23,13 @@ const REQUEST_HALF_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
     /// How every tool stands that was called, by the key of its card.
-    records: HashMap<String, Record>,
-    requests: Vec<Answered>,
+    records: HashMap<String, UsageRecord>,
+    requests: Vec<AnsweredRequest>,
 }
 
 /// A request, and the tools whose calls for it succeeded.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredRequest {
     pub(crate) request: String,
     pub(crate) tools: Vec<String>,
     /// What it counts: 1 for now, 0 for never.
@@ -38,12 +38,12 @@ pub(crate) struct Answered {
 
 /// How one tool stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Record {
+pub struct UsageRecord {
     success: f32,
     recent: f32,
 }
 
-impl Default for Record {
+impl Default for UsageRecord {
     fn default() -> Self {
         Self { success: UNUSED, recent: 0.0 }
     }
@@ -55,27 +55,27 @@ impl Usage {
         let success = success.clamp(0.0, 1.0);
         let worth = ((success - LEAST_SUCCESS) / (1.0 - LEAST_SUCCESS)).max(0.0);
         let recent = worth * faded(age, RECENT_HALF_LIFE);
-        self.records.insert(key.to_owned(), Record { success, recent });
+        self.records.insert(key.to_owned(), UsageRecord { success, recent });
     }
 
     /// Says which tools were the answer to a request, by name, and how long ago. The newest are said first: of many for one
     /// tool, only the first count.
     pub fn answered(&mut self, request: &str, tools: Vec<String>, age: Duration) {
         let request = text::cut(request, LONGEST_REQUEST_BYTES).to_owned();
-        self.requests.push(Answered { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
+        self.requests.push(AnsweredRequest { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
     }
 
-    pub(crate) fn requests(&self) -> &[Answered] {
+    pub(crate) fn requests(&self) -> &[AnsweredRequest] {
         &self.requests
     }
 
     /// What is known of a tool.
-    pub fn of(&self, key: &str) -> Record {
+    pub fn of(&self, key: &str) -> UsageRecord {
         self.records.get(key).copied().unwrap_or_default()
     }
 }
 
-impl Record {
+impl UsageRecord {
     /// How likely a call succeeds, from 0 to 1.
     pub fn success(self) -> f32 {
         self.success

@@ -9,7 +9,7 @@ use std::{cmp::Ordering, sync::LazyLock};
 pub(crate) const DIM: usize = 96;
 
 /// A vector in work.
-pub(crate) type Vector = [f32; DIM];
+pub(crate) type MeaningVector = [f32; DIM];
 
 /// What 1 becomes in a packed vector. The numbers of a direction are small, so that few are cut at a byte's end.
 const SCALE: f32 = 300.0;
@@ -18,14 +18,15 @@ const SCALE: f32 = 300.0;
 const MOST_PIECES: usize = 8;
 
 /// The table that ships with the program.
-pub(crate) fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(include_bytes!("../data/vectors.bin")));
+pub(crate) fn table() -> &'static VectorTable {
+    static TABLE: LazyLock<VectorTable> =
+        LazyLock::new(|| VectorTable::new(include_bytes!("../data/vectors.bin")));
     &TABLE
 }
 
 /// Words in alphabetical order, each with its vector.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct VectorTable {
     /// Where each word ends in `words`.
     ends: &'static [[u8; 4]],
     /// What the numbers of each row are multiplied by.
@@ -35,7 +36,7 @@ pub(crate) struct Table {
     words: &'static [u8],
 }
 
-impl Table {
+impl VectorTable {
     /// Reads the form `xtask/vectors.py` writes: how many words, how many numbers each, then one column after the other.
     fn new(bytes: &'static [u8]) -> Self {
         let number =
@@ -69,7 +70,7 @@ impl Table {
     }
 
     /// Adds rows to a vector.
-    pub(crate) fn add(&self, rows: &[u32], weight: f32, to: &mut Vector) {
+    pub(crate) fn add(&self, rows: &[u32], weight: f32, to: &mut MeaningVector) {
         for row in rows {
             let factor = f32::from_le_bytes(self.scales[*row as usize]) * weight;
             for (sum, byte) in to.iter_mut().zip(&self.rows[*row as usize]) {
@@ -99,16 +100,16 @@ impl Table {
 
 /// A direction, in a byte for each number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Packed(pub(crate) [i8; DIM]);
+pub(crate) struct PackedVector(pub(crate) [i8; DIM]);
 
-impl Default for Packed {
+impl Default for PackedVector {
     /// No direction: it is as near to everything as to anything.
     fn default() -> Self {
         Self([0; DIM])
     }
 }
 
-impl Packed {
+impl PackedVector {
     /// How near two directions are, from -1 to 1.
     pub(crate) fn cosine(&self, other: &Self) -> f32 {
         let sum: i32 = self.0.iter().zip(&other.0).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
@@ -121,17 +122,17 @@ impl Packed {
 
 /// The direction of a vector, if it has one.
 #[expect(clippy::cast_possible_truncation, reason = "clamped to a byte before")]
-pub(crate) fn pack(vector: &Vector) -> Option<Packed> {
+pub(crate) fn pack(vector: &MeaningVector) -> Option<PackedVector> {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     let packed = vector.map(|x| (x / length * SCALE).round().clamp(-127.0, 127.0) as i8);
-    (length > f32::EPSILON).then_some(Packed(packed))
+    (length > f32::EPSILON).then_some(PackedVector(packed))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn meaning(words: &str) -> Packed {
+    fn meaning(words: &str) -> PackedVector {
         let mut sum = [0.0; DIM];
         for word in words.split(' ') {
             table().add(&table().rows_of(word), 1.0, &mut sum);
@@ -164,6 +165,6 @@ mod tests {
     #[test]
     fn nothing_has_no_direction() {
         assert_eq!(pack(&[0.0; DIM]), None);
-        assert!(Packed::default().cosine(&meaning("weather")).abs() < f32::EPSILON);
+        assert!(PackedVector::default().cosine(&meaning("weather")).abs() < f32::EPSILON);
     }
 }

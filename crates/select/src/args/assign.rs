@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::{
-    Context,
+    InferenceContext,
     contest::contend,
     idiom,
-    mention::{Kind as Mentioned, Mention, is_cjk, mentions},
+    mention::{MentionKind, ValueMention, is_cjk, mentions},
     phrase,
-    slot::{Kind, Slot},
+    slot::{ParameterSlot, SlotKind},
     valid, words,
 };
 
 /// A value for each slot, where the text has one.
-pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Option<Value>> {
+pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceContext) -> Vec<Option<Value>> {
     let mut values = vec![None; slots.len()];
     let lower = text.to_lowercase();
     for (slot, value) in slots.iter().zip(&mut values) {
@@ -22,8 +22,9 @@ pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Optio
     let mut mentions = mentions(text, context.today);
     mentions.retain(|mention| !is_choice(mention, slots, &values));
     let taken = idiom::fill(text, slots, &mut values);
-    let overlaps =
-        |mention: &Mention| taken.iter().any(|place| place.start < mention.end && mention.start < place.end);
+    let overlaps = |mention: &ValueMention| {
+        taken.iter().any(|place| place.start < mention.end && mention.start < place.end)
+    };
     mentions.retain(|mention| !overlaps(mention));
     add_files(text, &mut mentions, context);
     contend(text, slots, &mut mentions, &mut values);
@@ -39,7 +40,7 @@ pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Optio
 }
 
 /// A word of an enum that the text says; all of them for a list.
-fn chosen(lower: &str, slot: &Slot) -> Option<Value> {
+fn chosen(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     let mut said: Vec<(usize, usize, &Value)> = slot
         .choices
         .iter()
@@ -82,8 +83,8 @@ fn synonym(word: &str) -> &'static [&'static str] {
 }
 
 /// Whether a text asks for what a yes-or-no parameter is about.
-fn said_so(lower: &str, slot: &Slot) -> Option<Value> {
-    if slot.kind != Kind::Boolean || slot.list {
+fn said_so(lower: &str, slot: &ParameterSlot) -> Option<Value> {
+    if slot.kind != SlotKind::Boolean || slot.list {
         return None;
     }
     if slot.description.contains(is_cjk) {
@@ -135,7 +136,7 @@ fn said_so(lower: &str, slot: &Slot) -> Option<Value> {
 }
 
 /// Whether a mention is the word of an enum that was taken already.
-fn is_choice(mention: &Mention, slots: &[Slot], values: &[Option<Value>]) -> bool {
+fn is_choice(mention: &ValueMention, slots: &[ParameterSlot], values: &[Option<Value>]) -> bool {
     let same = |value: &Value| value.as_str().is_some_and(|word| word.eq_ignore_ascii_case(&mention.text));
     slots.iter().zip(values).any(|(slot, value)| {
         !slot.choices.is_empty()
@@ -146,13 +147,13 @@ fn is_choice(mention: &Mention, slots: &[Slot], values: &[Option<Value>]) -> boo
 }
 
 /// Words that are files, because the context says so.
-fn add_files(text: &str, mentions: &mut Vec<Mention>, context: &Context) {
+fn add_files(text: &str, mentions: &mut Vec<ValueMention>, context: &InferenceContext) {
     for file in context.files.iter().take(2_000) {
         let taken =
             |start: usize| mentions.iter().any(|mention| mention.start <= start && start < mention.end);
         if let Some(start) = phrase::place(text, file).filter(|start| !taken(*start)) {
-            mentions.push(Mention {
-                kind: Mentioned::Path,
+            mentions.push(ValueMention {
+                kind: MentionKind::Path,
                 start,
                 end: start + file.len(),
                 text: file.clone(),
@@ -163,8 +164,8 @@ fn add_files(text: &str, mentions: &mut Vec<Mention>, context: &Context) {
 }
 
 /// What is said about a slot without being a token of its own.
-fn worded(text: &str, slot: &Slot) -> Option<Value> {
-    if slot.kind != Kind::Text || !slot.choices.is_empty() {
+fn worded(text: &str, slot: &ParameterSlot) -> Option<Value> {
+    if slot.kind != SlotKind::Text || !slot.choices.is_empty() {
         return None;
     }
     if slot.list

@@ -3,9 +3,9 @@
 use serde_json::{Number, Value, json};
 
 use super::{
-    mention::{Kind as Mentioned, Mention, Unit, is_cjk},
+    mention::{MentionKind, NumberUnit, ValueMention, is_cjk},
     score::score,
-    slot::{Kind, Slot},
+    slot::{ParameterSlot, SlotKind},
     valid,
 };
 
@@ -16,14 +16,19 @@ const SURE: i32 = 9;
 const UNFIT: i32 = 2;
 
 /// Gives mentions to slots, the best pair first.
-pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], values: &mut [Option<Value>]) {
+pub(super) fn contend(
+    text: &str,
+    slots: &[ParameterSlot],
+    mentions: &mut [ValueMention],
+    values: &mut [Option<Value>],
+) {
     let mut pairs = Vec::new();
     let has_path = slots.iter().any(names_path);
     for (at, slot) in slots.iter().enumerate().filter(|(at, _)| values[*at].is_none()) {
         for (place, mention) in mentions.iter().enumerate() {
             // A command is spelled out or quoted; a name in a request is something it is about.
             let is_command = ["command", "cmd"].contains(&slot.own_name());
-            if is_command && mention.kind != Mentioned::Quoted {
+            if is_command && mention.kind != MentionKind::Quoted {
                 continue;
             }
             let is_file = mention
@@ -31,11 +36,11 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
                 .rsplit('/')
                 .next()
                 .is_some_and(|last| last.trim_start_matches('.').contains('.'));
-            if mention.kind == Mentioned::Path && is_file && slot.is_about(&["dir", "workdir", "cwd"]) {
+            if mention.kind == MentionKind::Path && is_file && slot.is_about(&["dir", "workdir", "cwd"]) {
                 continue;
             }
             // A path is for the parameter that is called so, where there is one, and never for a text beside it.
-            if has_path && mention.kind == Mentioned::Path && !names_path(slot) {
+            if has_path && mention.kind == MentionKind::Path && !names_path(slot) {
                 continue;
             }
             let score = score(
@@ -70,11 +75,11 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
             values[at] = Some(Value::Array(items));
             continue;
         }
-        let joined = (slot.kind == Kind::Text && wants_state(slot))
+        let joined = (slot.kind == SlotKind::Text && wants_state(slot))
             .then(|| mentions.get(place + 1))
             .flatten()
             .filter(|next| {
-                next.kind == Mentioned::Name && text.get(mentions[place].end..next.start) == Some(", ")
+                next.kind == MentionKind::Name && text.get(mentions[place].end..next.start) == Some(", ")
             });
         values[at] = match joined {
             Some(next) => {
@@ -87,16 +92,16 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
     }
 }
 
-fn names_path(slot: &Slot) -> bool {
+fn names_path(slot: &ParameterSlot) -> bool {
     slot.is_about(&["path", "file", "filename", "dir", "directory", "folder", "image", "document"])
 }
 
 /// Whether nothing in the schema of a slot speaks against a mention.
-fn suits(slot: &Slot, mention: &Mention) -> bool {
+fn suits(slot: &ParameterSlot, mention: &ValueMention) -> bool {
     slot.list || value_of(slot, mention).is_none_or(|value| valid::fits(slot, &value))
 }
 
-fn wants_state(slot: &Slot) -> bool {
+fn wants_state(slot: &ParameterSlot) -> bool {
     if slot.is_about(&["location", "place", "destination", "loc", "address"]) {
         return true;
     }
@@ -107,7 +112,7 @@ fn wants_state(slot: &Slot) -> bool {
 }
 
 /// The mentions around one that are listed with it: same kind, with only commas and conjunctions between.
-fn run(text: &str, mentions: &[Mention], place: usize, used: &[bool]) -> std::ops::Range<usize> {
+fn run(text: &str, mentions: &[ValueMention], place: usize, used: &[bool]) -> std::ops::Range<usize> {
     let linked = |a: usize, b: usize| {
         let between = text.get(mentions[a].end..mentions[b].start).unwrap_or("x");
         let between: String = between
@@ -133,25 +138,27 @@ fn run(text: &str, mentions: &[Mention], place: usize, used: &[bool]) -> std::op
 }
 
 /// A mention as the value of a slot, if it can be one.
-pub(super) fn value_of(slot: &Slot, mention: &Mention) -> Option<Value> {
+pub(super) fn value_of(slot: &ParameterSlot, mention: &ValueMention) -> Option<Value> {
     match (slot.kind, &mention.kind) {
-        (Kind::Integer, Mentioned::Number { value, .. }) if value.fract() == 0.0 && value.abs() < 9e15 => {
+        (SlotKind::Integer, MentionKind::Number { value, .. })
+            if value.fract() == 0.0 && value.abs() < 9e15 =>
+        {
             format!("{value:.0}").parse::<i64>().ok().map(Value::from)
         }
-        (Kind::Number, Mentioned::Number { value, unit }) => {
-            let share = *unit == Unit::Percent
+        (SlotKind::Number, MentionKind::Number { value, unit }) => {
+            let share = *unit == NumberUnit::Percent
                 && ["decimal", "0.05", "between 0 and 1", "fraction"]
                     .iter()
                     .any(|word| slot.description.to_lowercase().contains(word));
             let share = share
-                || *unit == Unit::Percent
+                || *unit == NumberUnit::Percent
                     && slot.is_about(&["rate", "interest"])
                     && !slot.description.contains(is_cjk)
                     && !slot.description.to_lowercase().contains("percent");
             let value = if share { (value / 100.0 * 1e12).round() / 1e12 } else { *value };
             Number::from_f64(value).map(Value::Number)
         }
-        (Kind::Text, Mentioned::Date(date)) => {
+        (SlotKind::Text, MentionKind::Date(date)) => {
             let form = slot.description.to_lowercase();
             Some(if form.contains("mm/dd/yyyy") {
                 json!(format!("{:02}/{:02}/{}", date.month, date.day, date.year))
@@ -163,13 +170,13 @@ pub(super) fn value_of(slot: &Slot, mention: &Mention) -> Option<Value> {
                 json!(date.to_string())
             })
         }
-        (Kind::Text, Mentioned::Time(minutes)) => {
+        (SlotKind::Text, MentionKind::Time(minutes)) => {
             Some(json!(format!("{:02}:{:02}", minutes / 60, minutes % 60)))
         }
-        (Kind::Text, Mentioned::Number { unit: Unit::Percent, .. }) => {
+        (SlotKind::Text, MentionKind::Number { unit: NumberUnit::Percent, .. }) => {
             Some(json!(format!("{}%", mention.text)))
         }
-        (Kind::Text, _) => Some(json!(mention.text)),
-        (Kind::Integer | Kind::Number | Kind::Boolean, _) => None,
+        (SlotKind::Text, _) => Some(json!(mention.text)),
+        (SlotKind::Integer | SlotKind::Number | SlotKind::Boolean, _) => None,
     }
 }

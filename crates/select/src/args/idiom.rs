@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::slot::{Kind, Slot};
+use super::slot::{ParameterSlot, SlotKind};
 
 /// A word of a request and its place. What is quoted is one word, without its quotes.
-struct Token<'a> {
+struct IdiomToken<'a> {
     text: &'a str,
     place: Range<usize>,
 }
 
-impl Token<'_> {
+impl IdiomToken<'_> {
     fn is(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.text.eq_ignore_ascii_case(word))
     }
@@ -24,7 +24,7 @@ impl Token<'_> {
 }
 
 /// Fills what such phrases say, and returns the places they took.
-pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> Vec<Range<usize>> {
+pub(super) fn fill(text: &str, slots: &[ParameterSlot], values: &mut [Option<Value>]) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let mut taken = Vec::new();
     let mut put = |names: &[&str], value: Value, place: Range<usize>| {
@@ -61,7 +61,7 @@ pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> 
     if let Some(place) = last_lines(text, &tokens) {
         taken.push(place);
     }
-    let is_integer = |at: usize| matches!(slots[at].kind, Kind::Integer | Kind::Number);
+    let is_integer = |at: usize| matches!(slots[at].kind, SlotKind::Integer | SlotKind::Number);
     for (at, value) in values.iter_mut().enumerate() {
         if value.as_ref().is_some_and(Value::is_number) && !is_integer(at) {
             *value = None;
@@ -70,7 +70,7 @@ pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> 
     taken
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens(text: &str) -> Vec<IdiomToken<'_>> {
     const QUOTES: [(char, char); 4] = [('"', '"'), ('`', '`'), ('“', '”'), ('\'', '\'')];
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(c) = text[at..].chars().next() {
@@ -79,13 +79,13 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         let inner = close
             .and_then(|close| Some((c.len_utf8(), rest[c.len_utf8()..].find(close)? + c.len_utf8(), close)));
         if let Some((from, to, close)) = inner {
-            tokens.push(Token { text: &rest[from..to], place: at + from..at + to });
+            tokens.push(IdiomToken { text: &rest[from..to], place: at + from..at + to });
             at += to + close.len_utf8();
         } else if c.is_whitespace() || ",;，；。".contains(c) {
             at += c.len_utf8();
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || ",;，；。".contains(c)).unwrap_or(rest.len());
-            tokens.push(Token {
+            tokens.push(IdiomToken {
                 text: rest[..end].trim_end_matches(['.', '?', '!', ':']),
                 place: at..at + end,
             });
@@ -96,7 +96,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 /// `replace A with B`.
-fn replacement<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, &'t Token<'a>)> {
+fn replacement<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'a>, &'t IdiomToken<'a>)> {
     tokens.windows(4).find_map(|four| match four {
         [verb, old, with, new]
             if verb.is(&["replace", "substitute", "change"]) && with.is(&["with", "by", "to"]) =>
@@ -108,7 +108,7 @@ fn replacement<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, &'t To
 }
 
 /// `lines 5 to 10`, `lines 5-10`: both ends.
-fn lines(tokens: &[Token<'_>]) -> Option<(i64, i64, Range<usize>)> {
+fn lines(tokens: &[IdiomToken<'_>]) -> Option<(i64, i64, Range<usize>)> {
     let at = tokens.iter().position(|token| token.is(&["line", "lines"]))?;
     let from = tokens.get(at + 1)?;
     let (ends, place) = if let Some((first, last)) = from.text.split_once('-') {
@@ -122,18 +122,18 @@ fn lines(tokens: &[Token<'_>]) -> Option<(i64, i64, Range<usize>)> {
 }
 
 /// `the first 10 lines`, 前10行.
-fn first_lines(text: &str, tokens: &[Token<'_>]) -> Option<(i64, Range<usize>)> {
+fn first_lines(text: &str, tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     counted(tokens, &["first", "top"]).or_else(|| chinese_count(text, '前'))
 }
 
 /// `the last 10 lines`, 最后10行.
-fn last_lines(text: &str, tokens: &[Token<'_>]) -> Option<Range<usize>> {
+fn last_lines(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     counted(tokens, &["last", "final", "bottom"])
         .or_else(|| chinese_count(text, '后'))
         .map(|(_, place)| place)
 }
 
-fn counted(tokens: &[Token<'_>], words: &[&str]) -> Option<(i64, Range<usize>)> {
+fn counted(tokens: &[IdiomToken<'_>], words: &[&str]) -> Option<(i64, Range<usize>)> {
     tokens.windows(3).find_map(|three| match three {
         [word, count, noun] if word.is(words) && noun.is(&["line", "lines", "rows"]) => {
             Some((count.number()?, count.place.clone()))
@@ -150,7 +150,7 @@ fn chinese_count(text: &str, mark: char) -> Option<(i64, Range<usize>)> {
 }
 
 /// What follows `run`, up to what is said about it.
-fn command(text: &str, tokens: &[Token<'_>]) -> Option<Range<usize>> {
+fn command(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     let at =
         tokens.iter().position(|token| token.is(&["run", "execute", "运行", "执行"])).filter(|at| *at < 2)?;
     let rest = &tokens[at + 1..];
@@ -169,7 +169,7 @@ fn command(text: &str, tokens: &[Token<'_>]) -> Option<Range<usize>> {
 }
 
 /// `10 seconds`, `2 minutes`, in milliseconds.
-fn duration(tokens: &[Token<'_>]) -> Option<(i64, Range<usize>)> {
+fn duration(tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     const UNITS: [(&[&str], i64); 3] = [
         (&["ms", "millisecond", "milliseconds"], 1),
         (&["s", "sec", "secs", "second", "seconds"], 1_000),
@@ -182,7 +182,7 @@ fn duration(tokens: &[Token<'_>]) -> Option<(i64, Range<usize>)> {
 }
 
 /// `search for A in B`: what is looked for, and where.
-fn sought<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, Option<&'t Token<'a>>)> {
+fn sought<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'a>, Option<&'t IdiomToken<'a>>)> {
     let at =
         tokens.windows(2).position(|pair| pair[0].is(&["search", "look", "grep"]) && pair[1].is(&["for"]))?;
     let sought = tokens.get(at + 2)?;

@@ -1,7 +1,7 @@
 //! What a request mentions that could be a value: quoted texts, numbers, dates, paths, codes and names.
 
 use super::{
-    date::{self, Date},
+    date::{self, CalendarDate},
     number,
 };
 
@@ -11,8 +11,8 @@ const MAX_MENTIONS: usize = 300;
 
 /// A piece of the request that could be a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Mention {
-    pub(super) kind: Kind,
+pub(super) struct ValueMention {
+    pub(super) kind: MentionKind,
     /// Where it is, in bytes.
     pub(super) start: usize,
     pub(super) end: usize,
@@ -21,13 +21,13 @@ pub(super) struct Mention {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum MentionKind {
     Quoted,
     Number {
         value: f64,
-        unit: Unit,
+        unit: NumberUnit,
     },
-    Date(Date),
+    Date(CalendarDate),
     /// `18:00`, in minutes since midnight.
     Time(u32),
     Email,
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 
 /// What is said right at a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum NumberUnit {
     None,
     Percent,
     Money,
@@ -56,7 +56,7 @@ pub(super) fn head(request: &str) -> &str {
 }
 
 /// Everything a text mentions, in order.
-pub(super) fn mentions(text: &str, today: Option<Date>) -> Vec<Mention> {
+pub(super) fn mentions(text: &str, today: Option<CalendarDate>) -> Vec<ValueMention> {
     let mut found = Vec::new();
     let mut at = 0;
     let mut fresh = true;
@@ -67,7 +67,7 @@ pub(super) fn mentions(text: &str, today: Option<Date>) -> Vec<Mention> {
         let step = if inside { None } else { one(rest, before, fresh, today) };
         let c = rest.chars().next().unwrap_or(' ');
         if let Some((kind, text, bytes)) = step {
-            found.push(Mention { kind, start: at, end: at + bytes, text });
+            found.push(ValueMention { kind, start: at, end: at + bytes, text });
             at += bytes;
             fresh = false;
             continue;
@@ -82,12 +82,13 @@ pub(super) fn mentions(text: &str, today: Option<Date>) -> Vec<Mention> {
     found
 }
 
-type Found = (Kind, String, usize);
+type MentionMatch = (MentionKind, String, usize);
 
-fn one(rest: &str, before: Option<char>, fresh: bool, today: Option<Date>) -> Option<Found> {
+fn one(rest: &str, before: Option<char>, fresh: bool, today: Option<CalendarDate>) -> Option<MentionMatch> {
     quoted(rest, before)
         .or_else(|| {
-            date::read(rest, today).map(|(date, bytes)| (Kind::Date(date), rest[..bytes].to_owned(), bytes))
+            date::read(rest, today)
+                .map(|(date, bytes)| (MentionKind::Date(date), rest[..bytes].to_owned(), bytes))
         })
         .or_else(|| time(rest))
         .or_else(|| token(rest))
@@ -95,7 +96,7 @@ fn one(rest: &str, before: Option<char>, fresh: bool, today: Option<Date>) -> Op
         .or_else(|| name(rest, fresh))
 }
 
-fn quoted(rest: &str, before: Option<char>) -> Option<Found> {
+fn quoted(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     const PAIRS: [(char, char); 9] = [
         ('"', '"'),
         ('\'', '\''),
@@ -120,11 +121,11 @@ fn quoted(rest: &str, before: Option<char>) -> Option<Found> {
     let end = inner.match_indices(*close).map(|(at, _)| at).find(|at| closes(*at))?;
     let text = inner[..end].trim();
     let fits = !text.is_empty() && text.len() <= 2_000;
-    fits.then(|| (Kind::Quoted, text.to_owned(), open.len_utf8() + end + close.len_utf8()))
+    fits.then(|| (MentionKind::Quoted, text.to_owned(), open.len_utf8() + end + close.len_utf8()))
 }
 
 /// `18:00`, `6:30 PM`, `9 pm`.
-fn time(rest: &str) -> Option<Found> {
+fn time(rest: &str) -> Option<MentionMatch> {
     let hours = digits(rest);
     let hour: u32 = rest[..hours].parse().ok().filter(|hour| hours <= 2 && *hour < 25)?;
     let mut end = hours;
@@ -144,11 +145,11 @@ fn time(rest: &str) -> Option<Found> {
         end = rest.len() - rest[end..].trim_start().len() + 2;
     }
     let hour = half.map_or(hour, |half| hour % 12 + half);
-    Some((Kind::Time(hour * 60 + minute), rest[..end].to_owned(), end))
+    Some((MentionKind::Time(hour * 60 + minute), rest[..end].to_owned(), end))
 }
 
 /// Words that are no words: addresses, paths, codes.
-fn token(rest: &str) -> Option<Found> {
+fn token(rest: &str) -> Option<MentionMatch> {
     let end = rest.find(|c: char| !c.is_ascii() || c.is_whitespace() || "\"'`,;()[]{}<>!?|".contains(c));
     let word = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ':', ',']);
     let has = |c: char| word.contains(c);
@@ -170,13 +171,13 @@ fn token(rest: &str) -> Option<Found> {
     let kind = if word.len() < 2 {
         return None;
     } else if word.contains("://") || word.starts_with("www.") {
-        Kind::Url
+        MentionKind::Url
     } else if word.split_once('@').is_some_and(|(who, host)| !who.is_empty() && host.contains('.')) {
-        Kind::Email
+        MentionKind::Email
     } else if letters && (rooted || filed || nested) {
-        Kind::Path
+        MentionKind::Path
     } else if mixed || hyphened {
-        Kind::Code
+        MentionKind::Code
     } else {
         return None;
     };
@@ -190,7 +191,7 @@ fn measured(word: &str) -> bool {
     unit.len() < word.len() && short && unit.chars().all(|c| c.is_ascii_alphabetic())
 }
 
-fn numeral(rest: &str, before: Option<char>) -> Option<Found> {
+fn numeral(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     let money = rest.starts_with(['$', '€', '£', '¥', '￥']);
     let body = if money { rest.trim_start_matches(['$', '€', '£', '¥', '￥']) } else { rest };
     let skipped = rest.len() - body.len();
@@ -207,14 +208,14 @@ fn numeral(rest: &str, before: Option<char>) -> Option<Found> {
     let after = body[end..].trim_start_matches(' ');
     let percent = after.starts_with(['%', '％']) || after.starts_with("percent");
     let unit = if money || after.starts_with('元') || after.starts_with("dollar") {
-        Unit::Money
+        NumberUnit::Money
     } else if percent {
-        Unit::Percent
+        NumberUnit::Percent
     } else {
-        Unit::None
+        NumberUnit::None
     };
     let end = skipped + end;
-    Some((Kind::Number { value, unit }, rest[skipped..end].to_owned(), end))
+    Some((MentionKind::Number { value, unit }, rest[skipped..end].to_owned(), end))
 }
 
 /// A number at the beginning of a text, and its length.
@@ -264,7 +265,7 @@ from to with and or but also my our your his her hi hello hey sure yes no ok oka
 simulate draw write read translate recommend suggest buy sell locate perform also then actually given using assuming consider mix plot say verify count reserve ";
 
 /// Capitalised words that belong together, in any script that has capitals; in Chinese text any foreign word.
-fn name(rest: &str, fresh: bool) -> Option<Found> {
+fn name(rest: &str, fresh: bool) -> Option<MentionMatch> {
     let mut end = 0;
     let mut words = 0;
     while words < 8 {
@@ -300,7 +301,7 @@ fn name(rest: &str, fresh: bool) -> Option<Found> {
     // A lone word at the beginning of a sentence has its capital from there.
     let lone =
         fresh && words == 1 && rest[end..].starts_with(' ') && text.chars().skip(1).all(char::is_lowercase);
-    (words > 0 && !lone && text.len() < 200).then(|| (Kind::Name, text.to_owned(), end))
+    (words > 0 && !lone && text.len() < 200).then(|| (MentionKind::Name, text.to_owned(), end))
 }
 
 /// How much of a text is glued to the name before it by a sign: `@123`, `#1`. It is a part of the name, if a wrong one.

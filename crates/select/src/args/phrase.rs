@@ -1,13 +1,13 @@
 //! Values that are no single token: what follows "X is", what stands before a telling word, what a preposition leads to.
 
-use super::{mention::is_cjk, slot::Slot, words};
+use super::{mention::is_cjk, slot::ParameterSlot, words};
 
 /// Words a phrase does not go past.
 const ENDS: &str = " with in on at for from to by of and or that which who is are was using under over near between during within before after \
 while when where if because so then please can could would should will may not without including considering based as into about per via be has have i you my ";
 
 /// What is said about a slot in so many words: `LABEL is V`, `LABEL: V`, `LABEL=V`, `LABEL 是 V`.
-pub(super) fn stated(text: &str, slot: &Slot) -> Option<String> {
+pub(super) fn stated(text: &str, slot: &ParameterSlot) -> Option<String> {
     assigned(text, slot.own_name()).or_else(|| led(text, slot)).or_else(|| chinese(text, slot))
 }
 
@@ -48,7 +48,7 @@ fn clause(text: &str) -> &str {
 }
 
 /// `L是V`, `L为V`, `L叫V`, where L is what the description calls it.
-fn chinese(text: &str, slot: &Slot) -> Option<String> {
+fn chinese(text: &str, slot: &ParameterSlot) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
     for piece in text.split(['，', '。', '；', '\n', '！', '？', ',', '：']) {
         for sign in ["是", "为", "叫做", "名叫", "叫", "设为", "设置为"] {
@@ -69,7 +69,7 @@ fn chinese(text: &str, slot: &Slot) -> Option<String> {
 }
 
 /// `从A到B`, `在A`, for parameters that say they are places or ends of a way.
-fn led(text: &str, slot: &Slot) -> Option<String> {
+fn led(text: &str, slot: &ParameterSlot) -> Option<String> {
     const PARTS: [(&[&str], &[char], &[char]); 3] = [
         (
             &["出发", "起点", "起始", "始发", "来源"],
@@ -111,7 +111,7 @@ pub(super) fn listed(text: &str) -> Option<Vec<String>> {
 }
 
 /// An example of the description that the request uses too: `(e.g., light, dark, sepia)`, `如"技术"或"市场"`.
-pub(super) fn exemplified(text: &str, slot: &Slot) -> Option<String> {
+pub(super) fn exemplified(text: &str, slot: &ParameterSlot) -> Option<String> {
     let lower = text.to_lowercase();
     let begins =
         ["e.g.", "such as", "like ", "for example", "example", "options", "one of", "如", "：", ":", "("];
@@ -147,7 +147,7 @@ pub(super) fn place(lower: &str, phrase: &str) -> Option<usize> {
 }
 
 /// What stands before or after a telling word of the slot: `jazz music` for a genre of music, `topic of X`.
-pub(super) fn beside(text: &str, slot: &Slot) -> Option<String> {
+pub(super) fn beside(text: &str, slot: &ParameterSlot) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let idle = |word: &str| {

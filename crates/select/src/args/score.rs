@@ -2,18 +2,18 @@
 
 use super::{
     contest::value_of,
-    mention::{Kind as Mentioned, Mention, Unit, is_cjk},
-    slot::{Kind, Slot},
+    mention::{MentionKind, NumberUnit, ValueMention, is_cjk},
+    slot::{ParameterSlot, SlotKind},
     words,
 };
 
 /// How well a mention fits a slot; nothing if it cannot.
 pub(super) fn score(
     text: &str,
-    slot: &Slot,
-    mention: &Mention,
-    previous: Option<&Mention>,
-    next: Option<&Mention>,
+    slot: &ParameterSlot,
+    mention: &ValueMention,
+    previous: Option<&ValueMention>,
+    next: Option<&ValueMention>,
 ) -> i32 {
     if value_of(slot, mention).is_none() || !slot.choices.is_empty() {
         return 0;
@@ -36,7 +36,7 @@ pub(super) fn score(
 const TIMES: [&str; 10] = ["year", "time", "month", "day", "period", "term", "age", "duration", "count", "n"];
 
 /// Whether the kinds agree.
-fn fit(slot: &Slot, mention: &Mention) -> i32 {
+fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     let dated =
         slot.tells_of(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
     let timed = slot.is_about(&["time"]);
@@ -45,8 +45,8 @@ fn fit(slot: &Slot, mention: &Mention) -> i32 {
         || slot.description.contains("编号")
         || slot.description.contains("代码");
     match &mention.kind {
-        Mentioned::Number { unit, .. } if slot.kind != Kind::Text => match unit {
-            Unit::Percent
+        MentionKind::Number { unit, .. } if slot.kind != SlotKind::Text => match unit {
+            NumberUnit::Percent
                 if slot.tells_of(&[
                     "rate",
                     "percent",
@@ -60,7 +60,7 @@ fn fit(slot: &Slot, mention: &Mention) -> i32 {
             {
                 8
             }
-            Unit::Money
+            NumberUnit::Money
                 if slot.tells_of(&[
                     "amount",
                     "price",
@@ -79,38 +79,38 @@ fn fit(slot: &Slot, mention: &Mention) -> i32 {
             {
                 8
             }
-            Unit::Money | Unit::Percent if slot.is_about(&TIMES) => 0,
-            Unit::Money | Unit::Percent => 1,
+            NumberUnit::Money | NumberUnit::Percent if slot.is_about(&TIMES) => 0,
+            NumberUnit::Money | NumberUnit::Percent => 1,
             // "two given numbers": how many there are, more often than one of them.
-            Unit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
-            Unit::None => 3,
+            NumberUnit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
+            NumberUnit::None => 3,
         },
-        Mentioned::Number { .. } => {
+        MentionKind::Number { .. } => {
             i32::from(coded) * 4
                 + i32::from(slot.is_about(&["year", "age", "size", "period", "duration"])) * 4
         }
-        Mentioned::Date(_) => {
+        MentionKind::Date(_) => {
             if dated {
                 12
             } else {
                 i32::from(slot.is_about(&["start", "end", "from", "to", "when"])) * 6
             }
         }
-        Mentioned::Time(_) => i32::from(timed) * 12,
-        Mentioned::Email => {
+        MentionKind::Time(_) => i32::from(timed) * 12,
+        MentionKind::Email => {
             i32::from(
                 slot.tells_of(&["email", "mail", "recipient", "to", "contact", "address", "account"])
                     || slot.description.contains("邮"),
             ) * 12
         }
-        Mentioned::Url => {
+        MentionKind::Url => {
             i32::from(
                 slot.tells_of(&["url", "link", "website", "uri", "site", "page"])
                     || slot.description.contains("网")
                     || slot.description.contains("链接"),
             ) * 12
         }
-        Mentioned::Path => {
+        MentionKind::Path => {
             if slot.tells_of(&["path", "file", "image", "dir", "directory", "folder", "document", "filename"])
                 || slot.description.contains("文件")
                 || slot.description.contains("路径")
@@ -120,22 +120,22 @@ fn fit(slot: &Slot, mention: &Mention) -> i32 {
                 2
             }
         }
-        Mentioned::Code if coded => 9,
-        Mentioned::Code => 3,
-        Mentioned::Quoted => {
+        MentionKind::Code if coded => 9,
+        MentionKind::Code => 3,
+        MentionKind::Quoted => {
             if dated || timed {
                 1
             } else {
                 5
             }
         }
-        Mentioned::Name if dated || timed || coded => 1,
-        Mentioned::Name => 4,
+        MentionKind::Name if dated || timed || coded => 1,
+        MentionKind::Name => 4,
     }
 }
 
 /// How close the words of the slot are to the mention.
-fn near(slot: &Slot, before: &str, after: &str) -> i32 {
+fn near(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
     let mut score = 0;
     let behind: Vec<String> = words::words(before);
     for (distance, word) in behind.iter().rev().take(6).enumerate() {
@@ -192,7 +192,7 @@ fn unit_of(word: &str) -> &'static [&'static str] {
 }
 
 /// What the preposition before a mention says about its part.
-fn led(slot: &Slot, mention: &Mention, before: &str) -> i32 {
+fn led(slot: &ParameterSlot, mention: &ValueMention, before: &str) -> i32 {
     const LEADS: [(&[&str], &[&str]); 5] = [
         (
             &["from", "从"],
@@ -212,7 +212,7 @@ fn led(slot: &Slot, mention: &Mention, before: &str) -> i32 {
         (&["by"], &["author", "artist", "creator", "director", "by", "composer", "painter", "writer"]),
         (&["on"], &["date", "day", "platform", "when"]),
     ];
-    if matches!(mention.kind, Mentioned::Number { .. }) {
+    if matches!(mention.kind, MentionKind::Number { .. }) {
         return 0;
     }
     let trimmed = before.trim_end().trim_end_matches(" the").trim_end();

@@ -10,10 +10,10 @@ const MAX_DEPTH: usize = 6;
 
 /// A leaf of the schema.
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
+pub(super) struct ParameterSlot {
     /// The way to it; an empty step is the one item of a list.
     path: Vec<String>,
-    pub(super) kind: Kind,
+    pub(super) kind: SlotKind,
     /// A list of such values.
     pub(super) list: bool,
     pub(super) choices: Vec<Value>,
@@ -27,7 +27,7 @@ pub(super) struct Slot {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SlotKind {
     Text,
     Integer,
     Number,
@@ -35,13 +35,13 @@ pub(super) enum Kind {
 }
 
 /// All leaves, required ones of an object first and in the order they are listed.
-pub(super) fn slots(parameters: &Value) -> Vec<Slot> {
+pub(super) fn slots(parameters: &Value) -> Vec<ParameterSlot> {
     let mut slots = Vec::new();
     collect(parameters, &mut Vec::new(), true, &mut slots);
     slots
 }
 
-fn collect(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<Slot>) {
+fn collect(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<ParameterSlot>) {
     if path.len() > MAX_DEPTH {
         return;
     }
@@ -61,7 +61,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut V
     }
 }
 
-fn place(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<Slot>) {
+fn place(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<ParameterSlot>) {
     let items = schema.get("items").unwrap_or(&Value::Null);
     match kind_name(schema) {
         Some("object") => collect(schema, path, required, slots),
@@ -75,21 +75,21 @@ fn place(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec
     }
 }
 
-fn leaf(schema: &Value, value: &Value, path: &[String], required: bool) -> Slot {
+fn leaf(schema: &Value, value: &Value, path: &[String], required: bool) -> ParameterSlot {
     let text =
         |schema: &Value| schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
     let description: String = text(schema).chars().take(300).collect();
     let name = path.iter().rev().find(|step| !step.is_empty()).cloned().unwrap_or_default();
     let choices = value.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
     let kind = match kind_name(value) {
-        Some("integer") => Kind::Integer,
-        Some("number") => Kind::Number,
-        Some("boolean") => Kind::Boolean,
-        _ => Kind::Text,
+        Some("integer") => SlotKind::Integer,
+        Some("number") => SlotKind::Number,
+        Some("boolean") => SlotKind::Boolean,
+        _ => SlotKind::Text,
     };
     let mut about = words::telling(&description);
     about.truncate(14);
-    Slot {
+    ParameterSlot {
         path: path.to_vec(),
         kind,
         list: !std::ptr::eq(schema, value),
@@ -111,7 +111,7 @@ fn kind_name(schema: &Value) -> Option<&str> {
     }
 }
 
-impl Slot {
+impl ParameterSlot {
     /// The first thing that is not there on the way to it.
     pub(super) fn missing_from(&self, args: &Map<String, Value>) -> Option<&str> {
         let (top, rest) = self.path.split_first()?;

@@ -5,7 +5,7 @@ use windlass_contract::Schema;
 
 use super::{
     mention::is_cjk,
-    slot::{Kind, Slot},
+    slot::{ParameterSlot, SlotKind},
 };
 
 /// What descriptions say about text that the schema leaves out: any of the words, and what they mean.
@@ -39,7 +39,7 @@ const CLOCK: [&str; 3] = ["hh", "时间戳", "timestamp"];
 /// Whether the schema of a slot, and what its description says in fixed words, allow a value. So they do where the
 /// description itself gives the value as an example, and where a pattern for English meets Chinese: what is said must be
 /// translated first.
-pub(super) fn fits(slot: &Slot, value: &Value) -> bool {
+pub(super) fn fits(slot: &ParameterSlot, value: &Value) -> bool {
     if let Some(said) = value.as_str() {
         let is_foreign = said.contains(is_cjk) && slot.schema.get("pattern").is_some_and(is_english);
         let quoted = |(open, close): (char, char)| slot.description.contains(&format!("{open}{said}{close}"));
@@ -48,7 +48,7 @@ pub(super) fn fits(slot: &Slot, value: &Value) -> bool {
         }
     }
     let mut schema = slot.schema.clone();
-    if let Some(keywords) = schema.as_object_mut().filter(|_| slot.kind == Kind::Text && !slot.list) {
+    if let Some(keywords) = schema.as_object_mut().filter(|_| slot.kind == SlotKind::Text && !slot.list) {
         let about = slot.description.to_lowercase();
         let is_clear = !CLOCK.iter().any(|word| about.contains(word));
         for (words, keyword, meaning) in TOLD.iter().filter(|_| is_clear) {

@@ -6,10 +6,10 @@
 
 use serde::Serialize;
 
-use super::parts::Scene;
+use super::parts::ScoringContext;
 use crate::{
-    Hit, Index, Request, Situation,
-    index::{Entry, Kind},
+    ChoiceContext, Index, ToolHit, ToolRequest,
+    index::{IndexEntry, ParameterKind},
     numbers::float,
 };
 
@@ -43,16 +43,16 @@ const NONE: f32 = 0.5;
 
 /// How likely it is that some tool fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Fit {
+pub struct FitEstimate {
     /// From 0 to 1.
     pub likelihood: f32,
     #[serde(skip)]
     features: [f32; MODEL.len()],
 }
 
-impl Fit {
+impl FitEstimate {
     /// Judges the best candidate; without one, nothing fits, nor does anything fit a request that has no words.
-    pub(super) fn of(index: &Index, request: &Request, best: Option<&(Hit, &Entry)>) -> Self {
+    pub(super) fn of(index: &Index, request: &ToolRequest, best: Option<&(ToolHit, &IndexEntry)>) -> Self {
         let best = best.filter(|(hit, _)| request.length() > 0 || hit.likeness > 0.0);
         let Some((hit, entry)) = best else { return Self { likelihood: 0.0, features: [0.0; MODEL.len()] } };
         let features = features(index, request, *hit, entry);
@@ -71,10 +71,11 @@ impl Fit {
     }
 }
 
-fn features(index: &Index, request: &Request, hit: Hit, entry: &Entry) -> [f32; MODEL.len()] {
-    let scene = Scene::new(index, request, Situation::default());
+fn features(index: &Index, request: &ToolRequest, hit: ToolHit, entry: &IndexEntry) -> [f32; MODEL.len()] {
+    let scene = ScoringContext::new(index, request, ChoiceContext::default());
     let (covered, words) = request.covered(index.lexicon(), &entry.terms);
-    let takes_numbers = entry.parameters.iter().any(|each| matches!(each.kind, Kind::Number | Kind::Other));
+    let takes_numbers =
+        entry.parameters.iter().any(|each| matches!(each.kind, ParameterKind::Number | ParameterKind::Other));
     let is = |there: bool| if there { 1.0 } else { 0.0 };
     [
         1.0,

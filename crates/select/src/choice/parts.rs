@@ -3,17 +3,17 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
-    Hit, Index, Request, Situation,
-    index::{Entry, Kind, Parameter},
+    ChoiceContext, Index, ToolHit, ToolRequest,
+    index::{IndexEntry, IndexedParameter, ParameterKind},
     lexicon::Term,
     numbers::float,
-    request::Values,
+    request::RequestValues,
     vectors,
 };
 
 /// A part of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum ScorePart {
     /// How well the tool's words and meaning fit the request's.
     Meaning,
     /// How much of what it must be told the request tells.
@@ -28,7 +28,7 @@ pub enum Part {
     Context,
 }
 
-impl Part {
+impl ScorePart {
     /// Every part with its weight, in order. This is the one place for them.
     pub const WEIGHTS: [(Self, f32); 6] = [
         (Self::Meaning, 30.0),
@@ -54,18 +54,18 @@ impl Part {
 
 /// What a tool gets in each part, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Parts([f32; 6]);
+pub struct ScoreParts([f32; 6]);
 
-impl Parts {
+impl ScoreParts {
     /// Every part with what the tool gets in it, in the order of the weights.
-    pub fn iter(&self) -> impl Iterator<Item = (Part, f32)> {
-        Part::WEIGHTS.iter().map(|(part, _)| *part).zip(self.0)
+    pub fn iter(&self) -> impl Iterator<Item = (ScorePart, f32)> {
+        ScorePart::WEIGHTS.iter().map(|(part, _)| *part).zip(self.0)
     }
 
     /// All parts as one number, from 0 to 1: relevance leads, and the others move it by three tenths at most.
     pub(super) fn together(&self) -> f32 {
         let [meaning, rest @ ..] = self.0;
-        let [_, weights @ ..] = Part::WEIGHTS;
+        let [_, weights @ ..] = ScorePart::WEIGHTS;
         let mut sum = 0.0;
         let mut most = 0.0;
         for ((_, weight), value) in weights.into_iter().zip(rest) {
@@ -76,7 +76,7 @@ impl Parts {
     }
 }
 
-impl Serialize for Parts {
+impl Serialize for ScoreParts {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.0.len()))?;
         for (part, value) in self.iter() {
@@ -87,10 +87,10 @@ impl Serialize for Parts {
 }
 
 /// What the parts of every candidate are judged by.
-pub(super) struct Scene<'a> {
+pub(super) struct ScoringContext<'a> {
     index: &'a Index,
-    situation: Situation<'a>,
-    values: Values,
+    situation: ChoiceContext<'a>,
+    values: RequestValues,
     terms: Vec<Term>,
 }
 
@@ -100,18 +100,18 @@ const REST: f32 = 0.3;
 /// What is given where nothing is known.
 const UNKNOWN: f32 = 0.5;
 
-impl<'a> Scene<'a> {
-    pub(super) fn new(index: &'a Index, request: &'a Request, situation: Situation<'a>) -> Self {
+impl<'a> ScoringContext<'a> {
+    pub(super) fn new(index: &'a Index, request: &'a ToolRequest, situation: ChoiceContext<'a>) -> Self {
         let terms = request.terms(index.lexicon()).into_iter().map(|(term, _)| term).collect();
         Self { index, situation, values: request.values(), terms }
     }
 
-    pub(super) fn parts(&self, hit: Hit, entry: &Entry, best: f32) -> Parts {
+    pub(super) fn parts(&self, hit: ToolHit, entry: &IndexEntry, best: f32) -> ScoreParts {
         let record = self.situation.usage.map(|usage| usage.of(&entry.key())).unwrap_or_default();
         let context = self.situation.context.and_then(|context| vectors::pack(context.meaning()));
         let required = float(entry.required().count());
         let optional = float(entry.parameters.len()) - required;
-        Parts([
+        ScoreParts([
             // Where even the best is found by little, a little less is no great difference.
             (1.0 - (best - hit.score) / best.max(1.0)).clamp(0.0, 1.0),
             self.filled(entry).unwrap_or(UNKNOWN),
@@ -123,23 +123,23 @@ impl<'a> Scene<'a> {
     }
 
     /// How much of what a tool must be told is in the request; nothing if it need not be told anything.
-    pub(super) fn filled(&self, entry: &Entry) -> Option<f32> {
+    pub(super) fn filled(&self, entry: &IndexEntry) -> Option<f32> {
         let filled: Vec<_> = entry.required().map(|parameter| self.evidence(parameter)).collect();
         (!filled.is_empty()).then(|| filled.iter().sum::<f32>() / float(filled.len()))
     }
 
     /// Whether the request has a value for a parameter.
-    fn evidence(&self, parameter: &Parameter) -> f32 {
+    fn evidence(&self, parameter: &IndexedParameter) -> f32 {
         let named = self.mentions(&parameter.terms);
         let has = |there: bool| if there { 1.0 } else { 0.0 };
         match parameter.kind {
-            Kind::Choice if self.mentions(&parameter.values) => 1.0,
-            Kind::Choice => 0.2 + 0.3 * has(named),
-            Kind::Number => has(self.values.numbers > 0),
-            Kind::Text if self.values.names > 0 => 1.0,
-            Kind::Text => 0.3 + 0.4 * has(named),
-            Kind::Flag => 0.7,
-            Kind::Other => 0.4 + 0.3 * has(self.values.numbers + self.values.names > 0),
+            ParameterKind::Choice if self.mentions(&parameter.values) => 1.0,
+            ParameterKind::Choice => 0.2 + 0.3 * has(named),
+            ParameterKind::Number => has(self.values.numbers > 0),
+            ParameterKind::Text if self.values.names > 0 => 1.0,
+            ParameterKind::Text => 0.3 + 0.4 * has(named),
+            ParameterKind::Flag => 0.7,
+            ParameterKind::Other => 0.4 + 0.3 * has(self.values.numbers + self.values.names > 0),
         }
     }
 

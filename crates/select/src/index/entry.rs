@@ -5,10 +5,10 @@ use windlass_contract::Category;
 
 use super::fields::MOST_EXAMPLES;
 use crate::{
-    Card, Changes, Operation,
+    Card, ToolChanges, ToolOperation,
     intent::operation_of_name,
-    lexicon::{Lexicon, Term},
-    said::Said,
+    lexicon::{Term, TermLexicon},
+    said::RequestSignature,
     text,
 };
 
@@ -19,35 +19,35 @@ const MOST: usize = 32;
 pub(crate) const LONGEST_REQUEST_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     pub(crate) name: Box<str>,
     pub(crate) server: Box<str>,
-    pub(crate) changes: Changes,
+    pub(crate) changes: ToolChanges,
     /// What its name says it does.
-    pub(crate) operation: Operation,
-    pub(super) about: About,
+    pub(crate) operation: ToolOperation,
+    pub(super) about: RestrictedCategory,
     /// Stands for the card it was made from.
     pub(crate) digest: u64,
     /// Every term it has, in order.
     pub(crate) terms: Box<[Term]>,
     /// The terms of its name.
     pub(crate) name_terms: Box<[Term]>,
-    pub(crate) parameters: Box<[Parameter]>,
+    pub(crate) parameters: Box<[IndexedParameter]>,
     /// What it is the answer to.
-    pub(crate) examples: Box<[Said]>,
+    pub(crate) examples: Box<[RequestSignature]>,
     /// What it was the answer to, and what that counts.
-    pub(crate) uses: Vec<(Said, f32)>,
+    pub(crate) uses: Vec<(RequestSignature, f32)>,
 }
 
 /// What our own categories say about a tool, as far as a request can rule it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum RestrictedCategory {
     Execution,
     Web,
     Other,
 }
 
-impl About {
+impl RestrictedCategory {
     fn of(category: &str) -> Self {
         if category == Category::Execution.title() {
             Self::Execution
@@ -61,9 +61,9 @@ impl About {
 
 /// A parameter, as far as choosing needs it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Parameter {
+pub(crate) struct IndexedParameter {
     pub(crate) required: bool,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ParameterKind,
     pub(crate) terms: Box<[Term]>,
     /// The terms of the values it may have, if there is a list.
     pub(crate) values: Box<[Term]>,
@@ -71,7 +71,7 @@ pub(crate) struct Parameter {
 
 /// What a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ParameterKind {
     Text,
     Number,
     Flag,
@@ -79,14 +79,14 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Entry {
-    pub(crate) fn new(card: &Card, terms: Box<[Term]>, lexicon: &mut Lexicon) -> Self {
+impl IndexEntry {
+    pub(crate) fn new(card: &Card, terms: Box<[Term]>, lexicon: &mut TermLexicon) -> Self {
         Self {
             name: card.name.as_str().into(),
             server: card.server.as_str().into(),
             changes: card.changes,
             operation: operation_of_name(&card.name),
-            about: About::of(&card.category),
+            about: RestrictedCategory::of(&card.category),
             digest: card.digest(),
             terms,
             name_terms: terms_of(&card.name, lexicon),
@@ -95,14 +95,14 @@ impl Entry {
                 .examples
                 .iter()
                 .take(MOST_EXAMPLES)
-                .map(|example| Said::new(text::cut(example, LONGEST_REQUEST_BYTES)))
+                .map(|example| RequestSignature::new(text::cut(example, LONGEST_REQUEST_BYTES)))
                 .collect(),
             uses: Vec::new(),
         }
     }
 
     /// All it is or was the answer to.
-    pub(super) fn said(&self) -> impl Iterator<Item = &Said> {
+    pub(super) fn said(&self) -> impl Iterator<Item = &RequestSignature> {
         self.examples.iter().chain(self.uses.iter().map(|(said, _)| said))
     }
 
@@ -134,7 +134,7 @@ impl Entry {
         })
     }
 
-    pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
+    pub(crate) fn required(&self) -> impl Iterator<Item = &IndexedParameter> {
         self.parameters.iter().filter(|parameter| parameter.required)
     }
 
@@ -145,12 +145,12 @@ impl Entry {
 
     /// Whether it starts programs.
     pub(crate) fn is_execution(&self) -> bool {
-        self.about == About::Execution
+        self.about == RestrictedCategory::Execution
     }
 
     /// Whether it reaches beyond this machine.
     pub(crate) fn is_online(&self) -> bool {
-        self.about == About::Web
+        self.about == RestrictedCategory::Web
     }
 
     pub(crate) fn key(&self) -> String {
@@ -158,7 +158,7 @@ impl Entry {
     }
 }
 
-impl Parameter {
+impl IndexedParameter {
     pub(super) fn flags(&self) -> [u8; 2] {
         let kind = KINDS.iter().position(|each| *each == self.kind).and_then(|at| u8::try_from(at).ok());
         [u8::from(self.required), kind.unwrap_or(u8::MAX)]
@@ -171,21 +171,28 @@ impl Parameter {
 }
 
 /// Each thing by its number in a saved index. New ones are added at the end.
-const KINDS: [Kind; 5] = [Kind::Text, Kind::Number, Kind::Flag, Kind::Choice, Kind::Other];
-const ABOUT: [About; 3] = [About::Execution, About::Web, About::Other];
-const CHANGES: [Changes; 3] = [Changes::Nothing, Changes::Something, Changes::Unsaid];
-const OPERATIONS: [Operation; 8] = [
-    Operation::Read,
-    Operation::Search,
-    Operation::Write,
-    Operation::Edit,
-    Operation::Delete,
-    Operation::Execute,
-    Operation::Test,
-    Operation::Other,
+const KINDS: [ParameterKind; 5] = [
+    ParameterKind::Text,
+    ParameterKind::Number,
+    ParameterKind::Flag,
+    ParameterKind::Choice,
+    ParameterKind::Other,
+];
+const ABOUT: [RestrictedCategory; 3] =
+    [RestrictedCategory::Execution, RestrictedCategory::Web, RestrictedCategory::Other];
+const CHANGES: [ToolChanges; 3] = [ToolChanges::Nothing, ToolChanges::Something, ToolChanges::Unsaid];
+const OPERATIONS: [ToolOperation; 8] = [
+    ToolOperation::Read,
+    ToolOperation::Search,
+    ToolOperation::Write,
+    ToolOperation::Edit,
+    ToolOperation::Delete,
+    ToolOperation::Execute,
+    ToolOperation::Test,
+    ToolOperation::Other,
 ];
 
-fn parameters(schema: &Value, lexicon: &mut Lexicon) -> Box<[Parameter]> {
+fn parameters(schema: &Value, lexicon: &mut TermLexicon) -> Box<[IndexedParameter]> {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|each| each == name));
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
@@ -199,7 +206,7 @@ fn parameters(schema: &Value, lexicon: &mut Lexicon) -> Box<[Parameter]> {
             .filter_map(Value::as_str)
             .flat_map(|value| [value, " "])
             .collect();
-        Parameter {
+        IndexedParameter {
             required: is_required(name),
             kind: kind(property),
             terms: terms_of(name, lexicon),
@@ -209,19 +216,19 @@ fn parameters(schema: &Value, lexicon: &mut Lexicon) -> Box<[Parameter]> {
     properties.take(MOST).map(parameter).collect()
 }
 
-fn kind(property: &Value) -> Kind {
+fn kind(property: &Value) -> ParameterKind {
     if property.get("enum").is_some_and(Value::is_array) {
-        return Kind::Choice;
+        return ParameterKind::Choice;
     }
     match property.get("type").and_then(Value::as_str) {
-        Some("string") => Kind::Text,
-        Some("number" | "integer") => Kind::Number,
-        Some("boolean") => Kind::Flag,
-        _ => Kind::Other,
+        Some("string") => ParameterKind::Text,
+        Some("number" | "integer") => ParameterKind::Number,
+        Some("boolean") => ParameterKind::Flag,
+        _ => ParameterKind::Other,
     }
 }
 
-fn terms_of(text: &str, lexicon: &mut Lexicon) -> Box<[Term]> {
+fn terms_of(text: &str, lexicon: &mut TermLexicon) -> Box<[Term]> {
     let mut terms = Vec::new();
     text::pieces(text, |piece| terms.extend(lexicon.learn(piece).term));
     terms.into()

@@ -18,7 +18,7 @@ const LONG: f32 = 0.55;
 
 /// A text of a card and what it counts.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct CardField {
     pub(crate) text: String,
     /// What a word in it counts in the search for words.
     pub(crate) weight: f32,
@@ -32,8 +32,8 @@ pub(crate) struct Field {
 }
 
 /// The fields of a card. The weights were chosen on public data (see `docs/selection.md`).
-pub(crate) fn fields(card: &Card) -> [Field; 6] {
-    let field = |text, weight, b, usual, meaning| Field { text, weight, b, usual, meaning };
+pub(crate) fn fields(card: &Card) -> [CardField; 6] {
+    let field = |text, weight, b, usual, meaning| CardField { text, weight, b, usual, meaning };
     let (names, prose) = schema(&card.parameters);
     let about = format!("{} {}", cut(&card.category), cut(&card.server));
     let examples: Vec<_> = card.examples.iter().take(MOST_EXAMPLES).map(|example| cut(example)).collect();

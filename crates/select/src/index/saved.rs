@@ -6,15 +6,15 @@ use std::{hash::Hasher, sync::LazyLock};
 
 use serde_json::json;
 
-use super::{Entry, Index, ToolId, entry::Parameter};
+use super::{Index, IndexEntry, ToolId, entry::IndexedParameter};
 use crate::{
     Card,
-    hash::Quick,
-    lexicon::{Lexicon, Term},
+    hash::WordHasher,
+    lexicon::{Term, TermLexicon},
     numbers::small,
-    said::Said,
+    said::RequestSignature,
     text,
-    vectors::{DIM, Packed},
+    vectors::{DIM, PackedVector},
 };
 
 /// The form. Another is not read.
@@ -22,15 +22,15 @@ const MAGIC: [u8; 8] = *b"wlindex3";
 
 /// The bytes are not an index, or not one that this version can use. Build it from the cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Damaged;
+pub struct DamagedIndex;
 
-impl std::fmt::Display for Damaged {
+impl std::fmt::Display for DamagedIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("this is not a saved index, or it is damaged; build it again from its tools")
     }
 }
 
-impl std::error::Error for Damaged {}
+impl std::error::Error for DamagedIndex {}
 
 impl Index {
     /// The index as bytes.
@@ -79,14 +79,14 @@ impl Index {
 
     /// The index that [`to_bytes`](Self::to_bytes) wrote. Whether it is of the right tools is what its
     /// [`digest`](Self::digest) says.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
-        let (body, told) = bytes.split_last_chunk().ok_or(Damaged)?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DamagedIndex> {
+        let (body, told) = bytes.split_last_chunk().ok_or(DamagedIndex)?;
         if u64::from_le_bytes(*told) != sum_of(body) {
-            return Err(Damaged);
+            return Err(DamagedIndex);
         }
-        let body = body.strip_prefix(&MAGIC).ok_or(Damaged)?;
-        let body = body.strip_prefix(&method().to_le_bytes()).ok_or(Damaged)?;
-        Reader(body).index().ok_or(Damaged)
+        let body = body.strip_prefix(&MAGIC).ok_or(DamagedIndex)?;
+        let body = body.strip_prefix(&method().to_le_bytes()).ok_or(DamagedIndex)?;
+        IndexReader(body).index().ok_or(DamagedIndex)
     }
 
     /// The index of these tools, in this order. What this one knows of them is taken over and not read again, unless most
@@ -125,9 +125,9 @@ impl Index {
     /// Adds what was known of a tool before, behind all others; not if there is one of that name.
     fn take(
         &mut self,
-        entry: Entry,
+        entry: IndexEntry,
         counts: impl Iterator<Item = (Term, f32)>,
-        meaning: Packed,
+        meaning: PackedVector,
     ) -> Option<()> {
         let id = ToolId(small(self.entries.len()));
         if self.by_key.insert(entry.key(), id).is_some() {
@@ -164,7 +164,7 @@ fn method() -> u64 {
 }
 
 pub(super) fn sum_of(bytes: &[u8]) -> u64 {
-    let mut hash = Quick::default();
+    let mut hash = WordHasher::default();
     hash.write(bytes);
     hash.finish()
 }
@@ -186,13 +186,13 @@ fn string(to: &mut Vec<u8>, text: &str) {
 }
 
 /// Bytes that are read from the front.
-struct Reader<'a>(&'a [u8]);
+struct IndexReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl IndexReader<'_> {
     fn index(&mut self) -> Option<Index> {
         let count = self.count()?;
         let terms: Vec<_> = (0..count).map(|_| self.string()).collect::<Option<_>>()?;
-        let mut index = Index { lexicon: Lexicon::of_terms(terms.into_iter()), ..Index::default() };
+        let mut index = Index { lexicon: TermLexicon::of_terms(terms.into_iter()), ..Index::default() };
         index.postings.resize_with(index.lexicon.len(), Vec::new);
         for _ in 0..self.count()? {
             self.tool(&mut index)?;
@@ -214,17 +214,17 @@ impl Reader<'_> {
             return None;
         }
         let parameters = (0..self.count()?)
-            .map(|_| Parameter::of_flags(self.take()?, self.terms(most)?, self.terms(most)?))
+            .map(|_| IndexedParameter::of_flags(self.take()?, self.terms(most)?, self.terms(most)?))
             .collect::<Option<_>>()?;
-        let examples: Box<[Said]> = (0..self.count()?)
+        let examples: Box<[RequestSignature]> = (0..self.count()?)
             .map(|_| {
                 let words = self.terms(u32::MAX).filter(|words| words.is_sorted())?;
-                Some(Said { words, meaning: self.meaning()? })
+                Some(RequestSignature { words, meaning: self.meaning()? })
             })
             .collect::<Option<_>>()?;
         let terms = counts.iter().map(|(term, _)| *term).collect();
-        let entry = Entry::of_flags(&name, &server, flags, digest)?;
-        let entry = Entry { terms, name_terms, parameters, examples, ..entry };
+        let entry = IndexEntry::of_flags(&name, &server, flags, digest)?;
+        let entry = IndexEntry { terms, name_terms, parameters, examples, ..entry };
         index.take(entry, counts.into_iter(), self.meaning()?)
     }
 
@@ -248,8 +248,8 @@ impl Reader<'_> {
         (0..self.count()?).map(|_| self.term(most)).collect()
     }
 
-    fn meaning(&mut self) -> Option<Packed> {
-        Some(Packed(self.take::<DIM>()?.map(u8::cast_signed)))
+    fn meaning(&mut self) -> Option<PackedVector> {
+        Some(PackedVector(self.take::<DIM>()?.map(u8::cast_signed)))
     }
 
     fn string(&mut self) -> Option<String> {

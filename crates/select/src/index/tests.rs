@@ -35,7 +35,7 @@ fn index(cards: &[Card]) -> Index {
 }
 
 fn found<'a>(index: &'a Index, request: &str) -> Vec<&'a str> {
-    let hits = index.search(&Request::new(request), 3);
+    let hits = index.search(&ToolRequest::new(request), 3);
     hits.into_iter().filter_map(|hit| index.name(hit.id)).collect()
 }
 
@@ -146,7 +146,7 @@ fn fifty_thousand_tools_are_searched_like_six() {
 #[test]
 fn a_removed_tool_is_not_found_and_its_place_is_used_again() {
     let mut index = index(&tools());
-    let id = index.search(&Request::new("weather"), 1)[0].id;
+    let id = index.search(&ToolRequest::new("weather"), 1)[0].id;
     assert!(index.remove(id));
     assert!(!index.remove(id));
     assert!(!found(&index, "weather").contains(&"get_weather"));
@@ -159,7 +159,7 @@ fn what_is_saved_comes_back() {
     let whole = index(&tools());
     let mut back = Index::from_bytes(&whole.to_bytes()).unwrap();
     assert_eq!(back.digest(), whole.digest());
-    let request = Request::new("what is the weather in Paris");
+    let request = ToolRequest::new("what is the weather in Paris");
     assert_eq!(back.search(&request, 6), whole.search(&request, 6));
     back.add(&card("stock_price", "Price of a share."));
     assert_eq!(found(&back, "share price")[0], "stock_price");
@@ -225,7 +225,7 @@ proptest! {
         let kept: Vec<_> = cards.iter().zip(&ids).filter(|(_, id)| id.is_some()).map(|(card, _)| card.clone()).collect();
         let fresh = index(&kept);
         prop_assert_eq!(walked.digest(), fresh.digest());
-        let request = Request::new("read the weather file and email it");
+        let request = ToolRequest::new("read the weather file and email it");
         let scores = |index: &Index| {
             let hits = index.search(&request, 10).into_iter();
             let mut scores: Vec<_> = hits.map(|hit| (index.name(hit.id).unwrap().to_owned(), hit.score.to_bits())).collect();
@@ -247,7 +247,7 @@ proptest! {
         prop_assert_eq!(saved.is_of(&cards), cards == tools());
         let renewed = saved.renewed(&cards);
         prop_assert!(renewed.is_of(&cards));
-        let request = Request::new("read the weather file and email it");
+        let request = ToolRequest::new("read the weather file and email it");
         // Terms have other numbers, so that sums are made in another order.
         let scores = |index: &Index| {
             let hits = index.search(&request, 10).into_iter();
@@ -275,12 +275,12 @@ proptest! {
     #[test]
     fn any_text_can_be_asked(text in any::<String>()) {
         let index = index(&tools());
-        prop_assert_eq!(index.search(&Request::new(&text), 10).len(), 6);
+        prop_assert_eq!(index.search(&ToolRequest::new(&text), 10).len(), 6);
     }
 }
 
 fn likenesses(index: &Index, request: &str) -> Vec<(String, f32)> {
-    let mut hits = index.search(&Request::new(request), 10);
+    let mut hits = index.search(&ToolRequest::new(request), 10);
     hits.retain(|hit| hit.likeness > 0.0);
     hits.into_iter().map(|hit| (index.name(hit.id).unwrap().to_owned(), hit.likeness)).collect()
 }
@@ -320,7 +320,7 @@ fn what_was_asked_is_bounded_and_never_saved() {
         usage.answered(&format!("request about subject{at}"), vec!["one".to_owned()], Duration::ZERO);
     }
     known.remember(&usage);
-    let id = known.search(&Request::new("one"), 1)[0].id;
+    let id = known.search(&ToolRequest::new("one"), 1)[0].id;
     assert_eq!(known.entry(id).unwrap().uses.len(), MOST_USES);
     assert_eq!(known.to_bytes(), plain);
     assert!(known.remove(id));

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Something that must hold for whatever is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Constraint {
+pub enum RequestConstraint {
     /// Nothing may be different afterwards.
     ChangeNothing,
     /// No program may be started.
@@ -15,8 +15,8 @@ pub enum Constraint {
 }
 
 /// What the negations of a text say, and the text without them.
-pub(crate) struct Negations {
-    pub(crate) constraints: Vec<Constraint>,
+pub(crate) struct RequestNegations {
+    pub(crate) constraints: Vec<RequestConstraint>,
     pub(crate) unwanted: Vec<String>,
     pub(crate) rest: String,
 }
@@ -171,11 +171,11 @@ const LOOK_ONLY: [&str; 10] = [
 ];
 
 /// Reads the negations of a text, clause by clause.
-pub(crate) fn negations(text: &str) -> Negations {
+pub(crate) fn negations(text: &str) -> RequestNegations {
     let lower = text.to_lowercase();
-    let mut found = Negations { constraints: Vec::new(), unwanted: Vec::new(), rest: String::new() };
+    let mut found = RequestNegations { constraints: Vec::new(), unwanted: Vec::new(), rest: String::new() };
     if LOOK_ONLY.iter().any(|words| lower.contains(words)) {
-        found.constraints.push(Constraint::ChangeNothing);
+        found.constraints.push(RequestConstraint::ChangeNothing);
     }
     for clause in
         lower.split(['.', ',', ';', '!', '?', '\n', '。', '，', '；', '！', '？', '、', '(', ')', '（', '）'])
@@ -207,19 +207,19 @@ fn negated(clause: &str) -> Option<(&str, &str, bool)> {
     Some((&clause[..at], clause[at + length..].trim(), is_chinese))
 }
 
-impl Negations {
+impl RequestNegations {
     fn read(&mut self, after: &str, is_chinese: bool) {
-        let tables: [(Constraint, &[&str]); 3] = if is_chinese {
+        let tables: [(RequestConstraint, &[&str]); 3] = if is_chinese {
             [
-                (Constraint::ChangeNothing, &CHANGING_CHINESE),
-                (Constraint::RunNothing, &RUNNING_CHINESE),
-                (Constraint::StayOffline, &CONNECTING_CHINESE),
+                (RequestConstraint::ChangeNothing, &CHANGING_CHINESE),
+                (RequestConstraint::RunNothing, &RUNNING_CHINESE),
+                (RequestConstraint::StayOffline, &CONNECTING_CHINESE),
             ]
         } else {
             [
-                (Constraint::ChangeNothing, &CHANGING),
-                (Constraint::RunNothing, &RUNNING),
-                (Constraint::StayOffline, &CONNECTING),
+                (RequestConstraint::ChangeNothing, &CHANGING),
+                (RequestConstraint::RunNothing, &RUNNING),
+                (RequestConstraint::StayOffline, &CONNECTING),
             ]
         };
         // `changing or deleting any files`: what is joined is read in turn.
@@ -261,7 +261,7 @@ impl Negations {
 mod tests {
     use super::*;
 
-    fn constraints(text: &str) -> Vec<Constraint> {
+    fn constraints(text: &str) -> Vec<RequestConstraint> {
         negations(text).constraints
     }
 
@@ -276,7 +276,7 @@ mod tests {
             "帮我检查代码，别改",
             "不要改动",
         ] {
-            assert_eq!(constraints(text), [Constraint::ChangeNothing], "{text}");
+            assert_eq!(constraints(text), [RequestConstraint::ChangeNothing], "{text}");
         }
     }
 
@@ -294,12 +294,12 @@ mod tests {
 
     #[test]
     fn running_and_connecting_can_be_forbidden() {
-        assert_eq!(constraints("Explain it without running any commands"), [Constraint::RunNothing]);
+        assert_eq!(constraints("Explain it without running any commands"), [RequestConstraint::RunNothing]);
         assert_eq!(
             constraints("不要执行任何命令，也不要联网"),
-            [Constraint::RunNothing, Constraint::StayOffline]
+            [RequestConstraint::RunNothing, RequestConstraint::StayOffline]
         );
-        assert_eq!(constraints("answer without using the internet"), [Constraint::StayOffline]);
+        assert_eq!(constraints("answer without using the internet"), [RequestConstraint::StayOffline]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ const MOST: usize = 32;
 
 /// Something a request names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Target {
+pub struct RequestTarget {
     /// What it seems to be.
     pub kind: TargetKind,
     /// As it is written.
@@ -27,7 +27,7 @@ pub enum TargetKind {
 }
 
 /// The targets of a text, in order.
-pub(crate) fn targets(text: &str) -> Vec<Target> {
+pub(crate) fn targets(text: &str) -> Vec<RequestTarget> {
     let parts = crate::request::parts(text);
     let target = |part: &str, is_quoted: bool| {
         let word = part.trim().trim_end_matches(['.', ',', ';', '?', '!', '。', '，', '？', '！', ')']);
@@ -40,7 +40,7 @@ pub(crate) fn targets(text: &str) -> Vec<Target> {
         } else {
             return None;
         };
-        Some(Target { kind, text: word.to_owned() })
+        Some(RequestTarget { kind, text: word.to_owned() })
     };
     parts.into_iter().filter_map(|part| target(part.text, part.is_quoted)).take(MOST).collect()
 }

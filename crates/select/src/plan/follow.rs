@@ -6,12 +6,12 @@
 use std::ops::Range;
 
 use super::{
-    goal::Goal,
-    phrases::Phrase,
-    pieces::{Piece, numeral, pieces},
-    reading::{Part, Reading, Scope},
-    run::{MOST_TOLD, Next, Place, Planned, Run},
-    words::{self, Word},
+    goal::PlanGoal,
+    phrases::AnswerPhrase,
+    pieces::{RequestToken, numeral, pieces},
+    reading::{LineSelection, ParsedRequest, SearchScope},
+    run::{FileLocation, MOST_TOLD, NextAction, PlanResult, PlanRun},
+    words::{self, WordClass},
 };
 
 /// Lines shown on each side of a place.
@@ -30,50 +30,50 @@ const AGAIN_CHINESE: &str =
     "目录 文件夹 文件 里面 里 中 下 在 呢 那么 那 再 也 同样 换成 现在 然后 吧 找 看看";
 
 /// Verbs one of which a request has that is about *it*.
-const VERBS: [Word; 4] = [Word::Show, Word::Count, Word::Who, Word::Line];
+const VERBS: [WordClass; 4] = [WordClass::Show, WordClass::Count, WordClass::Who, WordClass::Line];
 
 /// What earlier turns have left to refer to.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct ConversationMemory {
     /// What the last list had, in its order.
-    listed: Vec<Place>,
+    listed: Vec<FileLocation>,
     /// The one thing it was about last.
-    it: Option<Place>,
+    it: Option<FileLocation>,
     /// What was wanted last, other than something of the list.
-    goal: Option<Goal>,
+    goal: Option<PlanGoal>,
     /// What was wanted last of something in the list.
-    of_one: Option<Goal>,
+    of_one: Option<PlanGoal>,
 }
 
 /// What a request wants, and whether it spoke of something in the list, which then stays the list.
-pub(super) struct Wanted {
-    pub(super) goal: Goal,
+pub(super) struct ResolvedGoal {
+    pub(super) goal: PlanGoal,
     of_list: bool,
 }
 
 /// Which of the things before is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+enum ReferenceTarget {
     Number(usize),
     Last,
     It,
 }
 
-impl Memory {
+impl ConversationMemory {
     /// What a request wants after all that was said.
-    pub(super) fn wanted(&self, reading: &Reading) -> Wanted {
+    pub(super) fn wanted(&self, reading: &ParsedRequest) -> ResolvedGoal {
         if let Some(goal) = self.referred(reading) {
-            return Wanted { goal, of_list: true };
+            return ResolvedGoal { goal, of_list: true };
         }
-        Wanted { goal: self.again(reading).unwrap_or_else(|| Goal::of(reading)), of_list: false }
+        ResolvedGoal { goal: self.again(reading).unwrap_or_else(|| PlanGoal::of(reading)), of_list: false }
     }
 
     /// Keeps what a turn was about, if it came to an end.
-    pub(super) fn take_up(&mut self, run: &Run<'_>, wanted: Wanted, end: &Planned<String>) {
+    pub(super) fn take_up(&mut self, run: &PlanRun<'_>, wanted: ResolvedGoal, end: &PlanResult<String>) {
         let told = run.told();
-        let says = matches!(wanted.goal, Goal::Say(_) | Goal::Unaccounted { .. })
-            || matches!(end, Err(Next::Decline(_)));
-        if matches!(end, Err(Next::Call { .. })) || told.is_empty() && (says || wanted.of_list) {
+        let says = matches!(wanted.goal, PlanGoal::Say(_) | PlanGoal::Unaccounted { .. })
+            || matches!(end, Err(NextAction::Decline(_)));
+        if matches!(end, Err(NextAction::Call { .. })) || told.is_empty() && (says || wanted.of_list) {
             return;
         }
         if wanted.of_list {
@@ -89,83 +89,89 @@ impl Memory {
     }
 
     /// The goal of a request that speaks of something told before.
-    fn referred(&self, reading: &Reading) -> Option<Goal> {
+    fn referred(&self, reading: &ParsedRequest) -> Option<PlanGoal> {
         let (span, which) = reference(&reading.text)?;
         let (before, after) = (&reading.text[..span.start], &reading.text[span.end..]);
         let [before, after] = [before, after].map(pieces);
         let looks = before.iter().chain(&after).all(|piece| match piece {
-            Piece::Number(_) | Piece::Range(..) => true,
+            RequestToken::Number(_) | RequestToken::Range(..) => true,
             piece => is_among(piece, LOOKS, LOOKS_CHINESE),
         });
-        if !looks || which == Which::It && !reading.has_any(&VERBS) {
+        if !looks || which == ReferenceTarget::It && !reading.has_any(&VERBS) {
             return None;
         }
         let place = match self.place(which) {
             Ok(place) => place,
-            Err(missing) => return Some(Goal::Say(missing)),
+            Err(missing) => return Some(PlanGoal::Say(missing)),
         };
-        let name = Piece::Name(place.path.clone());
-        let named = Reading::of_pieces(before.into_iter().chain([name]).chain(after).collect());
-        Some(match Goal::recognise(&named) {
+        let name = RequestToken::Name(place.path.clone());
+        let named = ParsedRequest::of_pieces(before.into_iter().chain([name]).chain(after).collect());
+        Some(match PlanGoal::recognise(&named) {
             // There is no verb in it: `and the third?`
-            Goal::Say(_) => self.same_of(place, named.part()),
-            Goal::Show { files, part } => Goal::Show { files, part: place.part(part) },
-            Goal::Blame { file, line: None } => Goal::Blame { file, line: place.line },
+            PlanGoal::Say(_) => self.same_of(place, named.part()),
+            PlanGoal::Show { files, part } => PlanGoal::Show { files, part: place.part(part) },
+            PlanGoal::Blame { file, line: None } => PlanGoal::Blame { file, line: place.line },
             goal => goal,
         })
     }
 
-    fn place(&self, which: Which) -> Result<&Place, Phrase> {
+    fn place(&self, which: ReferenceTarget) -> Result<&FileLocation, AnswerPhrase> {
         match which {
-            Which::It if self.listed.len() > 1 => self.it.as_ref().ok_or(Phrase::WhichOne),
-            Which::It => self.it.as_ref().ok_or(Phrase::NothingBefore),
+            ReferenceTarget::It if self.listed.len() > 1 => self.it.as_ref().ok_or(AnswerPhrase::WhichOne),
+            ReferenceTarget::It => self.it.as_ref().ok_or(AnswerPhrase::NothingBefore),
             // It was not kept to its end.
-            Which::Last if self.listed.len() >= MOST_TOLD => Err(Phrase::WhichOne),
-            Which::Last => self.listed.last().ok_or(Phrase::NothingBefore),
-            Which::Number(_) if self.listed.is_empty() => Err(Phrase::NothingBefore),
-            Which::Number(number) => {
-                number.checked_sub(1).and_then(|at| self.listed.get(at)).ok_or(Phrase::NotListed)
+            ReferenceTarget::Last if self.listed.len() >= MOST_TOLD => Err(AnswerPhrase::WhichOne),
+            ReferenceTarget::Last => self.listed.last().ok_or(AnswerPhrase::NothingBefore),
+            ReferenceTarget::Number(_) if self.listed.is_empty() => Err(AnswerPhrase::NothingBefore),
+            ReferenceTarget::Number(number) => {
+                number.checked_sub(1).and_then(|at| self.listed.get(at)).ok_or(AnswerPhrase::NotListed)
             }
         }
     }
 
     /// What was wanted last, of another file.
-    fn same_of(&self, place: &Place, part: Part) -> Goal {
+    fn same_of(&self, place: &FileLocation, part: LineSelection) -> PlanGoal {
         let path = place.path.clone();
         match self.of_one.as_ref().or(self.goal.as_ref()) {
-            Some(Goal::Blame { .. }) => Goal::Blame { file: path, line: place.line },
-            Some(Goal::CountLines(_)) => Goal::CountLines(Scope { place: Some(path), glob: None }),
-            _ if path.ends_with('/') => Goal::List { directory: Some(path) },
-            _ => Goal::Show { files: vec![path], part: place.part(part) },
+            Some(PlanGoal::Blame { .. }) => PlanGoal::Blame { file: path, line: place.line },
+            Some(PlanGoal::CountLines(_)) => {
+                PlanGoal::CountLines(SearchScope { place: Some(path), glob: None })
+            }
+            _ if path.ends_with('/') => PlanGoal::List { directory: Some(path) },
+            _ => PlanGoal::Show { files: vec![path], part: place.part(part) },
         }
     }
 
     /// What was wanted last with one thing changed: where, in which kind of files, or what is looked for.
-    fn again(&self, reading: &Reading) -> Option<Goal> {
+    fn again(&self, reading: &ParsedRequest) -> Option<PlanGoal> {
         let mut goal = self.goal.clone()?;
-        let is_lead = |piece: &Piece| is_among(piece, AGAIN, AGAIN_CHINESE);
+        let is_lead = |piece: &RequestToken| is_among(piece, AGAIN, AGAIN_CHINESE);
         let mut others = reading.pieces.iter().filter(|piece| !is_lead(piece));
         let (other, None) = (others.next()?, others.next()) else { return None };
         if reading.pieces.len() == 1 {
             return None;
         }
         let kind = reading.scope().glob.or_else(|| match other {
-            Piece::Word(word) => words::extension(word).map(|extension| format!("*.{extension}")),
+            RequestToken::Word(word) => words::extension(word).map(|extension| format!("*.{extension}")),
             _ => None,
         });
         let place = reading.scope().place;
         match (&mut goal, other) {
-            (Goal::Search { texts, .. }, Piece::Symbol(text) | Piece::Quoted(text)) => {
+            (PlanGoal::Search { texts, .. }, RequestToken::Symbol(text) | RequestToken::Quoted(text)) => {
                 *texts = vec![text.clone()]
             }
-            (Goal::Define { name, .. }, Piece::Symbol(text) | Piece::Quoted(text)) => name.clone_from(text),
-            (Goal::Show { files, .. }, Piece::Name(name)) => *files = vec![name.clone()],
-            (Goal::List { directory }, Piece::Name(name) | Piece::Word(name)) => {
+            (PlanGoal::Define { name, .. }, RequestToken::Symbol(text) | RequestToken::Quoted(text)) => {
+                name.clone_from(text)
+            }
+            (PlanGoal::Show { files, .. }, RequestToken::Name(name)) => *files = vec![name.clone()],
+            (PlanGoal::List { directory }, RequestToken::Name(name) | RequestToken::Word(name)) => {
                 *directory = Some(name.clone())
             }
             // After a search a bare word may be another text to look for as well as a place.
-            (Goal::Search { .. }, Piece::Word(_)) if kind.is_none() && place.is_none() => return None,
-            (goal, Piece::Name(name) | Piece::Word(name)) => {
+            (PlanGoal::Search { .. }, RequestToken::Word(_)) if kind.is_none() && place.is_none() => {
+                return None;
+            }
+            (goal, RequestToken::Name(name) | RequestToken::Word(name)) => {
                 let scope = goal.scope_mut()?;
                 match kind {
                     Some(glob) => scope.glob = Some(glob),
@@ -178,12 +184,12 @@ impl Memory {
     }
 }
 
-impl Place {
+impl FileLocation {
     /// The part that is wanted, or the lines around a place in a file where no part is named.
-    fn part(&self, wanted: Part) -> Part {
+    fn part(&self, wanted: LineSelection) -> LineSelection {
         match (wanted, self.line) {
-            (Part::Whole, Some(line)) => {
-                Part::Lines(line.saturating_sub(AROUND).max(1), line.saturating_add(AROUND))
+            (LineSelection::Whole, Some(line)) => {
+                LineSelection::Lines(line.saturating_sub(AROUND).max(1), line.saturating_add(AROUND))
             }
             (part, _) => part,
         }
@@ -191,27 +197,27 @@ impl Place {
 }
 
 /// Whether a piece has no words but these.
-fn is_among(piece: &Piece, english: &str, chinese: &str) -> bool {
+fn is_among(piece: &RequestToken, english: &str, chinese: &str) -> bool {
     match piece {
-        Piece::Word(word) => english.contains(&format!(" {} ", word.to_lowercase())),
-        Piece::Glyphs(text) => {
+        RequestToken::Word(word) => english.contains(&format!(" {} ", word.to_lowercase())),
+        RequestToken::Glyphs(text) => {
             chinese.split_whitespace().fold(text.clone(), |left, word| left.replace(word, "")).is_empty()
         }
-        Piece::Quoted(_)
-        | Piece::Name(_)
-        | Piece::Symbol(_)
-        | Piece::Number(_)
-        | Piece::Range(..)
-        | Piece::Option(_) => false,
+        RequestToken::Quoted(_)
+        | RequestToken::Name(_)
+        | RequestToken::Symbol(_)
+        | RequestToken::Number(_)
+        | RequestToken::Range(..)
+        | RequestToken::Option(_) => false,
     }
 }
 
 /// Where a text speaks of something told before, and of which.
-fn reference(text: &str) -> Option<(Range<usize>, Which)> {
+fn reference(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
     english(text).or_else(|| chinese(text))
 }
 
-fn english(text: &str) -> Option<(Range<usize>, Which)> {
+fn english(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
     const NOUNS: [&str; 8] = ["one", "file", "result", "hit", "match", "place", "entry", "item"];
     let mut end = 0;
     let words = text.split_inclusive(char::is_whitespace).map(|word| {
@@ -226,12 +232,12 @@ fn english(text: &str) -> Option<(Range<usize>, Which)> {
         let noun = word(at + 1).is_some_and(|next| NOUNS.contains(&next));
         let ends = at + 1 == words.len();
         let (which, length) = match word(at)? {
-            "it" | "its" => (Which::It, 1),
-            "that" | "this" | "the" if noun => (Which::It, 2),
-            "that" | "this" if ends && at > 0 => (Which::It, 1),
+            "it" | "its" => (ReferenceTarget::It, 1),
+            "that" | "this" | "the" if noun => (ReferenceTarget::It, 2),
+            "that" | "this" if ends && at > 0 => (ReferenceTarget::It, 1),
             // A line has one, too.
             "number" if at == 0 || word(at - 1) != Some("line") => {
-                (Which::Number(word(at + 1)?.parse().ok()?), 2)
+                (ReferenceTarget::Number(word(at + 1)?.parse().ok()?), 2)
             }
             each => (ordinal(each).filter(|_| noun || ends)?, if noun { 2 } else { 1 }),
         };
@@ -240,30 +246,30 @@ fn english(text: &str) -> Option<(Range<usize>, Which)> {
 }
 
 /// `second`, `2nd`, `#2`, `last`.
-fn ordinal(word: &str) -> Option<Which> {
+fn ordinal(word: &str) -> Option<ReferenceTarget> {
     const ORDINALS: [&str; 10] =
         ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
     if word == "last" {
-        return Some(Which::Last);
+        return Some(ReferenceTarget::Last);
     }
     let named = ORDINALS.iter().position(|each| *each == word).map(|at| at + 1);
     let written = || {
         let ending = ["st", "nd", "rd", "th"].iter().find_map(|ending| word.strip_suffix(ending));
         ending.or_else(|| word.strip_prefix('#'))?.parse().ok()
     };
-    named.or_else(written).map(Which::Number)
+    named.or_else(written).map(ReferenceTarget::Number)
 }
 
-fn chinese(text: &str) -> Option<(Range<usize>, Which)> {
-    const PHRASES: [(&str, Which); 8] = [
-        ("最后一个", Which::Last),
-        ("最后那个", Which::Last),
-        ("这个文件", Which::It),
-        ("那个文件", Which::It),
-        ("该文件", Which::It),
-        ("这个", Which::It),
-        ("那个", Which::It),
-        ("它", Which::It),
+fn chinese(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
+    const PHRASES: [(&str, ReferenceTarget); 8] = [
+        ("最后一个", ReferenceTarget::Last),
+        ("最后那个", ReferenceTarget::Last),
+        ("这个文件", ReferenceTarget::It),
+        ("那个文件", ReferenceTarget::It),
+        ("该文件", ReferenceTarget::It),
+        ("这个", ReferenceTarget::It),
+        ("那个", ReferenceTarget::It),
+        ("它", ReferenceTarget::It),
     ];
     const NOUNS: [&str; 5] = ["文件", "结果", "匹配", "位置", "地方"];
     let numbered = text.match_indices('第').find_map(|(start, mark)| {
@@ -275,7 +281,7 @@ fn chinese(text: &str) -> Option<(Range<usize>, Which)> {
             is_numeral.then(|| numeral(digits)).and_then(|number| usize::try_from(number).ok())
         })?;
         let measure = rest[end..].chars().next().map_or(0, char::len_utf8);
-        Some((start..start + mark.len() + end + measure, Which::Number(number)))
+        Some((start..start + mark.len() + end + measure, ReferenceTarget::Number(number)))
     });
     let said = || {
         let (phrase, which) = PHRASES.iter().find(|(phrase, _)| text.contains(phrase))?;
@@ -294,21 +300,21 @@ mod tests {
     #[test]
     fn what_was_told_before_is_recognised() {
         for (text, found) in [
-            ("show the second one, please", Some(("second one", Which::Number(2)))),
-            ("and the 3rd?", Some(("3rd", Which::Number(3)))),
-            ("open #4", Some(("#4", Which::Number(4)))),
-            ("show number 12", Some(("number 12", Which::Number(12)))),
+            ("show the second one, please", Some(("second one", ReferenceTarget::Number(2)))),
+            ("and the 3rd?", Some(("3rd", ReferenceTarget::Number(3)))),
+            ("open #4", Some(("#4", ReferenceTarget::Number(4)))),
+            ("show number 12", Some(("number 12", ReferenceTarget::Number(12)))),
             ("show line number 12", None),
-            ("the last file", Some(("last file", Which::Last))),
-            ("show the first 5 lines of that file", Some(("that file", Which::It))),
-            ("show its first 5 lines", Some(("its", Which::It))),
+            ("the last file", Some(("last file", ReferenceTarget::Last))),
+            ("show the first 5 lines of that file", Some(("that file", ReferenceTarget::It))),
+            ("show its first 5 lines", Some(("its", ReferenceTarget::It))),
             ("show the last commit", None),
-            ("再看第十二个文件吧", Some(("第十二个文件", Which::Number(12)))),
-            ("第 2 处", Some(("第 2 处", Which::Number(2)))),
+            ("再看第十二个文件吧", Some(("第十二个文件", ReferenceTarget::Number(12)))),
+            ("第 2 处", Some(("第 2 处", ReferenceTarget::Number(2)))),
             ("第三行", None),
             ("第三行到第五行", None),
-            ("最后一个呢", Some(("最后一个", Which::Last))),
-            ("打开它", Some(("它", Which::It))),
+            ("最后一个呢", Some(("最后一个", ReferenceTarget::Last))),
+            ("打开它", Some(("它", ReferenceTarget::It))),
         ] {
             let seen = reference(text).map(|(span, which)| (&text[span], which));
             assert_eq!(seen, found, "{text}");

@@ -1,9 +1,9 @@
 //! What a request wants: the first rule that recognises it decides.
 
 use super::{
-    phrases::Phrase,
-    reading::{Part, Reading, Scope},
-    words::Word,
+    phrases::AnswerPhrase,
+    reading::{LineSelection, ParsedRequest, SearchScope},
+    words::WordClass,
 };
 
 mod change;
@@ -13,29 +13,29 @@ mod look;
 mod rank;
 mod vocabulary;
 
-pub(super) use git::{Commits, Since};
-pub(super) use rank::{Order, RANKED, Rank};
+pub(super) use git::{CommitQuery, HistoryStart};
+pub(super) use rank::{FileRanking, RANKED, RankOrder};
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(super) enum PlanGoal {
     Show {
         files: Vec<String>,
-        part: Part,
+        part: LineSelection,
     },
     Define {
         name: String,
         show: bool,
     },
     FindFiles {
-        scope: Scope,
+        scope: SearchScope,
         name: Option<String>,
     },
-    Rank(Rank),
+    Rank(FileRanking),
     Search {
         texts: Vec<String>,
-        scope: Scope,
-        want: Want,
+        scope: SearchScope,
+        want: SearchOutput,
         /// Whether it must stand alone: who uses `total` does not mean `subtotal`.
         whole_word: bool,
     },
@@ -52,22 +52,22 @@ pub(super) enum Goal {
         filter: Option<String>,
         code: bool,
     },
-    CountLines(Scope),
-    CountFiles(Scope),
+    CountLines(SearchScope),
+    CountFiles(SearchScope),
     Compare {
         one: String,
         two: String,
     },
     Status,
     Branches,
-    Log(Commits),
+    Log(CommitQuery),
     CountCommits {
         path: Option<String>,
     },
     Diff {
         path: Option<String>,
     },
-    ChangesSince(Since),
+    ChangesSince(HistoryStart),
     Blame {
         file: String,
         line: Option<u64>,
@@ -117,7 +117,7 @@ pub(super) enum Goal {
     RunNothing,
     Greet,
     /// It cannot be done, or not without knowing more.
-    Say(Phrase),
+    Say(AnswerPhrase),
     /// A word could turn the request into another one than the nearest that can be done.
     Unaccounted {
         word: String,
@@ -128,7 +128,7 @@ pub(super) enum Goal {
 
 /// What is wanted of the places that are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum SearchOutput {
     Places,
     Files,
     Count,
@@ -136,10 +136,10 @@ pub(super) enum Want {
 }
 
 /// Recognises one kind of request.
-type Rule = fn(&Reading) -> Option<Goal>;
+type GoalRule = fn(&ParsedRequest) -> Option<PlanGoal>;
 
 /// Narrow rules first: what changes something, then what needs judgement, then what only looks.
-const RULES: [Rule; 29] = [
+const RULES: [GoalRule; 29] = [
     refrain,
     change::delete_directory,
     change::delete,
@@ -171,14 +171,14 @@ const RULES: [Rule; 29] = [
     greet,
 ];
 
-impl Goal {
+impl PlanGoal {
     /// What a request is taken for, whatever else it says.
-    pub(super) fn recognise(reading: &Reading) -> Self {
-        RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(Phrase::Unclear))
+    pub(super) fn recognise(reading: &ParsedRequest) -> Self {
+        RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(AnswerPhrase::Unclear))
     }
 
     /// What a request wants, if all its words are accounted for.
-    pub(super) fn of(reading: &Reading) -> Self {
+    pub(super) fn of(reading: &ParsedRequest) -> Self {
         let goal = Self::recognise(reading);
         match (goal.unaccounted(reading), goal.ability()) {
             (Some(word), Some(ability)) => Self::Unaccounted { word, example: ability.example },
@@ -197,11 +197,11 @@ impl Goal {
     }
 
     /// Where it looks, if that can be said.
-    pub(super) fn scope_mut(&mut self) -> Option<&mut Scope> {
+    pub(super) fn scope_mut(&mut self) -> Option<&mut SearchScope> {
         match self {
             Self::Search { scope, .. }
             | Self::FindFiles { scope, .. }
-            | Self::Rank(Rank { scope, .. })
+            | Self::Rank(FileRanking { scope, .. })
             | Self::CountLines(scope)
             | Self::CountFiles(scope) => Some(scope),
             _ => None,
@@ -210,51 +210,66 @@ impl Goal {
 }
 
 /// `don't delete a.txt`: what is to be left alone, and nothing else.
-fn refrain(reading: &Reading) -> Option<Goal> {
-    let changes =
-        [Word::Delete, Word::Rename, Word::Copy, Word::Replace, Word::Append, Word::Create, Word::Change];
-    let looks = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List];
-    let spares = |words: &[Word], others: &[Word]| {
-        let spared = reading.begins_with(Word::Not, words) && reading.has_any(words);
+fn refrain(reading: &ParsedRequest) -> Option<PlanGoal> {
+    let changes = [
+        WordClass::Delete,
+        WordClass::Rename,
+        WordClass::Copy,
+        WordClass::Replace,
+        WordClass::Append,
+        WordClass::Create,
+        WordClass::Change,
+    ];
+    let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
+    let spares = |words: &[WordClass], others: &[WordClass]| {
+        let spared = reading.begins_with(WordClass::Not, words) && reading.has_any(words);
         spared && !reading.has_any(&looks) && !reading.has_any(others)
     };
     let nothing_else = reading.pieces.is_empty();
-    if nothing_else && reading.changes_nothing || spares(&changes, &[Word::Run]) {
+    if nothing_else && reading.changes_nothing || spares(&changes, &[WordClass::Run]) {
         let name = reading.names().first().map(|name| (*name).to_owned());
-        Some(Goal::LeaveAlone { name })
-    } else if nothing_else && reading.runs_nothing || spares(&[Word::Run], &changes) {
-        Some(Goal::RunNothing)
+        Some(PlanGoal::LeaveAlone { name })
+    } else if nothing_else && reading.runs_nothing || spares(&[WordClass::Run], &changes) {
+        Some(PlanGoal::RunNothing)
     } else {
         None
     }
 }
 
-fn layout(reading: &Reading) -> Option<Goal> {
-    if reading.has(Word::About) && reading.has(Word::Project) {
-        return Some(Goal::About);
+fn layout(reading: &ParsedRequest) -> Option<PlanGoal> {
+    if reading.has(WordClass::About) && reading.has(WordClass::Project) {
+        return Some(PlanGoal::About);
     }
-    let looks = reading.has_any(&[Word::List, Word::Show, Word::Size]);
-    let wanted = reading.has(Word::Layout) || (looks && reading.has(Word::Project));
-    let other =
-        [Word::Think, Word::Why, Word::File, Word::Count, Word::Test, Word::Commit, Word::Status, Word::Who];
+    let looks = reading.has_any(&[WordClass::List, WordClass::Show, WordClass::Size]);
+    let wanted = reading.has(WordClass::Layout) || (looks && reading.has(WordClass::Project));
+    let other = [
+        WordClass::Think,
+        WordClass::Why,
+        WordClass::File,
+        WordClass::Count,
+        WordClass::Test,
+        WordClass::Commit,
+        WordClass::Status,
+        WordClass::Who,
+    ];
     let names = !reading.names().is_empty() || !reading.terms().is_empty();
-    (wanted && !names && !reading.has_any(&other)).then_some(Goal::Layout)
+    (wanted && !names && !reading.has_any(&other)).then_some(PlanGoal::Layout)
 }
 
 /// What only a model could do, unless the request looks for something first.
-fn judgement(reading: &Reading) -> Option<Goal> {
-    let looks = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List];
-    let thinks = reading.begins_with(Word::Think, &looks)
-        || reading.begins_with(Word::Create, &looks) && reading.has(Word::Code)
-        || reading.has_any(&[Word::Why, Word::Explain]);
-    thinks.then_some(Goal::Say(Phrase::NeedsModel))
+fn judgement(reading: &ParsedRequest) -> Option<PlanGoal> {
+    let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
+    let thinks = reading.begins_with(WordClass::Think, &looks)
+        || reading.begins_with(WordClass::Create, &looks) && reading.has(WordClass::Code)
+        || reading.has_any(&[WordClass::Why, WordClass::Explain]);
+    thinks.then_some(PlanGoal::Say(AnswerPhrase::NeedsModel))
 }
 
-fn compare(reading: &Reading) -> Option<Goal> {
+fn compare(reading: &ParsedRequest) -> Option<PlanGoal> {
     let [one, two] = reading.names()[..] else { return None };
-    reading.has(Word::Compare).then(|| Goal::Compare { one: one.to_owned(), two: two.to_owned() })
+    reading.has(WordClass::Compare).then(|| PlanGoal::Compare { one: one.to_owned(), two: two.to_owned() })
 }
 
-fn greet(reading: &Reading) -> Option<Goal> {
-    reading.has(Word::Greet).then_some(Goal::Greet)
+fn greet(reading: &ParsedRequest) -> Option<PlanGoal> {
+    reading.has(WordClass::Greet).then_some(PlanGoal::Greet)
 }

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::{
-    phrases::Phrase,
+    phrases::AnswerPhrase,
     pieces::is_bare_name,
-    results::{self, Listing},
-    run::{Next, Planned, Run},
+    results::{self, DirectoryListing},
+    run::{NextAction, PlanResult, PlanRun},
 };
 use crate::text::distance;
 
@@ -19,14 +19,14 @@ const MOST_DEPTH: usize = 50;
 const OFFERED: usize = 8;
 
 /// What a name of a request may stand for.
-pub(super) enum Found<'a> {
+pub(super) enum NameLookup<'a> {
     One(&'a str),
     Several(Vec<&'a str>),
     /// Nothing, but these come near.
     None(Vec<&'a str>),
 }
 
-impl Found<'_> {
+impl NameLookup<'_> {
     /// The one at the top, of files that any directory may have: *the README* is that of the project.
     pub(super) fn of_project(self, name: &str) -> Self {
         match self {
@@ -42,20 +42,20 @@ impl Found<'_> {
     }
 }
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Everything below a directory, without what ignore files leave out.
-    pub(super) fn everything(&self, directory: &str) -> Planned<Listing<'_>> {
+    pub(super) fn everything(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         self.listed(directory, MOST_DEPTH, MOST_ENTRIES)
     }
 
     /// What is in a directory, ignored or not.
-    pub(super) fn entries(&self, directory: &str) -> Planned<Listing<'_>> {
+    pub(super) fn entries(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let output = self.every_entry(directory, 1)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
     /// Everything below a directory, without what ignore files leave out; none if it is a file.
-    pub(super) fn directory(&self, place: &str) -> Planned<Option<Listing<'_>>> {
+    pub(super) fn directory(&self, place: &str) -> PlanResult<Option<DirectoryListing<'_>>> {
         let top = self.everything(".")?;
         if top.files.contains(&place) {
             return Ok(None);
@@ -63,72 +63,72 @@ impl Run<'_> {
         Ok(results::listing(self.list_dir(place, MOST_DEPTH, MOST_ENTRIES)?))
     }
 
-    fn every_entry(&self, directory: &str, depth: usize) -> Planned<&str> {
+    fn every_entry(&self, directory: &str, depth: usize) -> PlanResult<&str> {
         let arguments = json!({"dir_path": directory, "depth": depth, "limit": MOST_ENTRIES, "flat": true});
         self.call("list_dir", &arguments)
     }
 
     /// Everything below a directory, also what ignore files leave out.
-    pub(super) fn with_ignored(&self, directory: &str) -> Planned<Listing<'_>> {
+    pub(super) fn with_ignored(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let output = self.every_entry(directory, MOST_DEPTH)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
     /// Everything below a directory, where each file counts.
-    pub(super) fn all(&self, directory: &str) -> Planned<Listing<'_>> {
+    pub(super) fn all(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let listing = self.everything(directory)?;
         if listing.more { self.listed(directory, MOST_DEPTH, ALL_ENTRIES) } else { Ok(listing) }
     }
 
-    fn listed(&self, directory: &str, depth: usize, limit: usize) -> Planned<Listing<'_>> {
+    fn listed(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<DirectoryListing<'_>> {
         let output = self.list_dir(directory, depth, limit)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
-    fn list_dir(&self, directory: &str, depth: usize, limit: usize) -> Planned<&str> {
+    fn list_dir(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<&str> {
         let arguments = json!({"dir_path": directory, "depth": depth, "limit": limit, "skip_ignored": true, "flat": true});
         self.call("list_dir", &arguments)
     }
 
     /// What a name of a file stands for.
-    pub(super) fn look_up(&self, name: &str) -> Planned<Found<'_>> {
+    pub(super) fn look_up(&self, name: &str) -> PlanResult<NameLookup<'_>> {
         Ok(find(name, &self.everything(".")?.files))
     }
 
     /// The one file a name stands for.
-    pub(super) fn file(&self, name: &str) -> Planned<String> {
+    pub(super) fn file(&self, name: &str) -> PlanResult<String> {
         if self.is_path(name)? {
             return Ok(name.to_owned());
         }
         match self.look_up(name)? {
-            Found::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, Phrase::NoFile),
+            NameLookup::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
+            found => self.one(name, found, AnswerPhrase::NoFile),
         }
     }
 
     /// The one directory or file a name stands for.
-    pub(super) fn place(&self, name: &str) -> Planned<String> {
+    pub(super) fn place(&self, name: &str) -> PlanResult<String> {
         let outside = name.starts_with('/') || name == ".." || name.starts_with("../");
         if outside || self.is_path(name)? {
             return Ok(name.to_owned());
         }
         let listing = self.everything(".")?;
         let found = match find(name, &listing.directories) {
-            Found::None(directories) => match find(name, &listing.files) {
-                Found::None(files) => Found::None(directories.into_iter().chain(files).collect()),
+            NameLookup::None(directories) => match find(name, &listing.files) {
+                NameLookup::None(files) => NameLookup::None(directories.into_iter().chain(files).collect()),
                 file => file.of_project(name),
             },
             directory => directory,
         };
         match found {
-            Found::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, Phrase::NoPlace),
+            NameLookup::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
+            found => self.one(name, found, AnswerPhrase::NoPlace),
         }
     }
 
     /// Whether a name is the path of something that a listing may lack: where there is too much to be listed, its
     /// directory is looked at.
-    pub(super) fn is_path(&self, name: &str) -> Planned<bool> {
+    pub(super) fn is_path(&self, name: &str) -> PlanResult<bool> {
         if !self.everything(".")?.more {
             return Ok(false);
         }
@@ -139,7 +139,7 @@ impl Run<'_> {
     }
 
     /// Whether a name is the path of something that ignore files leave out.
-    pub(super) fn is_ignored(&self, name: &str) -> Planned<bool> {
+    pub(super) fn is_ignored(&self, name: &str) -> PlanResult<bool> {
         let path = name.trim_start_matches("./").trim_end_matches('/');
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
         let listing = results::listing(self.every_entry(directory, 1)?).unwrap_or_default();
@@ -147,63 +147,65 @@ impl Run<'_> {
     }
 
     /// Whether several directories have this very name and so are all meant: `src` in a workspace of packages.
-    pub(super) fn means_each(&self, name: &str) -> Planned<bool> {
+    pub(super) fn means_each(&self, name: &str) -> PlanResult<bool> {
         let found = find(name, &self.everything(".")?.directories);
         let plain = !name.contains(['*', '?', '[', ']', '{', '}', '!', '\\']);
-        Ok(matches!(found, Found::Several(paths) if plain && paths.iter().all(|path| ends_in(path, name))))
+        Ok(
+            matches!(found, NameLookup::Several(paths) if plain && paths.iter().all(|path| ends_in(path, name))),
+        )
     }
 
     /// The one thing that was found, or what to say instead.
-    pub(super) fn one(&self, name: &str, found: Found<'_>, none: Phrase) -> Planned<String> {
+    pub(super) fn one(&self, name: &str, found: NameLookup<'_>, none: AnswerPhrase) -> PlanResult<String> {
         match found {
-            Found::One(path) => Ok(path.to_owned()),
-            Found::Several(paths) => Err(self.several(name, &paths)),
-            Found::None(near) => Err(Next::Decline(self.nothing(none, name, &near))),
+            NameLookup::One(path) => Ok(path.to_owned()),
+            NameLookup::Several(paths) => Err(self.several(name, &paths)),
+            NameLookup::None(near) => Err(NextAction::Decline(self.nothing(none, name, &near))),
         }
     }
 
     /// What to say of a name that must be a path and is none: what it could stand for is offered and never taken.
-    pub(super) fn not_exactly(&self, name: &str, found: Found<'_>, none: Phrase) -> Next {
+    pub(super) fn not_exactly(&self, name: &str, found: NameLookup<'_>, none: AnswerPhrase) -> NextAction {
         let mut near = match found {
-            Found::One(path) => vec![path],
-            Found::Several(paths) | Found::None(paths) => paths,
+            NameLookup::One(path) => vec![path],
+            NameLookup::Several(paths) | NameLookup::None(paths) => paths,
         };
         near.truncate(OFFERED);
         let said = self.nothing(none, name, &near);
-        Next::Decline(if near.is_empty() {
+        NextAction::Decline(if near.is_empty() {
             said
         } else {
-            format!("{said} {}", self.say(Phrase::WithPath, &[]))
+            format!("{said} {}", self.say(AnswerPhrase::WithPath, &[]))
         })
     }
 
-    fn several(&self, name: &str, paths: &[&str]) -> Next {
+    fn several(&self, name: &str, paths: &[&str]) -> NextAction {
         self.tell_all(paths.iter().take(OFFERED).copied());
         let shown = paths.iter().take(OFFERED).map(|path| format!("\n  {path}"));
-        Next::Decline(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
+        NextAction::Decline(self.say(AnswerPhrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }
 
-    fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> String {
+    fn nothing(&self, phrase: AnswerPhrase, name: &str, near: &[&str]) -> String {
         let mut said = self.say(phrase, &[name]);
         if self.everything(".").is_ok_and(|listing| listing.more) {
-            said = format!("{said} {}", self.say(Phrase::Cut, &[]));
+            said = format!("{said} {}", self.say(AnswerPhrase::Cut, &[]));
         }
         if near.is_empty() {
             return said;
         }
-        format!("{said} {}", self.say(Phrase::DidYouMean, &[&self.language.list(near)]))
+        format!("{said} {}", self.say(AnswerPhrase::DidYouMean, &[&self.language.list(near)]))
     }
 }
 
 /// Looks for a name: as it is, as the end of a path, without its extension, and in another case.
-pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
+pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> NameLookup<'a> {
     let name = name.trim_start_matches("./").trim_end_matches('/');
     if let Some(path) = paths.iter().find(|path| **path == name) {
-        return Found::One(path);
+        return NameLookup::One(path);
     }
     if let Some(ending) = name.strip_prefix('*') {
         let fitting: Vec<_> = paths.iter().copied().filter(|path| path.ends_with(ending)).collect();
-        return if let [one] = fitting[..] { Found::One(one) } else { Found::Several(fitting) };
+        return if let [one] = fitting[..] { NameLookup::One(one) } else { NameLookup::Several(fitting) };
     }
     let passes: [&dyn Fn(&str) -> bool; 4] = [
         &|path| ends_in(path, name),
@@ -216,11 +218,11 @@ pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
         let fitting: Vec<_> = paths.iter().copied().filter(|path| pass(path)).collect();
         match fitting.as_slice() {
             [] => {}
-            [one] => return Found::One(one),
-            _ => return Found::Several(fitting),
+            [one] => return NameLookup::One(one),
+            _ => return NameLookup::Several(fitting),
         }
     }
-    Found::None(near(name, paths))
+    NameLookup::None(near(name, paths))
 }
 
 fn ends_in(path: &str, name: &str) -> bool {
@@ -257,9 +259,9 @@ mod tests {
 
     fn found(name: &str) -> String {
         match find(name, &PATHS) {
-            Found::One(path) => path.to_owned(),
-            Found::Several(paths) => format!("several: {}", paths.join(" ")),
-            Found::None(near) => format!("near: {}", near.join(" ")),
+            NameLookup::One(path) => path.to_owned(),
+            NameLookup::Several(paths) => format!("several: {}", paths.join(" ")),
+            NameLookup::None(near) => format!("near: {}", near.join(" ")),
         }
     }
 

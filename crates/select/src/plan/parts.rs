@@ -2,18 +2,18 @@
 //! understood and each is done in its turn, or none is.
 
 use super::{
-    goal::Goal,
-    phrases::Phrase,
-    pieces::{Piece, quotation},
-    reading::Reading,
-    run::{Next, Planned, Run},
+    goal::PlanGoal,
+    phrases::AnswerPhrase,
+    pieces::{RequestToken, quotation},
+    reading::ParsedRequest,
+    run::{NextAction, PlanResult, PlanRun},
 };
 
 /// A part of a request, and what it wants.
 pub(super) struct RequestPart {
     text: String,
-    reading: Reading,
-    goal: Goal,
+    reading: ParsedRequest,
+    goal: PlanGoal,
 }
 
 /// What divides parts, the longest first. A weak mark may also stand within a part.
@@ -43,25 +43,28 @@ const REFERENCES: [&str; 12] =
     [" it ", " there ", " inside ", " them ", " that ", " this ", "里面", "那里", "其中", "它", "该", "这个"];
 
 /// The parts of a request, if there are several and every one is understood by itself.
-pub(super) fn understood(reading: &Reading) -> Option<Vec<RequestPart>> {
+pub(super) fn understood(reading: &ParsedRequest) -> Option<Vec<RequestPart>> {
     let forbids = reading.changes_nothing || reading.runs_nothing;
     let all: Vec<_> = STRONG.into_iter().chain(WEAK).collect();
     [&STRONG[..], &all].into_iter().filter(|_| !forbids).find_map(|marks| {
         let parts = divide(&reading.text, marks);
         let read = parts.into_iter().map(|text| {
-            let reading = Reading::new(text);
-            let goal = Goal::of(&reading);
+            let reading = ParsedRequest::new(text);
+            let goal = PlanGoal::of(&reading);
             // A name alone has no verb of its own: `delete a.txt and b.txt`.
             let is_bare = matches!(
                 reading.pieces[..],
-                [Piece::Name(_) | Piece::Word(_) | Piece::Symbol(_) | Piece::Quoted(_)]
+                [RequestToken::Name(_)
+                    | RequestToken::Word(_)
+                    | RequestToken::Symbol(_)
+                    | RequestToken::Quoted(_)]
             );
             // Nothing says where a command without quotes ends.
-            let is_open = matches!(goal, Goal::Run { .. }) && reading.quoted().is_empty();
+            let is_open = matches!(goal, PlanGoal::Run { .. }) && reading.quoted().is_empty();
             // What a part leaves out, or takes from the one before, is not filled in.
             let is_partial = matches!(
                 goal,
-                Goal::SetValue { file: None, .. } | Goal::LeaveAlone { .. } | Goal::RunNothing
+                PlanGoal::SetValue { file: None, .. } | PlanGoal::LeaveAlone { .. } | PlanGoal::RunNothing
             );
             let refers = goal.acts() && REFERENCES.iter().any(|word| format!(" {text} ").contains(word));
             let is_whole = goal.is_understood() && !is_bare && !is_open && !is_partial && !refers;
@@ -93,27 +96,27 @@ fn divide<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
     parts.into_iter().map(lead).filter(|part| !part.is_empty()).collect()
 }
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Does one part after the other. After one that failed only those are done that look.
-    pub(super) fn reach_all(&self, parts: &[RequestPart]) -> Planned<String> {
+    pub(super) fn reach_all(&self, parts: &[RequestPart]) -> PlanResult<String> {
         let (mut answers, mut failed) = (Vec::new(), false);
         for RequestPart { text, reading, goal } in parts {
             if failed && goal.acts() {
-                answers.push(self.say(Phrase::PartLeft, &[text]));
+                answers.push(self.say(AnswerPhrase::PartLeft, &[text]));
                 continue;
             }
             self.begin_part();
             match self.reach(goal, reading) {
-                Err(call @ Next::Call { .. }) => return Err(call),
-                Err(Next::Decline(answer)) => {
+                Err(call @ NextAction::Call { .. }) => return Err(call),
+                Err(NextAction::Decline(answer)) => {
                     failed = true;
                     answers.push(answer);
                 }
-                Ok(answer) | Err(Next::Say(answer)) => answers.push(answer),
+                Ok(answer) | Err(NextAction::Say(answer)) => answers.push(answer),
             }
         }
         let answer = answers.join("\n\n");
-        if failed { Err(Next::Decline(answer)) } else { Ok(answer) }
+        if failed { Err(NextAction::Decline(answer)) } else { Ok(answer) }
     }
 }
 
@@ -137,7 +140,7 @@ mod tests {
             ("copy a.toml to b.toml and set debug to true", None),
             ("不要删除 a.txt，删除 b.txt", None),
         ] {
-            let found = understood(&Reading::new(request)).map(|parts| parts.len());
+            let found = understood(&ParsedRequest::new(request)).map(|parts| parts.len());
             assert_eq!(found, parts, "{request}");
         }
     }

@@ -2,12 +2,12 @@
 
 /// The language of a request, and so of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(super) enum AnswerLanguage {
     English,
     Chinese,
 }
 
-impl Language {
+impl AnswerLanguage {
     /// The language a text is written in. Japanese and Korean are answered in English.
     pub(super) fn of(text: &str) -> Self {
         let has = |from: char, to: char| text.chars().any(|c| (from..=to).contains(&c));
@@ -16,7 +16,7 @@ impl Language {
     }
 
     /// A phrase with its blanks filled in.
-    pub(super) fn say(self, phrase: Phrase, blanks: &[&str]) -> String {
+    pub(super) fn say(self, phrase: AnswerPhrase, blanks: &[&str]) -> String {
         let (english, chinese) = phrase.texts();
         let mut text = match self {
             Self::English => english,
@@ -58,9 +58,9 @@ macro_rules! phrases {
     ($($name:ident: $english:literal, $chinese:literal;)*) => {
         /// Something to say. `{0}` and `{1}` are blanks.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum Phrase { $($name),* }
+        pub(super) enum AnswerPhrase { $($name),* }
 
-        impl Phrase {
+        impl AnswerPhrase {
             fn texts(self) -> (&'static str, &'static str) {
                 match self { $(Self::$name => ($english, $chinese)),* }
             }
@@ -263,15 +263,18 @@ mod tests {
 
     #[test]
     fn blanks_are_filled_once() {
-        assert_eq!(Language::English.say(Phrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
-        assert_eq!(Language::English.say(Phrase::Places, &["1", "2"]), "1 line in 2 files:");
-        assert_eq!(Language::English.say(Phrase::CommitCount, &["at least 1"]), "at least 1 commit");
-        assert_eq!(Language::Chinese.say(Phrase::Empty, &["甲"]), "甲 是空的。");
+        assert_eq!(AnswerLanguage::English.say(AnswerPhrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
+        assert_eq!(AnswerLanguage::English.say(AnswerPhrase::Places, &["1", "2"]), "1 line in 2 files:");
+        assert_eq!(
+            AnswerLanguage::English.say(AnswerPhrase::CommitCount, &["at least 1"]),
+            "at least 1 commit"
+        );
+        assert_eq!(AnswerLanguage::Chinese.say(AnswerPhrase::Empty, &["甲"]), "甲 是空的。");
     }
 
     #[test]
     fn japanese_is_not_chinese() {
-        assert_eq!(Language::of("显示 a"), Language::Chinese);
-        assert_eq!(Language::of("元気ですか"), Language::English);
+        assert_eq!(AnswerLanguage::of("显示 a"), AnswerLanguage::Chinese);
+        assert_eq!(AnswerLanguage::of("元気ですか"), AnswerLanguage::English);
     }
 }

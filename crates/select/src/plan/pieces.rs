@@ -6,7 +6,7 @@ use crate::text::is_glyph;
 
 /// A part of a request, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum RequestToken {
     /// Between quotes or backticks.
     Quoted(String),
     /// Looks like a path or a glob.
@@ -25,7 +25,7 @@ pub(super) enum Piece {
     Option(String),
 }
 
-impl fmt::Display for Piece {
+impl fmt::Display for RequestToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quoted(text)
@@ -53,12 +53,12 @@ const BARE_NAMES: [&str; 6] = ["makefile", "dockerfile", "license", "readme", "c
 const MEASURES: &str = "行个次条天周月份处遍项";
 
 /// All pieces of a request.
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+pub(super) fn pieces(text: &str) -> Vec<RequestToken> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if let Some((quoted, after)) = quotation(rest, text.len() - rest.len(), text) {
-            found.push(Piece::Quoted(quoted.to_owned()));
+            found.push(RequestToken::Quoted(quoted.to_owned()));
             rest = after;
             continue;
         }
@@ -93,21 +93,23 @@ fn belongs(c: char) -> bool {
 }
 
 /// A stretch without spaces: one thing, or Chinese with other things in it.
-fn chunk(text: &str, found: &mut Vec<Piece>) {
+fn chunk(text: &str, found: &mut Vec<RequestToken>) {
     // Marks alone are a place only where one would stand; elsewhere they divide.
     if ["/", "..", "../", "~", "~/"].contains(&text) && found.last().is_some_and(leads_to_place) {
-        found.push(Piece::Name(text.to_owned()));
+        found.push(RequestToken::Name(text.to_owned()));
         return;
     }
     let text = text.trim_end_matches(['.', ':', '\'', '’']).trim_start_matches([':', '\'', '’']);
     if let Some(option) = text.strip_prefix('-') {
         // `tail -5` counts lines.
-        found.push(option.parse().map_or_else(|_| Piece::Option(text.to_owned()), Piece::Number));
+        found.push(
+            option.parse().map_or_else(|_| RequestToken::Option(text.to_owned()), RequestToken::Number),
+        );
         return;
     }
     if let Some(name) = chinese_name(text) {
-        found.push(Piece::Glyphs(name.chars().filter(|c| is_glyph(*c)).collect()));
-        found.push(Piece::Name(name.to_owned()));
+        found.push(RequestToken::Glyphs(name.chars().filter(|c| is_glyph(*c)).collect()));
+        found.push(RequestToken::Name(name.to_owned()));
         return;
     }
     let mut rest = text;
@@ -125,10 +127,10 @@ fn chunk(text: &str, found: &mut Vec<Piece>) {
 }
 
 /// Whether what comes after this is a place.
-fn leads_to_place(piece: &Piece) -> bool {
+fn leads_to_place(piece: &RequestToken) -> bool {
     match piece {
-        Piece::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
-        Piece::Glyphs(text) => text.ends_with('在'),
+        RequestToken::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
+        RequestToken::Glyphs(text) => text.ends_with('在'),
         _ => false,
     }
 }
@@ -146,7 +148,7 @@ fn chinese_name(text: &str) -> Option<&str> {
 }
 
 /// Chinese, with its numerals as numbers where they count something.
-fn numerals(text: &str, found: &mut Vec<Piece>) {
+fn numerals(text: &str, found: &mut Vec<RequestToken>) {
     let is_numeral = |c: char| "一二两三四五六七八九十百".contains(c);
     let mut plain = String::new();
     let mut rest = text;
@@ -162,11 +164,11 @@ fn numerals(text: &str, found: &mut Vec<Piece>) {
             rest = &rest[step..];
             continue;
         };
-        found.extend((!plain.is_empty()).then(|| Piece::Glyphs(std::mem::take(&mut plain))));
-        found.push(Piece::Number(value));
+        found.extend((!plain.is_empty()).then(|| RequestToken::Glyphs(std::mem::take(&mut plain))));
+        found.push(RequestToken::Number(value));
         rest = &rest[end..];
     }
-    found.extend((!plain.is_empty()).then_some(Piece::Glyphs(plain)));
+    found.extend((!plain.is_empty()).then_some(RequestToken::Glyphs(plain)));
 }
 
 /// A Chinese numeral below a thousand, as a value.
@@ -183,7 +185,7 @@ pub(super) fn numeral(text: &str) -> u64 {
 }
 
 /// One thing that is not Chinese.
-fn token(text: &str) -> Vec<Piece> {
+fn token(text: &str) -> Vec<RequestToken> {
     let text = text.trim_end_matches(['.', ':', '\'', '’', '=']).trim_start_matches([':', '\'', '’', '=']);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if text.is_empty() || !text.contains(char::is_alphanumeric) && !text.contains('*') {
@@ -192,25 +194,25 @@ fn token(text: &str) -> Vec<Piece> {
     if let Some((from, to)) =
         text.split_once(['-', '~', ':']).and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)))
     {
-        return vec![Piece::Range(from, to)];
+        return vec![RequestToken::Range(from, to)];
     }
     if let Ok(number) = text.parse() {
-        return vec![Piece::Number(number)];
+        return vec![RequestToken::Number(number)];
     }
     let unit = &text[digits..];
     if digits > 0 && unit.len() <= 2 && unit.chars().all(|c| c.is_ascii_alphabetic()) {
-        let number = text[..digits].parse().ok().map(Piece::Number);
-        return number.into_iter().chain([Piece::Word(unit.to_owned())]).collect();
+        let number = text[..digits].parse().ok().map(RequestToken::Number);
+        return number.into_iter().chain([RequestToken::Word(unit.to_owned())]).collect();
     }
     // The plural of what is written in capitals: `TODOs`.
     let single = text.strip_suffix('s').filter(|single| single.len() > 1 && is_capitals(single));
     let text = single.unwrap_or(text).to_owned();
     vec![if is_name(&text) {
-        Piece::Name(text)
+        RequestToken::Name(text)
     } else if is_symbol(&text) {
-        Piece::Symbol(text)
+        RequestToken::Symbol(text)
     } else {
-        Piece::Word(text)
+        RequestToken::Word(text)
     }]
 }
 

@@ -1,10 +1,10 @@
 //! A request, read: its pieces, its words, and what it says about places and lines.
 
 use super::{
-    pieces::{BEFORE_PLACE, Piece, pieces},
-    words::{self, Word},
+    pieces::{BEFORE_PLACE, RequestToken, pieces},
+    words::{self, WordClass},
 };
-use crate::{Constraint, Intent};
+use crate::{RequestConstraint, RequestIntent};
 
 /// Words that stand between a place and the word before it.
 const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
@@ -42,18 +42,18 @@ const NO_PLACE: [&str; 25] = [
 const AFTER_PLACE: [&str; 6] = ["目录", "文件夹", "里", "下", "中", "内"];
 
 /// What a request can forbid altogether.
-const FORBIDDEN: [Constraint; 2] = [Constraint::ChangeNothing, Constraint::RunNothing];
+const FORBIDDEN: [RequestConstraint; 2] = [RequestConstraint::ChangeNothing, RequestConstraint::RunNothing];
 
 /// Which part of a file is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum LineSelection {
     Whole,
     Lines(u64, u64),
     First(u64),
     Last(u64),
 }
 
-impl Part {
+impl LineSelection {
     /// Whether it is one line.
     pub(super) fn is_single(self) -> bool {
         matches!(self, Self::Lines(from, to) if from == to)
@@ -65,14 +65,14 @@ const SOME_LINES: u64 = 10;
 
 /// Where something is looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Scope {
+pub(super) struct SearchScope {
     /// A file or directory, as the request names it.
     pub(super) place: Option<String>,
     /// A glob for names of files.
     pub(super) glob: Option<String>,
 }
 
-impl Scope {
+impl SearchScope {
     /// What it names.
     pub(super) fn named(&self) -> impl Iterator<Item = &str> {
         self.place.iter().chain(&self.glob).map(String::as_str)
@@ -84,10 +84,10 @@ pub(super) const LOG_FILES: &str = "*.log";
 
 /// A request, read once.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct ParsedRequest {
     /// As it was written, without what must not happen.
     pub(super) text: String,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<RequestToken>,
     /// Whether nothing may be changed.
     pub(super) changes_nothing: bool,
     /// Whether nothing may be run.
@@ -96,10 +96,10 @@ pub(super) struct Reading {
     plain: String,
 }
 
-impl Reading {
+impl ParsedRequest {
     /// Reads a request.
     pub(super) fn new(request: &str) -> Self {
-        let forbids = |text: &str, what| Intent::of(text).demands(what);
+        let forbids = |text: &str, what| RequestIntent::of(text).demands(what);
         let [changes_nothing, runs_nothing] = FORBIDDEN.map(|what| forbids(request, what));
         // What must not be done is no order to do it.
         let text = if changes_nothing || runs_nothing {
@@ -113,39 +113,41 @@ impl Reading {
     }
 
     /// Reads what was taken apart already.
-    pub(super) fn of_pieces(pieces: Vec<Piece>) -> Self {
+    pub(super) fn of_pieces(pieces: Vec<RequestToken>) -> Self {
         let mut plain = String::from(" ");
         for piece in &pieces {
             match piece {
-                Piece::Word(word) | Piece::Symbol(word) => plain += &format!("{} ", word.to_lowercase()),
-                Piece::Glyphs(text) => plain += &format!("{text} "),
-                Piece::Quoted(_)
-                | Piece::Name(_)
-                | Piece::Number(_)
-                | Piece::Range(..)
-                | Piece::Option(_) => plain += "· ",
+                RequestToken::Word(word) | RequestToken::Symbol(word) => {
+                    plain += &format!("{} ", word.to_lowercase())
+                }
+                RequestToken::Glyphs(text) => plain += &format!("{text} "),
+                RequestToken::Quoted(_)
+                | RequestToken::Name(_)
+                | RequestToken::Number(_)
+                | RequestToken::Range(..)
+                | RequestToken::Option(_) => plain += "· ",
             }
         }
         Self { text: plain.clone(), pieces, changes_nothing: false, runs_nothing: false, plain }
     }
 
     /// Whether a word of this kind is in it.
-    pub(super) fn has(&self, word: Word) -> bool {
+    pub(super) fn has(&self, word: WordClass) -> bool {
         self.place_of(word).is_some()
     }
 
     /// Whether any is.
-    pub(super) fn has_any(&self, words: &[Word]) -> bool {
+    pub(super) fn has_any(&self, words: &[WordClass]) -> bool {
         words.iter().any(|word| self.has(*word))
     }
 
     /// Whether one is and none of the others stands before it.
-    pub(super) fn begins_with(&self, word: Word, others: &[Word]) -> bool {
+    pub(super) fn begins_with(&self, word: WordClass, others: &[WordClass]) -> bool {
         let Some(place) = self.place_of(word) else { return false };
         others.iter().filter_map(|other| self.place_of(*other)).all(|other| other >= place)
     }
 
-    fn place_of(&self, word: Word) -> Option<usize> {
+    fn place_of(&self, word: WordClass) -> Option<usize> {
         word.place(&self.plain)
     }
 
@@ -175,7 +177,7 @@ impl Reading {
     /// Names of files and directories, without globs.
     pub(super) fn names(&self) -> Vec<&str> {
         let names = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Name(name) if !name.contains('*') => Some(name.as_str()),
+            RequestToken::Name(name) if !name.contains('*') => Some(name.as_str()),
             _ => None,
         });
         names.collect()
@@ -184,7 +186,7 @@ impl Reading {
     /// Quotations.
     pub(super) fn quoted(&self) -> Vec<&str> {
         let quoted = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Quoted(text) => Some(text.as_str()),
+            RequestToken::Quoted(text) => Some(text.as_str()),
             _ => None,
         });
         quoted.collect()
@@ -193,7 +195,7 @@ impl Reading {
     /// What looks like a part of a program, or is quoted: what is searched for.
     pub(super) fn terms(&self) -> Vec<&str> {
         let terms = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Quoted(text) | Piece::Symbol(text) => Some(text.as_str()),
+            RequestToken::Quoted(text) | RequestToken::Symbol(text) => Some(text.as_str()),
             _ => None,
         });
         terms.collect()
@@ -202,7 +204,7 @@ impl Reading {
     /// Words that are not of a script without spaces.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Word(word) => Some(word.as_str()),
+            RequestToken::Word(word) => Some(word.as_str()),
             _ => None,
         })
     }
@@ -210,59 +212,69 @@ impl Reading {
     /// The first word after one of these, past articles.
     pub(super) fn after(&self, marks: &[&str]) -> Option<&str> {
         let at = self.pieces.iter().position(
-            |piece| matches!(piece, Piece::Word(word) if marks.contains(&word.to_lowercase().as_str())),
+            |piece| matches!(piece, RequestToken::Word(word) if marks.contains(&word.to_lowercase().as_str())),
         )?;
         self.pieces[at + 1..].iter().find_map(|piece| match piece {
-            Piece::Word(word) if ARTICLES.contains(&word.to_lowercase().as_str()) => None,
-            Piece::Word(word) | Piece::Symbol(word) | Piece::Quoted(word) | Piece::Name(word) => {
-                Some(Some(word.as_str()))
-            }
-            Piece::Number(_) | Piece::Range(..) | Piece::Glyphs(_) | Piece::Option(_) => Some(None),
+            RequestToken::Word(word) if ARTICLES.contains(&word.to_lowercase().as_str()) => None,
+            RequestToken::Word(word)
+            | RequestToken::Symbol(word)
+            | RequestToken::Quoted(word)
+            | RequestToken::Name(word) => Some(Some(word.as_str())),
+            RequestToken::Number(_)
+            | RequestToken::Range(..)
+            | RequestToken::Glyphs(_)
+            | RequestToken::Option(_) => Some(None),
         })?
     }
 
     /// The first number.
     pub(super) fn number(&self) -> Option<u64> {
         self.pieces.iter().find_map(|piece| match piece {
-            Piece::Number(number) => Some(*number),
+            RequestToken::Number(number) => Some(*number),
             _ => None,
         })
     }
 
     /// Which part of a file is wanted.
-    pub(super) fn part(&self) -> Part {
+    pub(super) fn part(&self) -> LineSelection {
         if let Some((from, to)) = self.range() {
-            return Part::Lines(from, to);
+            return LineSelection::Lines(from, to);
         }
         let one_line = self.words().any(|word| word == "line");
         let number = self.number().or(one_line.then_some(1));
-        let lines = self.has(Word::Line);
+        let lines = self.has(WordClass::Line);
         let before = |mark: char| {
             self.pieces
                 .windows(2)
-                .any(|pair| matches!(pair, [Piece::Glyphs(text), Piece::Number(_)] if text.ends_with(mark)))
+                .any(|pair| matches!(pair, [RequestToken::Glyphs(text), RequestToken::Number(_)] if text.ends_with(mark)))
         };
         let end = |words: &[&str]| self.words().any(|word| words.contains(&word.to_lowercase().as_str()));
         match number {
             None if end(&["top", "head", "beginning"]) || self.text.contains("开头") => {
-                Part::First(SOME_LINES)
+                LineSelection::First(SOME_LINES)
             }
-            None if end(&["tail", "bottom"]) || self.text.contains("末尾") => Part::Last(SOME_LINES),
-            None if !lines => Part::Whole,
-            _ if self.has(Word::First) || before('前') => Part::First(number.unwrap_or(SOME_LINES)),
-            _ if self.has(Word::Last) || before('后') => Part::Last(number.unwrap_or(SOME_LINES)),
-            Some(line) if lines && self.numbers_line() => Part::Lines(line.max(1), line.max(1)),
-            _ => Part::Whole,
+            None if end(&["tail", "bottom"]) || self.text.contains("末尾") => {
+                LineSelection::Last(SOME_LINES)
+            }
+            None if !lines => LineSelection::Whole,
+            _ if self.has(WordClass::First) || before('前') => {
+                LineSelection::First(number.unwrap_or(SOME_LINES))
+            }
+            _ if self.has(WordClass::Last) || before('后') => {
+                LineSelection::Last(number.unwrap_or(SOME_LINES))
+            }
+            Some(line) if lines && self.numbers_line() => LineSelection::Lines(line.max(1), line.max(1)),
+            _ => LineSelection::Whole,
         }
     }
 
     /// Whether a number is that of a line: `line 3`, 第3行, but not `3 lines`.
     fn numbers_line(&self) -> bool {
         self.pieces.windows(2).any(|pair| match pair {
-            [Piece::Word(word), Piece::Number(_)] => {
+            [RequestToken::Word(word), RequestToken::Number(_)] => {
                 ["line", "lines"].contains(&word.to_lowercase().as_str())
             }
-            [Piece::Glyphs(text), Piece::Number(_)] => text.ends_with('第'),
+            [RequestToken::Glyphs(text), RequestToken::Number(_)] => text.ends_with('第'),
             _ => false,
         })
     }
@@ -271,12 +283,14 @@ impl Reading {
     pub(super) fn opens_range(&self) -> bool {
         const OPEN: [&str; 6] = ["from", "to", "until", "through", "after", "before"];
         self.pieces.windows(2).any(|pair| match pair {
-            [Piece::Word(word), Piece::Word(next)] => {
+            [RequestToken::Word(word), RequestToken::Word(next)] => {
                 OPEN.contains(&word.to_lowercase().as_str())
                     && ["line", "lines", "the"].contains(&next.to_lowercase().as_str())
             }
-            [Piece::Word(word), Piece::Number(_)] => OPEN.contains(&word.to_lowercase().as_str()),
-            [Piece::Glyphs(text), Piece::Number(_)] => text.contains(['到', '至', '从']),
+            [RequestToken::Word(word), RequestToken::Number(_)] => {
+                OPEN.contains(&word.to_lowercase().as_str())
+            }
+            [RequestToken::Glyphs(text), RequestToken::Number(_)] => text.contains(['到', '至', '从']),
             _ => false,
         })
     }
@@ -290,23 +304,23 @@ impl Reading {
                 || text == "到第"
         };
         let spelled = self.pieces.windows(3).find_map(|three| match three {
-            [Piece::Number(from), Piece::Word(text) | Piece::Glyphs(text), Piece::Number(to)]
-                if between(text) =>
-            {
-                Some((*from, *to))
-            }
+            [
+                RequestToken::Number(from),
+                RequestToken::Word(text) | RequestToken::Glyphs(text),
+                RequestToken::Number(to),
+            ] if between(text) => Some((*from, *to)),
             _ => None,
         });
         let written = self.pieces.iter().find_map(|piece| match piece {
-            Piece::Range(from, to) => Some((*from, *to)),
+            RequestToken::Range(from, to) => Some((*from, *to)),
             _ => None,
         });
         written.or(spelled).map(|(a, b)| (a.min(b).max(1), a.max(b).max(1)))
     }
 
     /// Where something is to be looked for.
-    pub(super) fn scope(&self) -> Scope {
-        Scope { place: self.place(), glob: self.glob() }
+    pub(super) fn scope(&self) -> SearchScope {
+        SearchScope { place: self.place(), glob: self.glob() }
     }
 
     /// A file or directory that is named.
@@ -324,13 +338,13 @@ impl Reading {
     /// `src 里`, `在 src`, 数据目录.
     fn chinese_place(&self) -> Option<String> {
         let pairs = self.pieces.windows(2).find_map(|pair| match pair {
-            [Piece::Word(word), Piece::Glyphs(text)]
+            [RequestToken::Word(word), RequestToken::Glyphs(text)]
                 if words::extension(word).is_none()
                     && AFTER_PLACE.iter().any(|mark| text.starts_with(mark)) =>
             {
                 Some(word.clone())
             }
-            [Piece::Glyphs(text), Piece::Word(word)]
+            [RequestToken::Glyphs(text), RequestToken::Word(word)]
                 if text.ends_with('在') && words::extension(word).is_none() =>
             {
                 Some(word.clone())
@@ -338,7 +352,7 @@ impl Reading {
             _ => None,
         });
         let own = self.pieces.iter().find_map(|piece| match piece {
-            Piece::Glyphs(text) => {
+            RequestToken::Glyphs(text) => {
                 ["目录", "文件夹"].iter().find_map(|mark| text.split_once(mark)).map(|(name, _)| name)
             }
             _ => None,
@@ -351,7 +365,7 @@ impl Reading {
     /// A glob that is written, or the one of a kind of files that is named.
     fn glob(&self) -> Option<String> {
         let written = self.pieces.iter().find_map(|piece| match piece {
-            Piece::Name(name) if name.contains('*') => Some(name.clone()),
+            RequestToken::Name(name) if name.contains('*') => Some(name.clone()),
             _ => None,
         });
         let kind = || self.kind().map(|extension| format!("*.{extension}"));
@@ -367,16 +381,18 @@ impl Reading {
 
     /// The extension of a kind of files: `python files`, `.py files`, `lines of rust`, md 文件.
     pub(super) fn kind(&self) -> Option<String> {
-        let counts = self.has(Word::Count);
+        let counts = self.has(WordClass::Count);
         self.pieces.iter().enumerate().find_map(|(at, piece)| {
             let followed = self.pieces.get(at + 1).is_some_and(means_files);
             match piece {
                 // Nothing else is called so, which cannot be said of `go` and `c`.
-                Piece::Word(word) if counts && word.len() > 3 => words::extension(word).map(str::to_owned),
-                Piece::Word(word) | Piece::Symbol(word) if followed => {
+                RequestToken::Word(word) if counts && word.len() > 3 => {
                     words::extension(word).map(str::to_owned)
                 }
-                Piece::Name(name) if followed => extension_of(name),
+                RequestToken::Word(word) | RequestToken::Symbol(word) if followed => {
+                    words::extension(word).map(str::to_owned)
+                }
+                RequestToken::Name(name) if followed => extension_of(name),
                 _ => None,
             }
         })
@@ -384,11 +400,13 @@ impl Reading {
 }
 
 /// Whether what stands before this is a kind of files.
-fn means_files(piece: &Piece) -> bool {
+fn means_files(piece: &RequestToken) -> bool {
     const NOUNS: [&str; 7] = ["file", "files", "code", "source", "sources", "script", "scripts"];
     match piece {
-        Piece::Word(word) => NOUNS.contains(&word.to_lowercase().as_str()),
-        Piece::Glyphs(text) => ["文件", "代码", "源", "脚本"].iter().any(|mark| text.starts_with(mark)),
+        RequestToken::Word(word) => NOUNS.contains(&word.to_lowercase().as_str()),
+        RequestToken::Glyphs(text) => {
+            ["文件", "代码", "源", "脚本"].iter().any(|mark| text.starts_with(mark))
+        }
         _ => false,
     }
 }
@@ -430,7 +448,7 @@ mod tests {
             ("请问你能不能删 a.txt？", false),
             ("运行性能测试", false),
         ] {
-            assert_eq!(Reading::new(request).is_question(), is_question, "{request}");
+            assert_eq!(ParsedRequest::new(request).is_question(), is_question, "{request}");
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn unreadable(output: &str) -> Option<&str> {
 
 /// Entries of a directory, as paths from it on.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Listing<'a> {
+pub(super) struct DirectoryListing<'a> {
     pub(super) files: Vec<&'a str>,
     pub(super) directories: Vec<&'a str>,
     /// Whether there are more.
@@ -29,10 +29,10 @@ pub(super) struct Listing<'a> {
 }
 
 /// What a flat listing has, unless it is no listing.
-pub(super) fn listing(output: &str) -> Option<Listing<'_>> {
+pub(super) fn listing(output: &str) -> Option<DirectoryListing<'_>> {
     let mut rows = output.lines();
     rows.next().filter(|first| first.starts_with("Absolute path: "))?;
-    let mut listing = Listing::default();
+    let mut listing = DirectoryListing::default();
     for row in rows {
         let ends = row.starts_with("More than ") && row.ends_with(" entries found");
         if ends || row.starts_with("(only ") || was_cut(row) {
@@ -48,13 +48,13 @@ pub(super) fn listing(output: &str) -> Option<Listing<'_>> {
 
 /// What a search found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rows<T> {
+pub(super) struct ResultRows<T> {
     pub(super) rows: Vec<T>,
     /// Whether there are more.
     pub(super) more: bool,
 }
 
-impl<T> Rows<T> {
+impl<T> ResultRows<T> {
     /// The rows of an output, unless it is no result: to fail is not to find nothing.
     fn of(output: &str, rows: Vec<T>) -> Option<Self> {
         let more = output.lines().any(|row| row.starts_with("(there are more;") || was_cut(row));
@@ -72,7 +72,7 @@ fn was_cut(row: &str) -> bool {
 
 /// A line that was found, or one around it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Hit<'a> {
+pub(super) struct MatchedLine<'a> {
     pub(super) path: &'a str,
     pub(super) line: u64,
     pub(super) text: &'a str,
@@ -81,27 +81,27 @@ pub(super) struct Hit<'a> {
 }
 
 /// Lines that were found: `path:1:text`, and `path-2-text` for those around them.
-pub(super) fn hits(output: &str) -> Option<Rows<Hit<'_>>> {
+pub(super) fn hits(output: &str) -> Option<ResultRows<MatchedLine<'_>>> {
     let fitting = |row| marked(row, ':').next();
     let paths: BTreeSet<_> = output.lines().filter_map(fitting).map(|hit| hit.path).collect();
     // A name may hold either mark (`2026-11-16.md`), but there are lines around others only in files that have those.
     let around = |row| marked(row, '-').find(|hit| paths.contains(hit.path));
-    Rows::of(output, output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect())
+    ResultRows::of(output, output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect())
 }
 
 /// Every number between two marks, with what stands before and after.
-fn marked(row: &str, mark: char) -> impl Iterator<Item = Hit<'_>> {
+fn marked(row: &str, mark: char) -> impl Iterator<Item = MatchedLine<'_>> {
     row.match_indices(mark).filter_map(move |(at, _)| {
         let (number, text) = row[at + 1..].split_once(mark)?;
         let is_number = at > 0 && number.bytes().all(|byte| byte.is_ascii_digit());
         let line = number.parse().ok().filter(|_| is_number)?;
-        Some(Hit { path: &row[..at], line, text, fits: mark == ':' })
+        Some(MatchedLine { path: &row[..at], line, text, fits: mark == ':' })
     })
 }
 
 /// How many lines fit in each file, and in all.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Counts<'a> {
+pub(super) struct MatchCounts<'a> {
     pub(super) rows: Vec<(&'a str, u64)>,
     /// Whether there are files beside those.
     pub(super) cut: bool,
@@ -112,14 +112,14 @@ pub(super) struct Counts<'a> {
 }
 
 /// How many lines fit in each file: `path:3`; and after many of them, in all.
-pub(super) fn counts(output: &str) -> Option<Counts<'_>> {
+pub(super) fn counts(output: &str) -> Option<MatchCounts<'_>> {
     let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
     let rows = rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect();
-    let Rows { rows, more: cut } = Rows::of(output, rows)?;
+    let ResultRows { rows, more: cut } = ResultRows::of(output, rows)?;
     let all = output.lines().next_back().and_then(in_all);
     let sum = || rows.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
     let (files, lines) = all.unwrap_or_else(|| (rows.len() as u64, sum()));
-    Some(Counts { rows, cut, files, lines, more: cut && all.is_none() })
+    Some(MatchCounts { rows, cut, files, lines, more: cut && all.is_none() })
 }
 
 /// `(in all: 3 files, 7 lines)`
@@ -164,19 +164,19 @@ mod tests {
     fn found_lines_are_told_from_those_around_them() {
         let found = hits("/w/a-1-.rs:2:x:3:y\n/w/a-1-.rs-3-z\n--\n(there are more; narrow the search)");
         let rows = vec![
-            Hit { path: "/w/a-1-.rs", line: 2, text: "x:3:y", fits: true },
-            Hit { path: "/w/a-1-.rs", line: 3, text: "z", fits: false },
+            MatchedLine { path: "/w/a-1-.rs", line: 2, text: "x:3:y", fits: true },
+            MatchedLine { path: "/w/a-1-.rs", line: 3, text: "z", fits: false },
         ];
-        assert_eq!(found, Some(Rows { rows, more: true }));
+        assert_eq!(found, Some(ResultRows { rows, more: true }));
     }
 
     #[test]
     fn to_fail_is_not_to_find_nothing() {
-        let none = Counts { rows: vec![], cut: false, files: 0, lines: 0, more: false };
+        let none = MatchCounts { rows: vec![], cut: false, files: 0, lines: 0, more: false };
         assert_eq!(counts("No matches found."), Some(none));
         assert_eq!(counts("unable to access `zero.txt`: it is a device"), None);
         let cut = "a:1\n…9 tokens truncated…\nb:2";
-        let some = Counts { rows: vec![("a", 1), ("b", 2)], cut: true, files: 2, lines: 3, more: true };
+        let some = MatchCounts { rows: vec![("a", 1), ("b", 2)], cut: true, files: 2, lines: 3, more: true };
         assert_eq!(counts(cut), Some(some));
         let all = format!("{cut}\n(in all: 9 files, 90 lines)");
         let all = counts(&all).map(|found| (found.files, found.lines, found.more));
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(numbered("failed to read file"), None);
         assert_eq!(unreadable("failed to read file: `a` does not exist\n"), Some("`a` does not exist"));
         assert_eq!(unreadable("L1: failed to read file: `a` does not exist"), None);
-        let listed = Listing { files: vec!["a/b", "c"], directories: vec!["a"], more: true };
+        let listed = DirectoryListing { files: vec!["a/b", "c"], directories: vec!["a"], more: true };
         assert_eq!(listing("Absolute path: /w\na/\na/b\nc@\nMore than 3 entries found"), Some(listed));
         assert_eq!(command("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno\n"), Some((1, "no\n")));
         assert_eq!(first_failure("cargo: 1 failed\n\nFAILED t (src/a.rs:4:2)\n"), Some(("src/a.rs", 4)));

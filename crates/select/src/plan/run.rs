@@ -11,9 +11,9 @@ use serde_json::Value;
 use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
 
 use super::{
-    phrases::{Language, Phrase},
-    pieces::{Piece, pieces},
-    reading::Scope,
+    phrases::{AnswerLanguage, AnswerPhrase},
+    pieces::{RequestToken, pieces},
+    reading::SearchScope,
 };
 
 /// The most calls of one turn.
@@ -31,7 +31,7 @@ const READERS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
 
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextAction {
     /// It asks for a call.
     Call { tool: &'static str, input: String, announcement: Option<String> },
     /// It answers, and the turn is over.
@@ -41,19 +41,19 @@ pub(super) enum Next {
 }
 
 /// A result, or what must happen before there is one.
-pub(super) type Planned<T> = Result<T, Next>;
+pub(super) type PlanResult<T> = Result<T, NextAction>;
 
 /// What was said and done since the user last spoke.
-pub(super) struct Run<'a> {
-    pub(super) language: Language,
+pub(super) struct PlanRun<'a> {
+    pub(super) language: AnswerLanguage,
     /// What the user said.
     pub(super) request: String,
     /// Whether nothing may be run.
     pub(super) runs_nothing: bool,
-    around: Surroundings<'a>,
-    done: Vec<Done<'a>>,
+    around: SessionEnvironment<'a>,
+    done: Vec<RecordedCall<'a>>,
     /// A plan only asks and tells, so it is handed around unchanged; this is what it leaves.
-    told: RefCell<Vec<Place>>,
+    told: RefCell<Vec<FileLocation>>,
     /// What was understood, said before the first call that does more than look.
     announced: RefCell<Option<String>>,
     /// The calls of this part of the request begin here: what an earlier part saw may have changed since.
@@ -62,7 +62,7 @@ pub(super) struct Run<'a> {
     looked_up: Cell<usize>,
 }
 
-struct Done<'a> {
+struct RecordedCall<'a> {
     id: &'a CallId,
     tool: &'a str,
     input: &'a str,
@@ -71,16 +71,16 @@ struct Done<'a> {
 
 /// Something an answer told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FileLocation {
     /// From the working directory on; that of a directory ends in `/`.
     pub(super) path: String,
     pub(super) line: Option<u64>,
 }
 
-impl<'a> Run<'a> {
-    fn new(request: String, around: Surroundings<'a>) -> Self {
+impl<'a> PlanRun<'a> {
+    fn new(request: String, around: SessionEnvironment<'a>) -> Self {
         Self {
-            language: Language::of(&request),
+            language: AnswerLanguage::of(&request),
             request,
             runs_nothing: false,
             around,
@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
     /// The last turns of a conversation in the directory where it is now; the one at work is apart.
     pub(super) fn turns(history: &'a [Cached<Item>]) -> (VecDeque<Self>, Self) {
         let mut earlier = VecDeque::new();
-        let mut around = Surroundings::default();
+        let mut around = SessionEnvironment::default();
         let mut run = Self::new(String::new(), around);
         for item in history {
             match &item.get().body {
@@ -120,7 +120,12 @@ impl<'a> Run<'a> {
                 }
                 Body::Call(call) => {
                     let input = call.input.as_str();
-                    run.done.push(Done { id: &call.id, tool: call.name.as_str(), input, output: None });
+                    run.done.push(RecordedCall {
+                        id: &call.id,
+                        tool: call.name.as_str(),
+                        input,
+                        output: None,
+                    });
                 }
                 Body::Output { call, content, .. } => {
                     if let Some(done) = run.done.iter_mut().find(|done| done.id == call) {
@@ -139,7 +144,7 @@ impl<'a> Run<'a> {
     /// The answer tells of this, so that the next request can refer to it.
     pub(super) fn tell(&self, path: &str, line: Option<u64>) {
         let mut told = self.told.borrow_mut();
-        let place = Place { path: self.short(path).to_owned(), line };
+        let place = FileLocation { path: self.short(path).to_owned(), line };
         if told.len() < MOST_TOLD && !told.contains(&place) {
             told.push(place);
         }
@@ -153,27 +158,27 @@ impl<'a> Run<'a> {
     }
 
     /// What the answer tells of.
-    pub(super) fn told(&self) -> Vec<Place> {
+    pub(super) fn told(&self) -> Vec<FileLocation> {
         self.told.borrow().clone()
     }
 
     /// What came of a call.
-    pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> Planned<&str> {
+    pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> PlanResult<&str> {
         if self.runs_nothing && RUNNERS.contains(&tool) {
-            return Err(self.ends(Phrase::RunsNothing, &[]));
+            return Err(self.ends(AnswerPhrase::RunsNothing, &[]));
         }
         let input = arguments.to_string();
-        let same = |done: &Done<'_>| done.tool == tool && done.input == input;
+        let same = |done: &RecordedCall<'_>| done.tool == tool && done.input == input;
         let at = (self.part_start.get()..self.done.len()).find(|at| same(&self.done[*at]));
         self.looked_up.set(self.looked_up.get().max(at.map_or(0, |at| at + 1)));
         match at.and_then(|at| self.done[at].output.as_deref()) {
             Some(output) => Ok(output),
             None if self.done.len() >= MOST_CALLS => {
-                Err(self.ends(Phrase::TooMany, &[&MOST_CALLS.to_string()]))
+                Err(self.ends(AnswerPhrase::TooMany, &[&MOST_CALLS.to_string()]))
             }
             None => {
                 let announcement = self.announced.take().filter(|_| !READERS.contains(&tool));
-                Err(Next::Call { tool, input, announcement })
+                Err(NextAction::Call { tool, input, announcement })
             }
         }
     }
@@ -181,42 +186,46 @@ impl<'a> Run<'a> {
     /// Whether this can only be a text to look for: it is quoted, or looks like a part of a program.
     pub(super) fn is_text(&self, text: &str) -> bool {
         pieces(&self.request).iter().any(
-            |piece| matches!(piece, Piece::Quoted(said) | Piece::Symbol(said) | Piece::Name(said) if said == text),
+            |piece| matches!(piece, RequestToken::Quoted(said) | RequestToken::Symbol(said) | RequestToken::Name(said) if said == text),
         )
     }
 
     /// Whether a scope is sure to hold what was meant: a kind of files has more endings than are known here.
-    pub(super) fn is_certain(&self, scope: &Scope) -> bool {
+    pub(super) fn is_certain(&self, scope: &SearchScope) -> bool {
         scope.glob.as_deref().is_none_or(|glob| self.is_text(glob))
     }
 
     /// A phrase in the language of the request.
-    pub(super) fn say(&self, phrase: Phrase, blanks: &[&str]) -> String {
+    pub(super) fn say(&self, phrase: AnswerPhrase, blanks: &[&str]) -> String {
         self.language.say(phrase, blanks)
     }
 
     /// A phrase that ends the turn with what was asked for not done.
-    pub(super) fn ends(&self, phrase: Phrase, blanks: &[&str]) -> Next {
-        Next::Decline(self.say(phrase, blanks))
+    pub(super) fn ends(&self, phrase: AnswerPhrase, blanks: &[&str]) -> NextAction {
+        NextAction::Decline(self.say(phrase, blanks))
     }
 
     /// A number, which may be larger where not everything was counted.
     pub(super) fn number(&self, count: &impl ToString, more: bool) -> String {
         let count = count.to_string();
-        if more { self.say(Phrase::AtLeast, &[&count]) } else { count }
+        if more { self.say(AnswerPhrase::AtLeast, &[&count]) } else { count }
     }
 
     /// A tool did not do it; what it said is for the user.
-    pub(super) fn failed(&self, output: &str) -> Next {
-        let said = self.say(Phrase::Failed, &[output.trim()]);
+    pub(super) fn failed(&self, output: &str) -> NextAction {
+        let said = self.say(AnswerPhrase::Failed, &[output.trim()]);
         // A command's result says itself which path was refused, and how to allow it.
         let read_only = output.contains("read-only sandbox");
-        Next::Decline(if read_only { format!("{said}\n{}", self.say(Phrase::ReadOnly, &[])) } else { said })
+        NextAction::Decline(if read_only {
+            format!("{said}\n{}", self.say(AnswerPhrase::ReadOnly, &[]))
+        } else {
+            said
+        })
     }
 
     /// Whether what a command writes there is gone when the session ends.
     pub(super) fn is_passing(&self, path: &str) -> bool {
-        let Surroundings { cwd, walled, roots } = self.around;
+        let SessionEnvironment { cwd, walled, roots } = self.around;
         let mut parts = Vec::new();
         let whole = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
         for part in whole.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -240,7 +249,7 @@ impl<'a> Run<'a> {
 
 /// Where work happens, and behind what.
 #[derive(Clone, Copy, Default)]
-struct Surroundings<'a> {
+struct SessionEnvironment<'a> {
     cwd: &'a str,
     /// Whether commands run in a sandbox, which has a `/tmp` of its own.
     walled: bool,
@@ -249,14 +258,14 @@ struct Surroundings<'a> {
 }
 
 /// What the program around the model says of that, if it does here.
-fn surroundings(content: &[Content]) -> Option<Surroundings<'_>> {
+fn surroundings(content: &[Content]) -> Option<SessionEnvironment<'_>> {
     let [Content::Text(text)] = content else { return None };
     let inner = text.strip_prefix("<environment_context>")?;
     let told = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
     let mode = told("<sandbox_mode>", "</sandbox_mode>");
     let walled = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
     let roots = told("<writable_roots>", "</writable_roots>").unwrap_or_default();
-    Some(Surroundings { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled, roots })
+    Some(SessionEnvironment { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled, roots })
 }
 
 /// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.

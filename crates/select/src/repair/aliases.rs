@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use windlass_contract::{AliasMeaning, ParameterAlias};
 
 use super::{
-    Repair, RepairKind,
-    fit::Hints,
+    ArgumentRepair, RepairKind,
+    fit::NameHints,
     names::{letters, shown},
 };
 
@@ -14,8 +14,8 @@ pub(super) fn resolve(
     aliases: &[ParameterAlias],
     known: &Map<String, Value>,
     members: &mut Map<String, Value>,
-    repairs: &mut Vec<Repair>,
-    hints: &mut Hints,
+    repairs: &mut Vec<ArgumentRepair>,
+    hints: &mut NameHints,
 ) {
     for ParameterAlias { name, means } in aliases.iter().filter(|alias| !known.contains_key(alias.name)) {
         let Some(written) = members.keys().find(|written| is_written(name, written)).cloned() else {
@@ -40,7 +40,7 @@ pub(super) fn resolve(
                 format!("`arguments.{name}`: left out, it changes nothing about the call")
             }
         };
-        repairs.push(Repair::of(kind, note));
+        repairs.push(ArgumentRepair::of(kind, note));
     }
 }
 

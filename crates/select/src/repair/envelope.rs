@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Latitude, Repair, RepairKind, ToolParameters, Unusable, names::same_name, read};
+use super::{ArgumentError, ArgumentRepair, RepairKind, RepairMode, ToolParameters, names::same_name, read};
 
 /// Members that some models put all arguments in.
 const WRAPPERS: [&str; 9] =
@@ -22,9 +22,9 @@ const MAX_WRAPPERS: usize = 3;
 pub(super) fn unwrap(
     parameters: &ToolParameters<'_>,
     value: &mut Value,
-    latitude: Latitude,
-    repairs: &mut Vec<Repair>,
-) -> Result<(), Unusable> {
+    latitude: RepairMode,
+    repairs: &mut Vec<ArgumentRepair>,
+) -> Result<(), ArgumentError> {
     for _ in 0..MAX_WRAPPERS {
         let Some((wrapper, inner)) = wrapped(parameters, value)? else { return Ok(()) };
         let inner = match inner {
@@ -35,16 +35,19 @@ pub(super) fn unwrap(
             return Ok(());
         }
         let place = if wrapper.is_empty() { "a list".to_owned() } else { format!("`{wrapper}`") };
-        repairs.push(Repair::of(RepairKind::Type, format!("the arguments were inside {place}")));
+        repairs.push(ArgumentRepair::of(RepairKind::Type, format!("the arguments were inside {place}")));
         *value = inner;
     }
     Ok(())
 }
 
-type Wrapped<'v> = Option<(&'static str, &'v Value)>;
+type WrappedArguments<'v> = Option<(&'static str, &'v Value)>;
 
 /// What is inside of a wrapper, if there is one.
-fn wrapped<'v>(parameters: &ToolParameters<'_>, value: &'v Value) -> Result<Wrapped<'v>, Unusable> {
+fn wrapped<'v>(
+    parameters: &ToolParameters<'_>,
+    value: &'v Value,
+) -> Result<WrappedArguments<'v>, ArgumentError> {
     let members = match value {
         Value::Array(items) => match items.as_slice() {
             [only @ Value::Object(_)] => return Ok(Some(("", only))),
@@ -73,11 +76,11 @@ fn wrapped<'v>(parameters: &ToolParameters<'_>, value: &'v Value) -> Result<Wrap
 }
 
 /// Refuses a call of another tool.
-fn is_for(parameters: &ToolParameters<'_>, tool: &str) -> Result<(), Unusable> {
+fn is_for(parameters: &ToolParameters<'_>, tool: &str) -> Result<(), ArgumentError> {
     let names = std::iter::once(parameters.tool).chain(parameters.tool_aliases.iter().copied());
     if names.into_iter().any(|name| same_name(name, tool)) {
         return Ok(());
     }
     let (tool, called) = (super::names::shown(tool), parameters.tool);
-    Err(Unusable::Unfit(vec![format!("`arguments` are a call of `{tool}`, but `{called}` was called")]))
+    Err(ArgumentError::Unfit(vec![format!("`arguments` are a call of `{tool}`, but `{called}` was called")]))
 }

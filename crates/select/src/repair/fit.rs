@@ -3,7 +3,7 @@
 use serde_json::{Map, Number, Value};
 use windlass_contract::{ParameterAlias, Profile, kind_of};
 
-use super::{Latitude, Repair, RepairKind, ToolParameters, aliases, lenient, names};
+use super::{ArgumentRepair, RepairKind, RepairMode, ToolParameters, aliases, lenient, names};
 
 /// How deep values are looked at, and how many of them: a repair is for arguments, not for documents.
 const MAX_DEPTH: usize = 16;
@@ -14,9 +14,9 @@ const MAX_NAMES: usize = 12;
 
 /// What to say beside the problems with members that are not known, by their paths.
 #[derive(Debug, Default)]
-pub(super) struct Hints(Vec<(String, String)>);
+pub(super) struct NameHints(Vec<(String, String)>);
 
-impl Hints {
+impl NameHints {
     pub(super) fn add(&mut self, path: String, hint: String) {
         if self.0.iter().all(|(known, _)| *known != path) {
             self.0.push((path, hint));
@@ -30,23 +30,23 @@ impl Hints {
     }
 }
 
-pub(super) struct Fit<'a> {
+pub(super) struct SchemaFitter<'a> {
     root: Value,
     aliases: &'a [ParameterAlias],
-    latitude: Latitude,
-    repairs: &'a mut Vec<Repair>,
-    pub(super) hints: Hints,
+    latitude: RepairMode,
+    repairs: &'a mut Vec<ArgumentRepair>,
+    pub(super) hints: NameHints,
     left: usize,
 }
 
-impl<'a> Fit<'a> {
+impl<'a> SchemaFitter<'a> {
     pub(super) fn new(
         parameters: &ToolParameters<'a>,
-        latitude: Latitude,
-        repairs: &'a mut Vec<Repair>,
+        latitude: RepairMode,
+        repairs: &'a mut Vec<ArgumentRepair>,
     ) -> Self {
         let (root, aliases) = (parameters.schema.project(Profile::Faithful), parameters.aliases);
-        Self { root, aliases, latitude, repairs, hints: Hints::default(), left: MAX_VALUES }
+        Self { root, aliases, latitude, repairs, hints: NameHints::default(), left: MAX_VALUES }
     }
 
     /// Fits the arguments as a whole.
@@ -118,7 +118,7 @@ impl<'a> Fit<'a> {
     }
 
     fn read_as(&self, kind: &str, value: &Value) -> Option<Value> {
-        let likely = self.latitude >= Latitude::Likely;
+        let likely = self.latitude >= RepairMode::Likely;
         match (kind, value) {
             ("integer", Value::Number(number)) => whole(number),
             ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
@@ -168,7 +168,7 @@ impl<'a> Fit<'a> {
         if words.contains(&said.as_str()) {
             return;
         }
-        if let Some(word) = names::meant(said, &words, Latitude::Exact) {
+        if let Some(word) = names::meant(said, &words, RepairMode::Exact) {
             *value = Value::String(word.to_owned());
             self.note(RepairKind::Type, format!("`{path}`: read as \"{word}\""));
         }
@@ -184,7 +184,7 @@ impl<'a> Fit<'a> {
             let keep = !value.is_null() || must_be(name) || takes_null(property);
             if !keep {
                 let note = format!("`{path}.{name}`: null left out");
-                self.repairs.push(Repair::of(RepairKind::Null, note));
+                self.repairs.push(ArgumentRepair::of(RepairKind::Null, note));
             }
             keep
         });
@@ -215,7 +215,7 @@ impl<'a> Fit<'a> {
     }
 
     fn note(&mut self, kind: RepairKind, note: String) {
-        self.repairs.push(Repair::of(kind, note));
+        self.repairs.push(ArgumentRepair::of(kind, note));
     }
 }
 

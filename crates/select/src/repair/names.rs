@@ -1,6 +1,6 @@
 //! Which parameter a name that is none was meant for.
 
-use super::Latitude;
+use super::RepairMode;
 use crate::text::distance;
 
 /// Words that models use for one another. A name of one row may stand for any other of it.
@@ -17,10 +17,10 @@ const SAME: [&[&str]; 9] = [
 ];
 
 /// The one candidate a name must mean, if there is one.
-pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], latitude: Latitude) -> Option<&'a str> {
+pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], latitude: RepairMode) -> Option<&'a str> {
     let plain = letters(name);
     let exact = only(candidates, |candidate| letters(candidate) == plain);
-    if exact.is_some() || latitude == Latitude::Exact {
+    if exact.is_some() || latitude == RepairMode::Exact {
         return exact;
     }
     only(candidates, |candidate| is_same_word(&plain, &letters(candidate)))

@@ -17,19 +17,19 @@ const QUOTES: [(char, char); 8] =
 
 /// A stretch of text and what its words count, which is nothing for data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Part<'a> {
+pub(crate) struct RequestSpan<'a> {
     pub(crate) text: &'a str,
     pub(crate) weight: f32,
     pub(crate) is_quoted: bool,
 }
 
 /// All of a text, in order.
-pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
+pub(crate) fn parts(text: &str) -> Vec<RequestSpan<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((before, quoted, after)) = quotation(rest) {
         parts.extend(words(before));
-        parts.push(Part { text: quoted, weight: MENTIONED, is_quoted: true });
+        parts.push(RequestSpan { text: quoted, weight: MENTIONED, is_quoted: true });
         rest = after;
     }
     parts.extend(words(rest));
@@ -47,12 +47,12 @@ fn quotation(text: &str) -> Option<(&str, &str, &str)> {
     })
 }
 
-fn words(text: &str) -> impl Iterator<Item = Part<'_>> {
+fn words(text: &str) -> impl Iterator<Item = RequestSpan<'_>> {
     text.split_inclusive(char::is_whitespace).map(|word| {
         let is_place = word.contains("://") || word.contains('@') || is_path(word.trim());
         let is_data = word.len() > LONGEST_WORD_BYTES && word.is_ascii();
         let mentioned = if is_place { MENTIONED } else { 1.0 };
-        Part { text: word, weight: if is_data { 0.0 } else { mentioned }, is_quoted: false }
+        RequestSpan { text: word, weight: if is_data { 0.0 } else { mentioned }, is_quoted: false }
     })
 }
 

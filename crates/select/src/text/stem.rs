@@ -11,7 +11,7 @@ pub(crate) fn stem(word: &str) -> String {
     if let Some((_, stem)) = SPECIAL.iter().find(|(each, _)| *each == word) {
         return (*stem).to_owned();
     }
-    let mut word = Word::new(word);
+    let mut word = StemmedWord::new(word);
     word.plural();
     if !AFTER_PLURAL.contains(&word.text.as_str()) {
         word.past_and_progressive();
@@ -55,9 +55,9 @@ const AFTER_PLURAL: [&str; 8] =
     ["inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"];
 
 /// Endings, what takes their place, and what must stand before them. The longest that fits is the one that counts.
-type Endings<const N: usize> = [(&'static str, &'static str, &'static str); N];
+type SuffixRules<const N: usize> = [(&'static str, &'static str, &'static str); N];
 
-const STEP_2: Endings<25> = [
+const STEP_2: SuffixRules<25> = [
     ("ization", "ize", ""),
     ("ational", "ate", ""),
     ("fulness", "ful", ""),
@@ -85,7 +85,7 @@ const STEP_2: Endings<25> = [
     ("li", "", "cdeghkmnrt"),
 ];
 
-const STEP_3: Endings<8> = [
+const STEP_3: SuffixRules<8> = [
     ("ational", "ate", ""),
     ("tional", "tion", ""),
     ("alize", "al", ""),
@@ -102,13 +102,13 @@ const STEP_4: [&str; 18] = [
 ];
 
 /// A word in work: a `y` that is a consonant is a capital, and the two regions are kept as offsets.
-struct Word {
+struct StemmedWord {
     text: String,
     r1: usize,
     r2: usize,
 }
 
-impl Word {
+impl StemmedWord {
     fn new(word: &str) -> Self {
         let mut text = word.as_bytes().to_vec();
         for at in 0..text.len() {
@@ -191,7 +191,7 @@ impl Word {
         }
     }
 
-    fn replace<const N: usize>(&mut self, endings: &Endings<N>, region: impl Fn(&Self) -> usize) {
+    fn replace<const N: usize>(&mut self, endings: &SuffixRules<N>, region: impl Fn(&Self) -> usize) {
         let found = endings.iter().find(|(suffix, _, _)| self.ends(suffix));
         let ative = self.ends("ative") && N == STEP_3.len();
         if let Some((suffix, with, after)) = found {

@@ -1,8 +1,8 @@
 //! Requests that run something.
 
-use super::{Goal, change::says_only};
+use super::{PlanGoal, change::says_only};
 use crate::{
-    plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word},
+    plan::{phrases::AnswerPhrase, pieces::RequestToken, reading::ParsedRequest, words::WordClass},
     text::is_glyph,
 };
 
@@ -30,22 +30,22 @@ const BETWEEN: [&str; 12] = [
 ];
 
 /// A command that is spelled out.
-pub(super) fn run(reading: &Reading) -> Option<Goal> {
+pub(super) fn run(reading: &ParsedRequest) -> Option<PlanGoal> {
     if let Some(command) = after_colon(&reading.text) {
-        return Some(Goal::Run { command: command.to_owned() });
+        return Some(PlanGoal::Run { command: command.to_owned() });
     }
     let command = match reading.quoted()[..] {
-        [command] if reading.has(Word::Run) => {
+        [command] if reading.has(WordClass::Run) => {
             let words = "run execute exec launch command and show print output result of what tell its";
             says_only(reading, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
                 .then_some(command)?
         }
         _ => match spelled(&reading.text)? {
-            command if goes_on(command) => return Some(Goal::Say(Phrase::WhichCommand)),
+            command if goes_on(command) => return Some(PlanGoal::Say(AnswerPhrase::WhichCommand)),
             command => command,
         },
     };
-    Some(Goal::Run { command: command.to_owned() })
+    Some(PlanGoal::Run { command: command.to_owned() })
 }
 
 /// `run the command: X`: all behind the colon is the command, but for quotes around the whole of it.
@@ -95,7 +95,7 @@ fn spelled(text: &str) -> Option<&str> {
 fn goes_on(command: &str) -> bool {
     let says = |word: &str| {
         let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
-        SENTENCE.contains(&word) || Word::Show.place(&word).is_some()
+        SENTENCE.contains(&word) || WordClass::Show.place(&word).is_some()
     };
     let chinese = command.contains('，') || command.contains(is_glyph);
     chinese || command.contains(", ") || command.split_whitespace().skip(1).any(says)
@@ -119,34 +119,35 @@ fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
 const FAILING: [&str; 7] = ["failing", "failed", "fails", "fail", "passing", "passed", "pass"];
 
 /// The tests of the project.
-pub(super) fn test(reading: &Reading) -> Option<Goal> {
-    let wanted = reading.has(Word::Test) && reading.has_any(&[Word::Run, Word::Outcome]);
-    if !wanted || reading.has_any(&[Word::Count, Word::Commit, Word::Not]) {
+pub(super) fn test(reading: &ParsedRequest) -> Option<PlanGoal> {
+    let wanted = reading.has(WordClass::Test) && reading.has_any(&[WordClass::Run, WordClass::Outcome]);
+    if !wanted || reading.has_any(&[WordClass::Count, WordClass::Commit, WordClass::Not]) {
         return None;
     }
     // `run the failing tests` means some of them only.
     let fails = reading.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
-    if reading.has(Word::Run) && (fails || reading.text.contains("失败的测试")) {
+    if reading.has(WordClass::Run) && (fails || reading.text.contains("失败的测试")) {
         return None;
     }
-    let code =
-        reading.has(Word::Show) && reading.has_any(&[Word::Code, Word::Failure]) && reading.has(Word::Run);
+    let code = reading.has(WordClass::Show)
+        && reading.has_any(&[WordClass::Code, WordClass::Failure])
+        && reading.has(WordClass::Run);
     let filter = reading.terms().first().map(|term| (*term).to_owned());
-    Some(Goal::Test { filter, code })
+    Some(PlanGoal::Test { filter, code })
 }
 
 /// An order to git. Only its first word tells: `the last commit` is none.
-pub(super) fn act(reading: &Reading) -> Option<Goal> {
+pub(super) fn act(reading: &ParsedRequest) -> Option<PlanGoal> {
     let first = match reading.pieces.first()? {
-        Piece::Word(word) => format!(" {} ", word.to_lowercase()),
-        Piece::Glyphs(text) => text.clone(),
+        RequestToken::Word(word) => format!(" {} ", word.to_lowercase()),
+        RequestToken::Glyphs(text) => text.clone(),
         _ => return None,
     };
-    let undoes = Word::Undo.place(&first).map(|_| Goal::Say(Phrase::UndoIsACommand));
-    undoes.or_else(|| Word::Act.place(&first).map(|_| Goal::Say(Phrase::WhichCommand)))
+    let undoes = WordClass::Undo.place(&first).map(|_| PlanGoal::Say(AnswerPhrase::UndoIsACommand));
+    undoes.or_else(|| WordClass::Act.place(&first).map(|_| PlanGoal::Say(AnswerPhrase::WhichCommand)))
 }
 
 /// Something is to be run, but it is not said what.
-pub(super) fn which(reading: &Reading) -> Option<Goal> {
-    reading.has(Word::Run).then_some(Goal::Say(Phrase::WhichCommand))
+pub(super) fn which(reading: &ParsedRequest) -> Option<PlanGoal> {
+    reading.has(WordClass::Run).then_some(PlanGoal::Say(AnswerPhrase::WhichCommand))
 }

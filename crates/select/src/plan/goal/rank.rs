@@ -1,28 +1,28 @@
 //! Requests for files in an order: the largest, the newest, those above a size.
 
-use super::Goal;
+use super::PlanGoal;
 use crate::plan::{
-    pieces::Piece,
-    reading::{Part, Reading, Scope},
-    words::Word,
+    pieces::RequestToken,
+    reading::{LineSelection, ParsedRequest, SearchScope},
+    words::WordClass,
 };
 
 /// Files in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::plan) struct Rank {
-    pub(in crate::plan) order: Order,
-    pub(in crate::plan) scope: Scope,
+pub(in crate::plan) struct FileRanking {
+    pub(in crate::plan) order: RankOrder,
+    pub(in crate::plan) scope: SearchScope,
     /// How many at most.
     pub(in crate::plan) count: usize,
     /// `find`'s own test, if only some are wanted.
     pub(in crate::plan) limit: Option<String>,
     /// Show this of the first.
-    pub(in crate::plan) then: Option<Part>,
+    pub(in crate::plan) then: Option<LineSelection>,
 }
 
 /// By what files are put in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::plan) enum Order {
+pub(in crate::plan) enum RankOrder {
     Largest,
     Smallest,
     Newest,
@@ -35,51 +35,51 @@ pub(in crate::plan) const RANKED: usize = 10;
 /// How many lines of the first are shown where the request does not say how many.
 const SHOWN_LINES: u64 = 10;
 
-const ORDERS: [(Word, Order); 7] = [
-    (Word::Largest, Order::Largest),
-    (Word::Larger, Order::Largest),
-    (Word::Smallest, Order::Smallest),
-    (Word::Smaller, Order::Smallest),
-    (Word::Newest, Order::Newest),
-    (Word::Oldest, Order::Oldest),
-    (Word::Size, Order::Largest),
+const ORDERS: [(WordClass, RankOrder); 7] = [
+    (WordClass::Largest, RankOrder::Largest),
+    (WordClass::Larger, RankOrder::Largest),
+    (WordClass::Smallest, RankOrder::Smallest),
+    (WordClass::Smaller, RankOrder::Smallest),
+    (WordClass::Newest, RankOrder::Newest),
+    (WordClass::Oldest, RankOrder::Oldest),
+    (WordClass::Size, RankOrder::Largest),
 ];
 
-pub(super) fn rank(reading: &Reading) -> Option<Goal> {
+pub(super) fn rank(reading: &ParsedRequest) -> Option<PlanGoal> {
     let (word, order) = *ORDERS.iter().find(|(word, _)| reading.has(*word))?;
     // `the largest and the smallest` are two questions.
-    if ORDERS.iter().any(|(other, by)| *by != order && *other != Word::Size && reading.has(*other)) {
+    if ORDERS.iter().any(|(other, by)| *by != order && *other != WordClass::Size && reading.has(*other)) {
         return None;
     }
-    let one_file = word == Word::Size && reading.names().len() == 1;
-    if !reading.has(Word::File) && !one_file {
+    let one_file = word == WordClass::Size && reading.names().len() == 1;
+    if !reading.has(WordClass::File) && !one_file {
         return None;
     }
     let limit = match word {
-        Word::Larger => Some(format!("-size +{}c", size(reading)?)),
-        Word::Smaller => Some(format!("-size -{}c", size(reading)?)),
-        Word::Newest => days(reading).map(|days| format!("-mtime -{days}")),
+        WordClass::Larger => Some(format!("-size +{}c", size(reading)?)),
+        WordClass::Smaller => Some(format!("-size -{}c", size(reading)?)),
+        WordClass::Newest => days(reading).map(|days| format!("-mtime -{days}")),
         _ => None,
     };
-    let part = Some(reading.part()).filter(|_| reading.has(Word::Line));
-    let shows = reading.has(Word::Show) && reading.has(Word::First);
-    let then = part.or_else(|| shows.then_some(Part::First(SHOWN_LINES)));
+    let part = Some(reading.part()).filter(|_| reading.has(WordClass::Line));
+    let shows = reading.has(WordClass::Show) && reading.has(WordClass::First);
+    let then = part.or_else(|| shows.then_some(LineSelection::First(SHOWN_LINES)));
     let several =
         reading.words().any(|word| word.eq_ignore_ascii_case("files")) || reading.text.contains("哪些");
-    let single = matches!(word, Word::Largest | Word::Smallest) && !several;
+    let single = matches!(word, WordClass::Largest | WordClass::Smallest) && !several;
     let count = reading.number().filter(|_| limit.is_none() && then.is_none());
     let count =
         count.and_then(|count| usize::try_from(count).ok()).unwrap_or(if single { 1 } else { RANKED });
-    let scope = Scope { glob: reading.scope().glob.filter(|_| !one_file), ..reading.scope() };
-    Some(Goal::Rank(Rank { order, scope, count, limit, then }))
+    let scope = SearchScope { glob: reading.scope().glob.filter(|_| !one_file), ..reading.scope() };
+    Some(PlanGoal::Rank(FileRanking { order, scope, count, limit, then }))
 }
 
 /// A size that is named, in bytes.
-fn size(reading: &Reading) -> Option<u64> {
-    let at = reading.pieces.iter().position(|piece| matches!(piece, Piece::Number(_)))?;
-    let Piece::Number(number) = reading.pieces[at] else { return None };
+fn size(reading: &ParsedRequest) -> Option<u64> {
+    let at = reading.pieces.iter().position(|piece| matches!(piece, RequestToken::Number(_)))?;
+    let RequestToken::Number(number) = reading.pieces[at] else { return None };
     let unit = match reading.pieces.get(at + 1) {
-        Some(Piece::Word(unit) | Piece::Symbol(unit)) => unit.to_lowercase(),
+        Some(RequestToken::Word(unit) | RequestToken::Symbol(unit)) => unit.to_lowercase(),
         _ => String::new(),
     };
     let times = match unit.as_str() {
@@ -94,7 +94,7 @@ fn size(reading: &Reading) -> Option<u64> {
 }
 
 /// A time that is named, in days.
-fn days(reading: &Reading) -> Option<u64> {
+fn days(reading: &ParsedRequest) -> Option<u64> {
     let number = reading.number().unwrap_or(1);
     let unit = |words: &[&str], glyphs: &[char]| {
         reading.words().any(|word| words.contains(&word.to_lowercase().as_str()))

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::{below, literal, quote, value::difference};
 use crate::plan::{
-    names::{Found, find},
-    phrases::Phrase,
-    results::{self, Listing},
-    run::{Planned, Run},
+    names::{NameLookup, find},
+    phrases::AnswerPhrase,
+    results::{self, DirectoryListing},
+    run::{PlanResult, PlanRun},
 };
 
 /// How many files go with a directory.
@@ -18,16 +18,16 @@ const MOST_DELETED: usize = 100;
 /// How much is named of what keeps a directory.
 const MOST_NAMED: usize = 3;
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// Makes a file that is not there yet.
-    pub(super) fn create(&self, path: &str, content: &str) -> Planned<String> {
+    pub(super) fn create(&self, path: &str, content: &str) -> PlanResult<String> {
         self.tell(path, None);
         self.unless_there(path)?;
         let output = self.call("write_file", &json!({"path": path, "content": content}))?;
-        self.done(output, "Made ", Phrase::Created, &[path])
+        self.done(output, "Made ", AnswerPhrase::Created, &[path])
     }
 
-    pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> Planned<String> {
+    pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> PlanResult<String> {
         let file = self.own_file(file)?;
         self.tell(&file, None);
         let rows = if old.contains('\n') { Vec::new() } else { self.lines_with(&file, &literal(old))? };
@@ -38,33 +38,37 @@ impl Run<'_> {
             "edit_file",
             &json!({"path": file, "old_string": old, "new_string": new, "replace_all": true}),
         )?;
-        let said = self.done(output, "Edited ", Phrase::Replaced, &[old, new, &file])?;
+        let said = self.done(output, "Edited ", AnswerPhrase::Replaced, &[old, new, &file])?;
         Ok(below(said, changed))
     }
 
-    pub(super) fn rename(&self, from: &str, to: &str) -> Planned<String> {
+    pub(super) fn rename(&self, from: &str, to: &str) -> PlanResult<String> {
         let file = self.own_file(from)?;
         // The tool itself, like its whole family, writes over what is there.
         self.unless_there(to)?;
         self.tell(to, None);
-        self.patch(&format!("*** Update File: {file}\n*** Move to: {to}"), Phrase::Renamed, &[&file, to])
+        self.patch(
+            &format!("*** Update File: {file}\n*** Move to: {to}"),
+            AnswerPhrase::Renamed,
+            &[&file, to],
+        )
     }
 
-    pub(super) fn delete(&self, file: &str) -> Planned<String> {
+    pub(super) fn delete(&self, file: &str) -> PlanResult<String> {
         let file = self.own_file(file)?;
-        self.patch(&format!("*** Delete File: {file}"), Phrase::Deleted, &[&file])
+        self.patch(&format!("*** Delete File: {file}"), AnswerPhrase::Deleted, &[&file])
     }
 
-    pub(super) fn copy(&self, from: &str, to: &str) -> Planned<String> {
+    pub(super) fn copy(&self, from: &str, to: &str) -> PlanResult<String> {
         let file = self.own_file(from)?;
         self.unless_there(to)?;
         self.tell(to, None);
         self.make(&format!("cp -- {} {}", quote(&file), quote(to)), to)?;
-        Ok(self.say(Phrase::Copied, &[&file, to]))
+        Ok(self.say(AnswerPhrase::Copied, &[&file, to]))
     }
 
     /// Adds lines at the end. By a patch, which can be taken back.
-    pub(super) fn append(&self, file: &str, text: &str) -> Planned<String> {
+    pub(super) fn append(&self, file: &str, text: &str) -> PlanResult<String> {
         let file = self.own_file(file)?;
         self.tell(&file, None);
         let lines = self.lines_of(&file)?.max(1);
@@ -79,25 +83,25 @@ impl Run<'_> {
         let change = format!("*** Update File: {file}\n@@{before}{added}{after}");
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
-        self.done(output, "Success.", Phrase::Appended, &[text, &file])
+        self.done(output, "Success.", AnswerPhrase::Appended, &[text, &file])
     }
 
-    pub(super) fn make_directory(&self, path: &str) -> Planned<String> {
+    pub(super) fn make_directory(&self, path: &str) -> PlanResult<String> {
         self.unless_there(path)?;
         self.make(&format!("mkdir -p -- {}", quote(path)), path)?;
-        Ok(self.say(Phrase::MadeDirectory, &[path]))
+        Ok(self.say(AnswerPhrase::MadeDirectory, &[path]))
     }
 
     /// Deletes the files of a directory by a patch, which can be taken back, and then what is empty. A directory that has
     /// what ignore files leave out is left alone.
-    pub(super) fn delete_directory(&self, name: &str) -> Planned<String> {
+    pub(super) fn delete_directory(&self, name: &str) -> PlanResult<String> {
         let directory = self.own_directory(name)?;
         let inside = self.deletable(directory)?;
         let path = |below: &&str| format!("{directory}/{below}");
         let files: Vec<_> = inside.files.iter().map(path).collect();
         if !files.is_empty() {
             let changes: Vec<_> = files.iter().map(|file| format!("*** Delete File: {file}")).collect();
-            self.patch(&changes.join("\n"), Phrase::Deleted, &[directory])?;
+            self.patch(&changes.join("\n"), AnswerPhrase::Deleted, &[directory])?;
         }
         let mut directories: Vec<_> = inside.directories.iter().map(path).collect();
         directories.sort_by_key(|path| std::cmp::Reverse(path.matches('/').count()));
@@ -111,78 +115,78 @@ impl Run<'_> {
         let output = self.call("shell_command", &json!({"command": line}))?;
         let count = files.len().to_string();
         match results::command(output) {
-            Some((0, _)) => Ok(self.say(Phrase::DeletedDirectory, &[directory, &count])),
+            Some((0, _)) => Ok(self.say(AnswerPhrase::DeletedDirectory, &[directory, &count])),
             ended => {
                 let why = ended.map_or(output, |(_, printed)| printed);
                 // The files are gone by now, whatever keeps the directory.
-                let kept = || self.ends(Phrase::KeptDirectory, &[&count, directory, why.trim()]);
+                let kept = || self.ends(AnswerPhrase::KeptDirectory, &[&count, directory, why.trim()]);
                 Err(if files.is_empty() { self.failed(why) } else { kept() })
             }
         }
     }
 
     /// Everything in a directory, if all of it is known and may go.
-    fn deletable(&self, directory: &str) -> Planned<Listing<'_>> {
+    fn deletable(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let (listed, inside) = (self.everything(".")?, self.with_ignored(directory)?);
         if inside.files.len() > MOST_DELETED {
-            return Err(self.ends(Phrase::TooManyFiles, &[directory, &MOST_DELETED.to_string()]));
+            return Err(self.ends(AnswerPhrase::TooManyFiles, &[directory, &MOST_DELETED.to_string()]));
         }
         if listed.more || inside.more {
-            return Err(self.ends(Phrase::TooMuchToList, &[directory]));
+            return Err(self.ends(AnswerPhrase::TooMuchToList, &[directory]));
         }
         let known: HashSet<_> = listed.files.iter().chain(&listed.directories).copied().collect();
         let paths = inside.files.iter().chain(&inside.directories);
         let left_out = paths.copied().filter(|path| !known.contains(format!("{directory}/{path}").as_str()));
         match left_out.take(MOST_NAMED).collect::<Vec<_>>().as_slice() {
             [] => Ok(inside),
-            left_out => Err(self.ends(Phrase::LeftOut, &[directory, &self.language.list(left_out)])),
+            left_out => Err(self.ends(AnswerPhrase::LeftOut, &[directory, &self.language.list(left_out)])),
         }
     }
 
     /// The file to change: the one of exactly this path, also where ignore files leave it out. What the name could stand for
     /// besides is for looking only.
-    pub(super) fn own_file(&self, name: &str) -> Planned<String> {
+    pub(super) fn own_file(&self, name: &str) -> PlanResult<String> {
         match self.look_up(name)? {
-            Found::One(path) if path == name => Ok(path.to_owned()),
+            NameLookup::One(path) if path == name => Ok(path.to_owned()),
             _ if self.is_there(name)? => Ok(name.to_owned()),
-            found => Err(self.not_exactly(name, found, Phrase::NoFile)),
+            found => Err(self.not_exactly(name, found, AnswerPhrase::NoFile)),
         }
     }
 
     /// The directory to delete: the listed one of exactly this path.
-    fn own_directory<'n>(&self, name: &'n str) -> Planned<&'n str> {
+    fn own_directory<'n>(&self, name: &'n str) -> PlanResult<&'n str> {
         let name = name.trim_start_matches("./");
         let listing = self.everything(".")?;
         if listing.directories.contains(&name) {
             return Ok(name);
         }
         if self.is_there(name)? {
-            let why = if listing.more { Phrase::TooMuchToList } else { Phrase::OtherDirectory };
+            let why = if listing.more { AnswerPhrase::TooMuchToList } else { AnswerPhrase::OtherDirectory };
             return Err(self.ends(why, &[name]));
         }
-        Err(self.not_exactly(name, find(name, &listing.directories), Phrase::NoDirectory))
+        Err(self.not_exactly(name, find(name, &listing.directories), AnswerPhrase::NoDirectory))
     }
 
-    fn unless_there(&self, path: &str) -> Planned<()> {
-        if self.is_there(path)? { Err(self.ends(Phrase::Exists, &[path])) } else { Ok(()) }
+    fn unless_there(&self, path: &str) -> PlanResult<()> {
+        if self.is_there(path)? { Err(self.ends(AnswerPhrase::Exists, &[path])) } else { Ok(()) }
     }
 
     /// Has a command make something, and looks whether it is there then.
-    fn make(&self, line: &str, path: &str) -> Planned<()> {
+    fn make(&self, line: &str, path: &str) -> PlanResult<()> {
         if self.is_passing(path) {
-            return Err(self.ends(Phrase::Passing, &[path]));
+            return Err(self.ends(AnswerPhrase::Passing, &[path]));
         }
         self.command(line, &[0])?;
         // A look of its own: the first one was before the command.
-        if self.look_at(path, 2)? { Ok(()) } else { Err(self.ends(Phrase::NotMade, &[path])) }
+        if self.look_at(path, 2)? { Ok(()) } else { Err(self.ends(AnswerPhrase::NotMade, &[path])) }
     }
 
     /// Whether there is a file of this name. A listing cannot tell: it lacks what is ignored and what is elsewhere.
-    fn is_there(&self, path: &str) -> Planned<bool> {
+    fn is_there(&self, path: &str) -> PlanResult<bool> {
         self.look_at(path, 1)
     }
 
-    fn look_at(&self, path: &str, lines: u64) -> Planned<bool> {
+    fn look_at(&self, path: &str, lines: u64) -> PlanResult<bool> {
         let output = self.call("read_file", &json!({"file_path": path, "limit": lines}))?;
         match results::unreadable(output) {
             None => Ok(true),
@@ -192,10 +196,10 @@ impl Run<'_> {
         }
     }
 
-    fn patch(&self, change: &str, phrase: Phrase, blanks: &[&str]) -> Planned<String> {
+    fn patch(&self, change: &str, phrase: AnswerPhrase, blanks: &[&str]) -> PlanResult<String> {
         // A name with a line break in it would be another order.
         if change.lines().count() != change.matches("***").count() {
-            return Err(self.ends(Phrase::WhichFile, &[]));
+            return Err(self.ends(AnswerPhrase::WhichFile, &[]));
         }
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
@@ -203,7 +207,13 @@ impl Run<'_> {
     }
 
     /// What to say about a change that was made, or why it was not.
-    pub(super) fn done(&self, output: &str, sign: &str, phrase: Phrase, blanks: &[&str]) -> Planned<String> {
+    pub(super) fn done(
+        &self,
+        output: &str,
+        sign: &str,
+        phrase: AnswerPhrase,
+        blanks: &[&str],
+    ) -> PlanResult<String> {
         if !output.contains(sign) {
             return Err(self.failed(output));
         }

@@ -3,28 +3,32 @@
 use serde_json::json;
 
 use crate::plan::{
-    phrases::Phrase,
+    phrases::AnswerPhrase,
     results,
-    run::{Next, Planned, Run},
+    run::{NextAction, PlanResult, PlanRun},
 };
 
 /// How many lines are shown around a failure.
 const AROUND: u64 = 8;
 
-impl Run<'_> {
+impl PlanRun<'_> {
     /// The user's own command line. It is theirs to the letter, so it is the one thing that is not quoted.
-    pub(super) fn run(&self, command: &str) -> Planned<String> {
+    pub(super) fn run(&self, command: &str) -> PlanResult<String> {
         let output = self.call("shell_command", &json!({"command": command}))?;
         let (code, printed) = results::command(output).ok_or_else(|| self.failed(output))?;
         let printed = printed.trim_end();
-        let answer = if printed.is_empty() { self.say(Phrase::Silent, &[]) } else { printed.to_owned() };
+        let answer =
+            if printed.is_empty() { self.say(AnswerPhrase::Silent, &[]) } else { printed.to_owned() };
         if code == 0 {
             return Ok(answer);
         }
-        Err(Next::Decline(format!("{answer}\n{}", self.say(Phrase::ExitCode, &[&code.to_string()]))))
+        Err(NextAction::Decline(format!(
+            "{answer}\n{}",
+            self.say(AnswerPhrase::ExitCode, &[&code.to_string()])
+        )))
     }
 
-    pub(super) fn test(&self, filter: Option<&str>, code: bool) -> Planned<String> {
+    pub(super) fn test(&self, filter: Option<&str>, code: bool) -> PlanResult<String> {
         let arguments = filter.map_or_else(|| json!({}), |filter| json!({"filter": filter}));
         let output = self.call("run_tests", &arguments)?;
         // Where the tests did not even start, the report is what the runner said.
@@ -37,11 +41,11 @@ impl Run<'_> {
             return Ok(report.to_owned());
         }
         let Some((path, line)) = results::first_failure(report).filter(|_| code) else {
-            return Err(Next::Decline(report.to_owned()));
+            return Err(NextAction::Decline(report.to_owned()));
         };
         let from = line.saturating_sub(AROUND).max(1);
         let code = self.lines(self.short(path), from, (line - from).saturating_add(AROUND))?;
-        let heading = self.say(Phrase::FailingCode, &[self.short(path)]);
-        Err(Next::Decline(format!("{report}\n\n{heading}\n{code}")))
+        let heading = self.say(AnswerPhrase::FailingCode, &[self.short(path)]);
+        Err(NextAction::Decline(format!("{report}\n\n{heading}\n{code}")))
     }
 }

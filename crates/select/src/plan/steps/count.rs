@@ -4,35 +4,35 @@ use serde_json::json;
 
 use super::{below, search::MOST};
 use crate::plan::{
-    phrases::Phrase,
-    reading::Scope,
-    results::{Counts, counts},
-    run::{Planned, Run},
+    phrases::AnswerPhrase,
+    reading::SearchScope,
+    results::{MatchCounts, counts},
+    run::{PlanResult, PlanRun},
 };
 
-impl Run<'_> {
-    pub(super) fn count_lines(&self, scope: &Scope) -> Planned<String> {
+impl PlanRun<'_> {
+    pub(super) fn count_lines(&self, scope: &SearchScope) -> PlanResult<String> {
         let found = self.counted_in(scope, "^")?;
         if let [(path, count)] = found.rows.as_slice() {
             self.tell(path, None);
-            return Ok(self.say(Phrase::CountLines, &[self.short(path), &count.to_string()]));
+            return Ok(self.say(AnswerPhrase::CountLines, &[self.short(path), &count.to_string()]));
         }
         let [lines, files] = [found.lines, found.files].map(|count| self.number(&count, found.more));
-        Ok(below(self.say(Phrase::CountAllLines, &[&lines, &files]), self.ignored_note(scope)?))
+        Ok(below(self.say(AnswerPhrase::CountAllLines, &[&lines, &files]), self.ignored_note(scope)?))
     }
 
-    pub(super) fn count_files(&self, scope: &Scope) -> Planned<String> {
+    pub(super) fn count_files(&self, scope: &SearchScope) -> PlanResult<String> {
         let files = self.files_in(scope)?;
         if files.rows.is_empty() && !self.is_certain(scope) {
-            return Err(self.ends(Phrase::NoFilesFound, &[]));
+            return Err(self.ends(AnswerPhrase::NoFilesFound, &[]));
         }
         let number = self.number(&files.rows.len(), files.more);
-        let said = self.say(Phrase::CountFiles, &[&number, &self.shown_scope(scope)]);
+        let said = self.say(AnswerPhrase::CountFiles, &[&number, &self.shown_scope(scope)]);
         Ok(below(said, self.ignored_note(scope)?))
     }
 
     /// How many lines of each file fit a pattern.
-    pub(super) fn counted_in(&self, scope: &Scope, pattern: &str) -> Planned<Counts<'_>> {
+    pub(super) fn counted_in(&self, scope: &SearchScope, pattern: &str) -> PlanResult<MatchCounts<'_>> {
         let mut arguments = self.within(scope)?;
         for (key, value) in
             [("pattern", json!(pattern)), ("output_mode", json!("count")), ("limit", json!(MOST))]

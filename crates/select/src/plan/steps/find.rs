@@ -2,18 +2,18 @@
 
 use super::{below, quote};
 use crate::plan::{
-    goal::{Order, RANKED, Rank},
-    phrases::Phrase,
-    reading::Scope,
-    results::Rows,
-    run::{Planned, Run},
+    goal::{FileRanking, RANKED, RankOrder},
+    phrases::AnswerPhrase,
+    reading::SearchScope,
+    results::ResultRows,
+    run::{PlanResult, PlanRun},
 };
 
 /// Directories that programs make and that are not looked into for sizes and ages; the answer says so.
 const MADE: [&str; 8] = [".git", "target", "node_modules", ".venv", "__pycache__", "dist", ".tox", ".cache"];
 
-impl Run<'_> {
-    pub(super) fn find_files(&self, scope: &Scope, name: Option<&str>) -> Planned<String> {
+impl PlanRun<'_> {
+    pub(super) fn find_files(&self, scope: &SearchScope, name: Option<&str>) -> PlanResult<String> {
         let files = self.files_in(scope)?;
         let wanted = name.map(str::to_lowercase);
         let fits = |path: &&String| {
@@ -30,19 +30,19 @@ impl Run<'_> {
         let heading = match found.len() {
             // A glob or a name with an extension is certain; a word may have meant something else.
             0 if name.is_some_and(|name| !self.is_text(name)) => {
-                return Err(self.ends(Phrase::NoFile, &[name.unwrap_or_default()]));
+                return Err(self.ends(AnswerPhrase::NoFile, &[name.unwrap_or_default()]));
             }
-            0 if !self.is_certain(scope) => return Err(self.ends(Phrase::NoFilesFound, &[])),
-            0 => self.say(Phrase::NoFilesFound, &[]),
-            number => self.say(Phrase::FilesFound, &[&self.number(&number, files.more)]),
+            0 if !self.is_certain(scope) => return Err(self.ends(AnswerPhrase::NoFilesFound, &[])),
+            0 => self.say(AnswerPhrase::NoFilesFound, &[]),
+            number => self.say(AnswerPhrase::FilesFound, &[&self.number(&number, files.more)]),
         };
         self.tell_all(found.iter().map(String::as_str));
-        let cut = files.more.then(|| self.say(Phrase::Cut, &[]));
+        let cut = files.more.then(|| self.say(AnswerPhrase::Cut, &[]));
         Ok(below(heading, cut.into_iter().chain(found).chain(note)))
     }
 
     /// The files of a scope, as paths from the working directory on.
-    pub(super) fn files_in(&self, scope: &Scope) -> Planned<Rows<String>> {
+    pub(super) fn files_in(&self, scope: &SearchScope) -> PlanResult<ResultRows<String>> {
         let glob = scope.glob.as_deref();
         // Part of the path, where several directories are meant.
         let (mut place, mut part) = (None, None);
@@ -62,10 +62,10 @@ impl Run<'_> {
         };
         let rows = listing.files.iter().map(|path| (*path, whole(path)));
         let rows = rows.filter(|(path, whole)| fits(path, whole)).map(|(_, whole)| whole).collect();
-        Ok(Rows { rows, more: listing.more })
+        Ok(ResultRows { rows, more: listing.more })
     }
 
-    pub(super) fn list(&self, directory: Option<&str>) -> Planned<String> {
+    pub(super) fn list(&self, directory: Option<&str>) -> PlanResult<String> {
         let place = directory.map(|name| self.place(name)).transpose()?;
         let place = place.as_deref().unwrap_or(".");
         let listing = self.entries(place)?;
@@ -83,15 +83,15 @@ impl Run<'_> {
                 format!("  {name}")
             })
             .collect();
-        Ok(below(self.say(Phrase::Entries, &[place, &self.number(&rows.len(), listing.more)]), rows))
+        Ok(below(self.say(AnswerPhrase::Entries, &[place, &self.number(&rows.len(), listing.more)]), rows))
     }
 
-    pub(super) fn rank(&self, rank: &Rank) -> Planned<String> {
+    pub(super) fn rank(&self, rank: &FileRanking) -> PlanResult<String> {
         let (key, title) = match rank.order {
-            Order::Largest => ("-k1,1nr", Phrase::Largest),
-            Order::Smallest => ("-k1,1n", Phrase::Smallest),
-            Order::Newest => ("-k2,2nr", Phrase::Newest),
-            Order::Oldest => ("-k2,2n", Phrase::Oldest),
+            RankOrder::Largest => ("-k1,1nr", AnswerPhrase::Largest),
+            RankOrder::Smallest => ("-k1,1n", AnswerPhrase::Smallest),
+            RankOrder::Newest => ("-k2,2nr", AnswerPhrase::Newest),
+            RankOrder::Oldest => ("-k2,2n", AnswerPhrase::Oldest),
         };
         let place = rank.scope.place.as_deref().map(|name| self.place(name)).transpose()?;
         let place = place.unwrap_or_default();
@@ -109,22 +109,23 @@ impl Run<'_> {
         let mut found: Vec<_> = printed.lines().filter_map(row).collect();
         let next = found.get(rank.count).cloned();
         found.truncate(rank.count);
-        let note = self.say(Phrase::NotLookedInto, &[&self.language.list(&MADE)]);
+        let note = self.say(AnswerPhrase::NotLookedInto, &[&self.language.list(&MADE)]);
         let Some((first, ..)) = found.first() else {
-            return Ok(format!("{}\n{note}", self.say(Phrase::NoFilesFound, &[])));
+            return Ok(format!("{}\n{note}", self.say(AnswerPhrase::NoFilesFound, &[])));
         };
         self.tell_all(found.iter().map(|(path, ..)| *path));
         let rows =
             found.iter().map(|(path, bytes, changed)| format!("  {path}  {}  {changed}", size(*bytes)));
-        let mut answer = below(self.say(Phrase::Ranked, &[&self.say(title, &[])]), rows);
-        let is_by_size = matches!(rank.order, Order::Largest | Order::Smallest);
+        let mut answer = below(self.say(AnswerPhrase::Ranked, &[&self.say(title, &[])]), rows);
+        let is_by_size = matches!(rank.order, RankOrder::Largest | RankOrder::Smallest);
         let last_bytes = found.last().map(|(_, bytes, _)| *bytes);
         match next {
             Some((_, bytes, _)) if is_by_size && Some(bytes) == last_bytes => {
-                answer = format!("{answer}\n{}", self.say(Phrase::OthersAlike, &[]));
+                answer = format!("{answer}\n{}", self.say(AnswerPhrase::OthersAlike, &[]));
             }
             Some(_) if rank.count == RANKED => {
-                answer = format!("{answer}\n{}", self.say(Phrase::FirstOnly, &[&rank.count.to_string()]));
+                answer =
+                    format!("{answer}\n{}", self.say(AnswerPhrase::FirstOnly, &[&rank.count.to_string()]));
             }
             _ => {}
         }

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{below, literal};
 use crate::plan::{
-    goal::Want,
-    phrases::Phrase,
-    reading::Scope,
-    results::{Counts, Hit, Rows, counts, hits},
-    run::{Next, Planned, Run},
+    goal::SearchOutput,
+    phrases::AnswerPhrase,
+    reading::SearchScope,
+    results::{MatchCounts, MatchedLine, ResultRows, counts, hits},
+    run::{NextAction, PlanResult, PlanRun},
 };
 
 fn is_word(c: char) -> bool {
@@ -18,14 +18,14 @@ fn is_word(c: char) -> bool {
 /// How many lines, or files with lines that fit, a search gives at most.
 pub(super) const MOST: usize = 2000;
 
-impl Run<'_> {
+impl PlanRun<'_> {
     pub(super) fn search(
         &self,
         texts: &[String],
-        scope: &Scope,
-        want: Want,
+        scope: &SearchScope,
+        want: SearchOutput,
         whole_word: bool,
-    ) -> Planned<String> {
+    ) -> PlanResult<String> {
         let mut arguments = self.within(scope)?;
         let bound = |c: Option<char>| if c.is_some_and(|c| whole_word && is_word(c)) { r"\b" } else { "" };
         let patterns = texts.iter().map(|text| {
@@ -39,18 +39,22 @@ impl Run<'_> {
             arguments["case_insensitive"] = true.into();
         }
         let mode = match want {
-            Want::Count | Want::Files => "count",
-            Want::Places | Want::Around(_) => "content",
+            SearchOutput::Count | SearchOutput::Files => "count",
+            SearchOutput::Places | SearchOutput::Around(_) => "content",
         };
         arguments["output_mode"] = mode.into();
         arguments["limit"] = MOST.into();
-        if let Want::Around(lines) = want {
+        if let SearchOutput::Around(lines) = want {
             arguments["context"] = lines.into();
         }
         let output = self.call("grep_files", &arguments)?;
         let answer = match want {
-            Want::Count | Want::Files => counts(output).map(|found| self.counted(text, &found, want)),
-            Want::Places | Want::Around(_) => hits(output).map(|found| self.places(&found, want)),
+            SearchOutput::Count | SearchOutput::Files => {
+                counts(output).map(|found| self.counted(text, &found, want))
+            }
+            SearchOutput::Places | SearchOutput::Around(_) => {
+                hits(output).map(|found| self.places(&found, want))
+            }
         };
         let answer = answer.ok_or_else(|| self.failed(output))?;
         let within = self.shown_scope(scope);
@@ -59,35 +63,35 @@ impl Run<'_> {
         let is_certain = self.is_certain(scope) && texts.iter().all(|text| self.is_text(text));
         let note = self.ignored_note(scope)?;
         let Some(found) = answer else {
-            let phrase = if is_certain { Phrase::NotFound } else { Phrase::NotSure };
+            let phrase = if is_certain { AnswerPhrase::NotFound } else { AnswerPhrase::NotSure };
             let said = below(self.say(phrase, &[text, &within]), note);
-            return if is_certain { Ok(said) } else { Err(Next::Decline(said)) };
+            return if is_certain { Ok(said) } else { Err(NextAction::Decline(said)) };
         };
         let found = below(found, note);
         // A search for text cannot tell a call from a comment.
-        Ok(if whole_word { format!("{}\n{found}", self.say(Phrase::AsText, &[text])) } else { found })
+        Ok(if whole_word { format!("{}\n{found}", self.say(AnswerPhrase::AsText, &[text])) } else { found })
     }
 
     /// In which files a text is and how often, if it is anywhere.
-    fn counted(&self, text: &str, found: &Counts<'_>, want: Want) -> Option<String> {
+    fn counted(&self, text: &str, found: &MatchCounts<'_>, want: SearchOutput) -> Option<String> {
         let files = Some(&found.rows).filter(|files| !files.is_empty())?;
         let number = self.number(&found.files, found.more);
         let heading = match want {
-            Want::Files => self.say(Phrase::InFiles, &[text, &number]),
-            _ => self.say(Phrase::CountHits, &[text, &self.number(&found.lines, found.more), &number]),
+            SearchOutput::Files => self.say(AnswerPhrase::InFiles, &[text, &number]),
+            _ => self.say(AnswerPhrase::CountHits, &[text, &self.number(&found.lines, found.more), &number]),
         };
         Some(below(heading, files.iter().map(|file| self.file_count(file))))
     }
 
     /// Where a text is, if it is anywhere.
-    fn places(&self, found: &Rows<Hit<'_>>, want: Want) -> Option<String> {
+    fn places(&self, found: &ResultRows<MatchedLine<'_>>, want: SearchOutput) -> Option<String> {
         let hits = Some(&found.rows).filter(|hits| !hits.is_empty())?;
         let mut files: Vec<_> = hits.iter().map(|hit| hit.path).collect();
         files.dedup();
         let fitting = self.number(&hits.iter().filter(|hit| hit.fits).count(), found.more);
-        let heading = self.say(Phrase::Places, &[&fitting, &self.number(&files.len(), found.more)]);
+        let heading = self.say(AnswerPhrase::Places, &[&fitting, &self.number(&files.len(), found.more)]);
         let rows = match want {
-            Want::Around(_) => self.blocks(hits),
+            SearchOutput::Around(_) => self.blocks(hits),
             _ => hits.iter().map(|hit| self.place_of(hit)).collect(),
         };
         Some(below(heading, rows))
@@ -100,13 +104,13 @@ impl Run<'_> {
     }
 
     /// Where a line is, and what it says.
-    pub(super) fn place_of(&self, hit: &Hit<'_>) -> String {
+    pub(super) fn place_of(&self, hit: &MatchedLine<'_>) -> String {
         self.tell(hit.path, Some(hit.line));
         format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim())
     }
 
     /// Places with the lines around them: a heading for each stretch, and a mark at each line that fits.
-    fn blocks(&self, found: &[Hit<'_>]) -> Vec<String> {
+    fn blocks(&self, found: &[MatchedLine<'_>]) -> Vec<String> {
         let mut rows = Vec::new();
         for (at, hit) in found.iter().enumerate() {
             let goes_on = at > 0
@@ -125,7 +129,7 @@ impl Run<'_> {
     }
 
     /// The arguments that hold a search to a scope.
-    pub(super) fn within(&self, scope: &Scope) -> Planned<Value> {
+    pub(super) fn within(&self, scope: &SearchScope) -> PlanResult<Value> {
         let mut arguments = json!({"hidden": true});
         let mut include = scope.glob.clone();
         match &scope.place {
@@ -144,28 +148,28 @@ impl Run<'_> {
 
     /// The note that an answer about a scope leaves out ignored files; none where the scope is one file. A directory with
     /// nothing but ignored files is declined: to say that it has nothing would be wrong.
-    pub(super) fn ignored_note(&self, scope: &Scope) -> Planned<Option<String>> {
+    pub(super) fn ignored_note(&self, scope: &SearchScope) -> PlanResult<Option<String>> {
         let Some(name) = scope.place.as_deref() else {
-            return Ok(Some(self.say(Phrase::IgnoredLeftOut, &[])));
+            return Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])));
         };
         if self.means_each(name)? {
-            return Ok(Some(self.say(Phrase::IgnoredLeftOut, &[])));
+            return Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])));
         }
         let place = self.place(name)?;
         let Some(listing) = self.directory(&place)? else { return Ok(None) };
         if listing.files.is_empty() && !self.with_ignored(&place)?.files.is_empty() {
-            return Err(self.ends(Phrase::AllIgnored, &[&place]));
+            return Err(self.ends(AnswerPhrase::AllIgnored, &[&place]));
         }
-        Ok(Some(self.say(Phrase::IgnoredLeftOut, &[])))
+        Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])))
     }
 
     /// A scope in words, for the end of a sentence.
-    pub(super) fn shown_scope(&self, scope: &Scope) -> String {
+    pub(super) fn shown_scope(&self, scope: &SearchScope) -> String {
         let parts: Vec<_> = [scope.place.as_deref(), scope.glob.as_deref()].into_iter().flatten().collect();
         if parts.is_empty() {
             String::new()
         } else {
-            self.say(Phrase::Within, &[&self.language.list(&parts)])
+            self.say(AnswerPhrase::Within, &[&self.language.list(&parts)])
         }
     }
 }

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::below;
 use crate::plan::{
-    names::Found,
-    phrases::Phrase,
-    reading::Part,
+    names::NameLookup,
+    phrases::AnswerPhrase,
+    reading::LineSelection,
     results::{self, hits},
-    run::{Next, Planned, Run},
+    run::{NextAction, PlanResult, PlanRun},
     steps::literal,
 };
 
@@ -21,37 +21,37 @@ const MOST_LINES: u64 = 120;
 /// What stands before a name where it is defined, in most languages.
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
 
-impl Run<'_> {
-    pub(super) fn show_all(&self, names: &[String], part: Part) -> Planned<String> {
-        let shown = names.iter().map(|name| self.show(name, part)).collect::<Planned<Vec<_>>>()?;
+impl PlanRun<'_> {
+    pub(super) fn show_all(&self, names: &[String], part: LineSelection) -> PlanResult<String> {
+        let shown = names.iter().map(|name| self.show(name, part)).collect::<PlanResult<Vec<_>>>()?;
         Ok(shown.join("\n\n"))
     }
 
-    pub(super) fn show(&self, name: &str, part: Part) -> Planned<String> {
+    pub(super) fn show(&self, name: &str, part: LineSelection) -> PlanResult<String> {
         let file = match self.look_up(name)?.of_project(name) {
             _ if self.is_path(name)? => name.to_owned(),
             // What ignore files leave out is not listed, and may be there all the same.
-            Found::None(_)
+            NameLookup::None(_)
                 if name.contains(['.', '/']) && results::numbered(self.read(name, 1, 1)?).is_some() =>
             {
                 name.to_owned()
             }
             // `show total` may mean a function.
-            Found::None(near) if near.is_empty() && !name.contains(['.', '/']) => {
+            NameLookup::None(near) if near.is_empty() && !name.contains(['.', '/']) => {
                 return self.define(name, true);
             }
-            found => self.one(name, found, Phrase::NoFile)?,
+            found => self.one(name, found, AnswerPhrase::NoFile)?,
         };
         let (offset, limit) = match part {
-            Part::Whole => (1, 2000),
-            Part::Lines(from, to) => (from, to - from + 1),
-            Part::First(count) => (1, count),
-            Part::Last(count) => (self.lines_of(&file)?.saturating_sub(count) + 1, count),
+            LineSelection::Whole => (1, 2000),
+            LineSelection::Lines(from, to) => (from, to - from + 1),
+            LineSelection::First(count) => (1, count),
+            LineSelection::Last(count) => (self.lines_of(&file)?.saturating_sub(count) + 1, count),
         };
         self.lines(&file, offset, limit)
     }
 
-    fn read(&self, file: &str, offset: u64, limit: u64) -> Planned<&str> {
+    fn read(&self, file: &str, offset: u64, limit: u64) -> PlanResult<&str> {
         let arguments = match offset {
             1 => json!({"file_path": file, "limit": limit}),
             _ => json!({"file_path": file, "offset": offset, "limit": limit}),
@@ -60,15 +60,15 @@ impl Run<'_> {
     }
 
     /// Some lines of a file with a heading.
-    pub(super) fn lines(&self, file: &str, offset: u64, limit: u64) -> Planned<String> {
+    pub(super) fn lines(&self, file: &str, offset: u64, limit: u64) -> PlanResult<String> {
         let output = self.read(file, offset, limit)?;
         match results::numbered(output) {
             Some(rows) => Ok(self.shown(file, &rows)),
             None if output == "offset exceeds file length" && offset == 1 => {
-                Ok(self.say(Phrase::Empty, &[file]))
+                Ok(self.say(AnswerPhrase::Empty, &[file]))
             }
             None if output == "offset exceeds file length" => {
-                Err(Next::Say(self.say(Phrase::TooShort, &[file, &offset.to_string()])))
+                Err(NextAction::Say(self.say(AnswerPhrase::TooShort, &[file, &offset.to_string()])))
             }
             None => Err(self.failed(output)),
         }
@@ -77,16 +77,16 @@ impl Run<'_> {
     fn shown(&self, file: &str, rows: &[(u64, &str)]) -> String {
         self.tell(file, None);
         let heading = match rows {
-            [(1, _), _, ..] => self.say(Phrase::WholeFile, &[file]),
-            [(from, _), .., (to, _)] => self.say(Phrase::FileLines, &[file, &format!("{from}-{to}")]),
-            [(line, _)] => self.say(Phrase::FileLine, &[file, &line.to_string()]),
-            [] => self.say(Phrase::Empty, &[file]),
+            [(1, _), _, ..] => self.say(AnswerPhrase::WholeFile, &[file]),
+            [(from, _), .., (to, _)] => self.say(AnswerPhrase::FileLines, &[file, &format!("{from}-{to}")]),
+            [(line, _)] => self.say(AnswerPhrase::FileLine, &[file, &line.to_string()]),
+            [] => self.say(AnswerPhrase::Empty, &[file]),
         };
         below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
     }
 
     /// How many lines a file has.
-    pub(super) fn lines_of(&self, file: &str) -> Planned<u64> {
+    pub(super) fn lines_of(&self, file: &str) -> PlanResult<u64> {
         let output =
             self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
         let counts = results::counts(output).ok_or_else(|| self.failed(output))?;
@@ -94,7 +94,7 @@ impl Run<'_> {
     }
 
     /// Where something is defined, and its code.
-    pub(super) fn define(&self, name: &str, show: bool) -> Planned<String> {
+    pub(super) fn define(&self, name: &str, show: bool) -> PlanResult<String> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let last = literal(last);
         let pattern = format!(r"{DEFINES}{last}\b|^\s*(\w+\s+)?{last}\s*(:\s*\w+\s*)?:?=[^=>]");
@@ -103,11 +103,11 @@ impl Run<'_> {
         let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
             // Languages define things in more ways than are known here.
-            return Err(self.ends(Phrase::NotDefined, &[name]));
+            return Err(self.ends(AnswerPhrase::NotDefined, &[name]));
         }
         if !show || found.len() > SHOWN {
             let rows = found.iter().map(|hit| self.place_of(hit));
-            return Ok(below(self.say(Phrase::Defined, &[name]), rows));
+            return Ok(below(self.say(AnswerPhrase::Defined, &[name]), rows));
         }
         let mut shown = Vec::new();
         for hit in found {
@@ -123,7 +123,7 @@ impl Run<'_> {
             let rows = definition(&rows, hit.line);
             self.tell(path, None);
             let (from, to) = (rows.first().map_or(0, |row| row.0), rows.last().map_or(0, |row| row.0));
-            let heading = self.say(Phrase::FileLines, &[path, &format!("{from}-{to}")]);
+            let heading = self.say(AnswerPhrase::FileLines, &[path, &format!("{from}-{to}")]);
             shown.push(below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}"))));
         }
         Ok(shown.join("\n\n"))

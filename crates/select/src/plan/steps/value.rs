@@ -4,36 +4,37 @@ use serde_json::json;
 
 use super::{below, literal, search::MOST};
 use crate::plan::{
-    phrases::Phrase,
+    phrases::AnswerPhrase,
     results::hits,
-    run::{Next, Planned, Run},
+    run::{NextAction, PlanResult, PlanRun},
 };
 
-impl Run<'_> {
-    pub(super) fn set_value(&self, file: Option<&str>, key: &str, value: &str) -> Planned<String> {
+impl PlanRun<'_> {
+    pub(super) fn set_value(&self, file: Option<&str>, key: &str, value: &str) -> PlanResult<String> {
         let file = file.map(|name| self.own_file(name)).transpose()?;
         let found = self.lines_of_key(file.as_deref(), key)?;
         let assigning: Vec<_> = found.iter().filter(|(.., text)| assigned(text, key).is_some()).collect();
         let [(path, line, text)] = assigning[..] else {
             let places = assigning.iter().map(|(path, line, text)| format!("{path}:{line}: {}", text.trim()));
-            let phrase = if assigning.is_empty() { Phrase::NoValue } else { Phrase::SeveralValues };
-            return Err(Next::Decline(below(self.say(phrase, &[key]), places)));
+            let phrase =
+                if assigning.is_empty() { AnswerPhrase::NoValue } else { AnswerPhrase::SeveralValues };
+            return Err(NextAction::Decline(below(self.say(phrase, &[key]), places)));
         };
         let Some(after) = assigned(text, key).and_then(|old| with_value(text, old, value)) else {
-            let said = self.say(Phrase::OtherValue, &[key, value]);
-            return Err(Next::Decline(format!("{said}\n{path}:{line}: {}", text.trim())));
+            let said = self.say(AnswerPhrase::OtherValue, &[key, value]);
+            return Err(NextAction::Decline(format!("{said}\n{path}:{line}: {}", text.trim())));
         };
         self.tell(path, Some(*line));
         let change = difference(path, *line, text, &after);
         self.announce(change.clone());
         let output =
             self.call("edit_file", &json!({"path": path, "old_string": text, "new_string": after}))?;
-        let said = self.done(output, "Edited ", Phrase::ValueSet, &[key, value])?;
+        let said = self.done(output, "Edited ", AnswerPhrase::ValueSet, &[key, value])?;
         Ok(below(said, [change]))
     }
 
     /// The lines that have a name as a whole word, with their files.
-    fn lines_of_key(&self, file: Option<&str>, key: &str) -> Planned<Vec<(String, u64, String)>> {
+    fn lines_of_key(&self, file: Option<&str>, key: &str) -> PlanResult<Vec<(String, u64, String)>> {
         let pattern = format!(r"\b{}\b", literal(key));
         let mut arguments =
             json!({"pattern": pattern, "output_mode": "content", "limit": MOST, "hidden": true});
@@ -43,7 +44,7 @@ impl Run<'_> {
         let output = self.call("grep_files", &arguments)?;
         let found = hits(output).ok_or_else(|| self.failed(output))?;
         if found.more {
-            return Err(self.ends(Phrase::SeveralValues, &[key]));
+            return Err(self.ends(AnswerPhrase::SeveralValues, &[key]));
         }
         let rows =
             found.rows.iter().map(|hit| (self.short(hit.path).to_owned(), hit.line, hit.text.to_owned()));
@@ -51,7 +52,7 @@ impl Run<'_> {
     }
 
     /// The lines of a file that fit a pattern.
-    pub(super) fn lines_with(&self, file: &str, pattern: &str) -> Planned<Vec<(u64, String)>> {
+    pub(super) fn lines_with(&self, file: &str, pattern: &str) -> PlanResult<Vec<(u64, String)>> {
         let arguments = json!({"pattern": pattern, "path": file, "output_mode": "content", "limit": MOST});
         let output = self.call("grep_files", &arguments)?;
         let found = hits(output).ok_or_else(|| self.failed(output))?;
