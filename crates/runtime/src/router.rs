@@ -10,7 +10,9 @@ use std::{
 
 use serde_json::Value;
 use windlass_contract::{Effects, ErrorKind, Input, InputKind, Ready, Schema, SpecKind, ToolCall, ToolError};
-use windlass_select::repair::{ArgumentError, RepairMode, RepairedArguments, ToolParameters, repair, wanted};
+use windlass_select::repair::{
+    ArgumentError, RepairMode, RepairedArguments, ToolParameters, describe_expected, repair,
+};
 use windlass_shape::Failure;
 
 use crate::registry::{Registered, Registry};
@@ -107,7 +109,8 @@ fn attempt(
     } else {
         Cow::Owned(Input::Json(arguments.to_string()))
     };
-    let told = repairs.into_iter().filter(|repair| repair.kind.is_told()).map(|repair| repair.note).collect();
+    let told =
+        repairs.into_iter().filter(|repair| repair.kind.is_reported()).map(|repair| repair.note).collect();
     let understood = prepare(found, &input, Some(arguments));
     match understood {
         Ok(understood) => Ok(Understood { repairs: told, ..understood }),
@@ -149,7 +152,7 @@ fn refusal(found: &Registered, schema: &Schema, why: &ArgumentError, input: &Inp
 /// An error about arguments, with what would fit.
 fn with_shape(found: &Registered, schema: &Schema, error: ToolError) -> ToolError {
     let example = found.meta.examples.first().map(|example| example.input);
-    ToolError { message: format!("{}\n{}", error.message, wanted(schema, example)), ..error }
+    ToolError { message: format!("{}\n{}", error.message, describe_expected(schema, example)), ..error }
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ impl ToolSearch {
         form: SearchForm,
         indexer: Indexer,
     ) -> Self {
-        let (cards, specs) = tools.map(|tool| (Card::of(&tool.spec, &tool.meta), tool.spec.clone())).unzip();
+        let (cards, specs) =
+            tools.map(|tool| (Card::from_spec(&tool.spec, &tool.meta), tool.spec.clone())).unzip();
         Self { form, cards, specs, indexer, made: OnceLock::new() }
     }
 

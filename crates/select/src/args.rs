@@ -6,9 +6,9 @@
 use serde_json::{Map, Value};
 
 mod assign;
-mod contest;
 mod date;
 mod idiom;
+mod matching;
 mod mention;
 mod number;
 mod phrase;
@@ -46,12 +46,12 @@ pub struct InferredArguments {
 ///
 /// ```
 /// use serde_json::json;
-/// use windlass_select::args::{Context, infer};
+/// use windlass_select::args::{InferenceContext, infer};
 ///
 /// let schema = json!({"properties": {
 ///     "start": {"type": "string"}, "end": {"type": "string"}, "days": {"type": "integer"},
 /// }, "required": ["start", "end", "days"]});
-/// let inferred = infer("Plan a trip from Oslo to Bergen", &schema, &Context::default());
+/// let inferred = infer("Plan a trip from Oslo to Bergen", &schema, &InferenceContext::default());
 /// assert_eq!(json!(inferred.args), json!({"start": "Oslo", "end": "Bergen"}));
 /// assert_eq!(inferred.missing, ["days"]);
 /// ```

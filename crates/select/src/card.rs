@@ -49,7 +49,7 @@ pub enum ToolChanges {
 impl Card {
     /// What tells it from every other tool.
     pub fn key(&self) -> String {
-        Self::key_of(&self.server, &self.name)
+        Self::join_key(&self.server, &self.name)
     }
 
     /// A number that stands for everything on it.
@@ -60,12 +60,12 @@ impl Card {
         hash.finish()
     }
 
-    pub(crate) fn key_of(server: &str, name: &str) -> String {
+    pub(crate) fn join_key(server: &str, name: &str) -> String {
         if server.is_empty() { name.to_owned() } else { format!("{server}/{name}") }
     }
 
     /// The card of one of our own tools.
-    pub fn of(spec: &ToolSpec, meta: &Meta) -> Self {
+    pub fn from_spec(spec: &ToolSpec, meta: &Meta) -> Self {
         let parameters = match &spec.kind {
             SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
                 parameters.project(Profile::Faithful)
@@ -116,7 +116,7 @@ mod tests {
             kind: SpecKind::Function { parameters: Schema::default() },
         };
         let meta = Meta { side_effects: vec!["changes files".to_owned()], ..Meta::default() };
-        assert_eq!(Card::of(&spec, &meta).changes, ToolChanges::Something);
-        assert_eq!(Card::of(&spec, &Meta::default()).changes, ToolChanges::Nothing);
+        assert_eq!(Card::from_spec(&spec, &meta).changes, ToolChanges::Something);
+        assert_eq!(Card::from_spec(&spec, &Meta::default()).changes, ToolChanges::Nothing);
     }
 }

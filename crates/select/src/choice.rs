@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How many candidates are looked at closely, however few are wanted.
-const CANDIDATES: usize = 50;
+const MIN_CANDIDATES: usize = 50;
 
 /// What is known beside the request.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,7 +86,7 @@ pub fn choose_among(
     limit: usize,
 ) -> ToolChoice {
     let intent = request.intent().clone();
-    let hits = index.search_among(request, among, limit.max(CANDIDATES));
+    let hits = index.search_among(request, among, limit.max(MIN_CANDIDATES));
     let mut ruled_out = Vec::new();
     let kept: Vec<_> = hits
         .into_iter()
@@ -99,7 +99,7 @@ pub fn choose_among(
             None => true,
         })
         .collect();
-    let fit = FitEstimate::of(index, request, kept.first());
+    let fit = FitEstimate::new(index, request, kept.first());
     let mut candidates = rank(index, request, situation, &kept);
     candidates.truncate(limit);
     ruled_out.truncate(limit);
@@ -113,16 +113,16 @@ fn rank(
     kept: &[(ToolHit, &IndexEntry)],
 ) -> Vec<ToolCandidate> {
     let best = kept.iter().map(|(hit, _)| hit.score).fold(f32::MIN_POSITIVE, f32::max);
-    let scene = parts::ScoringContext::new(index, request, situation);
+    let scoring = parts::ScoringContext::new(index, request, situation);
     let mut candidates: Vec<_> = kept
         .iter()
         .map(|(hit, entry)| {
-            let parts = scene.parts(*hit, entry, best);
+            let parts = scoring.parts(*hit, entry, best);
             ToolCandidate {
                 id: hit.id,
                 name: entry.name.to_string(),
                 server: entry.server.to_string(),
-                score: parts.together(),
+                score: parts.combined(),
                 parts,
             }
         })

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{hash::WordMap, numbers::float, text};
+use crate::{hash::WordMap, numbers::to_f32, text};
 
 static ENTRIES: LazyLock<WordMap<&'static str, &'static str>> = LazyLock::new(|| {
     let lines = include_str!("../data/glossary.txt").lines();
@@ -13,7 +13,7 @@ static ENTRIES: LazyLock<WordMap<&'static str, &'static str>> = LazyLock::new(||
 });
 
 /// The longest word of the glossary, in characters.
-const LONGEST: usize = 8;
+const MAX_WORD_CHARS: usize = 8;
 
 /// The English for the Chinese words of a text, in order, each with what it counts: a word with several translations
 /// is not worth more than one with a single one, but a little more than its share.
@@ -23,7 +23,7 @@ pub(crate) fn translate(text: &str) -> Vec<(&'static str, f32)> {
     while let Some(first) = rest.chars().next() {
         let entry = text::is_glyph(first).then(|| longest(rest)).flatten();
         if let Some((_, english)) = entry {
-            let share = float(english.split(' ').count()).sqrt().recip();
+            let share = to_f32(english.split(' ').count()).sqrt().recip();
             found.extend(english.split(' ').map(|word| (word, share)));
         }
         rest = &rest[entry.map_or(first.len_utf8(), |(length, _)| length)..];
@@ -33,7 +33,7 @@ pub(crate) fn translate(text: &str) -> Vec<(&'static str, f32)> {
 
 /// The longest entry a text begins with: its length in bytes, and its English.
 fn longest(text: &str) -> Option<(usize, &'static str)> {
-    let glyphs = text.char_indices().take(LONGEST).take_while(|(_, c)| text::is_glyph(*c));
+    let glyphs = text.char_indices().take(MAX_WORD_CHARS).take_while(|(_, c)| text::is_glyph(*c));
     let ends: Vec<_> = glyphs.map(|(at, c)| at + c.len_utf8()).collect();
     ends.into_iter().rev().find_map(|end| ENTRIES.get(&text[..end]).map(|english| (end, *english)))
 }
@@ -56,7 +56,10 @@ mod tests {
         assert_eq!(lines.clone().count(), ENTRIES.len());
         for line in lines {
             let (chinese, english) = line.split_once(' ').unwrap();
-            assert!(chinese.chars().count() <= LONGEST && chinese.chars().all(text::is_glyph), "{line}");
+            assert!(
+                chinese.chars().count() <= MAX_WORD_CHARS && chinese.chars().all(text::is_glyph),
+                "{line}"
+            );
             assert!(!english.is_empty() && english.is_ascii() && !english.contains("  "), "{line}");
         }
     }

@@ -11,15 +11,15 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub(crate) use entry::{IndexEntry, IndexedParameter, LONGEST_REQUEST_BYTES, ParameterKind};
+pub(crate) use entry::{IndexEntry, IndexedParameter, MAX_EXAMPLE_BYTES, ParameterKind};
 pub use saved::DamagedIndex;
 
 use crate::{
     Card, ToolOperation, ToolRequest, Usage,
     hash::WordMap,
     lexicon::{Term, TermLexicon},
-    numbers::{float, small},
-    said::{ExampleFrequencies, RequestSignature},
+    numbers::{to_f32, to_u32},
+    similarity::{ExampleFrequencies, RequestSignature},
     text,
     vectors::{self, DIM, MeaningVector, PackedVector},
 };
@@ -29,39 +29,39 @@ const K1: f32 = 1.3;
 
 /// What meaning counts beside words, whose best is 1. Vectors are of English words: of a Chinese request they see only what
 /// the glossary knows.
-const MEANING: f32 = 0.6;
-const MEANING_CHINESE: f32 = 0.09;
+const MEANING_WEIGHT: f32 = 0.6;
+const MEANING_WEIGHT_CHINESE: f32 = 0.09;
 
 /// The more words a request has beyond this many, the less its meaning counts: the mean of many words means little.
-const LONG_REQUEST: f32 = 10.0;
+const LONG_REQUEST_WORDS: f32 = 10.0;
 
 /// Meanings that lie closer together than this are not pulled apart: among a few alike tools the spread is chance.
-const LEAST_SPREAD: f32 = 0.2;
+const MIN_SPREAD: f32 = 0.2;
 
 /// Words that count less than this, all together, are not taken for more: among a few tools any word is common.
-const LEAST_WORDS: f32 = 1.5;
+const MIN_BEST_WORDS: f32 = 1.5;
 
 /// What it counts that a tool's name says what the request asks for.
-const AGREEMENT: f32 = 0.12;
+const AGREEMENT_WEIGHT: f32 = 0.12;
 
 /// What it counts that a tool was the answer to the same request before.
-const LIKENESS: f32 = 1.5;
+const LIKENESS_WEIGHT: f32 = 1.5;
 
 /// What it counts, beside an example of the tool's author, that a tool was used for a request with success: enough to decide
 /// between tools that fit about as well, too little to put one forward that does not fit.
-const USED: f32 = 0.6;
+const USE_WEIGHT: f32 = 0.6;
 
 /// How many such requests a tool keeps.
-const MOST_USES: usize = 12;
+const MAX_USES: usize = 12;
 
 /// A tool without a word of the request must mean at least this much of the same.
-const RELATED_MEANING: f32 = 0.5;
+const MIN_RELATED_MEANING: f32 = 0.5;
 
 /// And be at least so much like what it was the answer to: words that mean nothing are a little like anything.
-const RELATED_LIKENESS: f32 = 0.1;
+const MIN_RELATED_LIKENESS: f32 = 0.1;
 
 /// What it counts that a request names a tool. More than all else together: a name that is known always wins.
-const NAMED: f32 = 10.0;
+const NAME_WEIGHT: f32 = 10.0;
 
 /// A tool in an index. Numbers of tools that were removed are given again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -93,7 +93,7 @@ pub struct Index {
     /// By names without their joints and capitals.
     by_name: WordMap<String, Vec<ToolId>>,
     free: Vec<ToolId>,
-    heard: ExampleFrequencies,
+    example_frequencies: ExampleFrequencies,
 }
 
 /// A tool that was found.
@@ -114,7 +114,7 @@ pub struct ToolHit {
 impl ToolHit {
     /// Whether it has anything of the request, and was not only the best of what there is.
     pub fn is_related(&self) -> bool {
-        self.words > 0.0 || self.likeness >= RELATED_LIKENESS || self.meaning >= RELATED_MEANING
+        self.words > 0.0 || self.likeness >= MIN_RELATED_LIKENESS || self.meaning >= MIN_RELATED_MEANING
     }
 }
 
@@ -125,7 +125,7 @@ impl Index {
     }
 
     /// An index of tools.
-    pub fn of(cards: &[Card]) -> Self {
+    pub fn from_cards(cards: &[Card]) -> Self {
         let mut index = Self::new();
         for card in cards {
             index.add(card);
@@ -157,9 +157,9 @@ impl Index {
         let id = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             self.meanings.push(PackedVector::default());
-            ToolId(small(self.entries.len() - 1))
+            ToolId(to_u32(self.entries.len() - 1))
         });
-        let (terms, meaning) = self.read(card);
+        let (terms, meaning) = self.analyze(card);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
         for (term, weight) in &terms {
             let postings = &mut self.postings[*term as usize];
@@ -169,7 +169,7 @@ impl Index {
         let terms = terms.into_iter().map(|(term, _)| term).collect();
         let entry = IndexEntry::new(card, terms, &mut self.lexicon);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
-        self.heard.add(entry.said());
+        self.example_frequencies.add(entry.signatures());
         self.entries[id.0 as usize] = Some(entry);
         self.meanings[id.0 as usize] = meaning;
         self.by_key.insert(key, id);
@@ -186,7 +186,7 @@ impl Index {
                 postings.remove(at);
             }
         }
-        self.heard.remove(entry.said());
+        self.example_frequencies.remove(entry.signatures());
         self.meanings[id.0 as usize] = PackedVector::default();
         self.by_key.remove(&entry.key());
         if let Some(ids) = self.by_name.get_mut(&text::plain(&entry.name)) {
@@ -200,30 +200,30 @@ impl Index {
     /// elsewhere already.
     pub fn remember(&mut self, usage: &Usage) {
         for answered in usage.requests() {
-            let said = RequestSignature::new(&answered.request);
+            let signature = RequestSignature::new(&answered.request);
             let names = answered.tools.iter().map(|name| text::plain(name));
             let mut ids: Vec<_> =
                 names.filter_map(|name| self.by_name.get(&name)).flatten().copied().collect();
             ids.sort_unstable();
             ids.dedup();
-            if !said.is_telling() || ids.is_empty() {
+            if !signature.is_distinctive() || ids.is_empty() {
                 continue;
             }
             // The more tools it took, the less each was what was asked for.
-            let weight = USED * answered.weight / float(ids.len());
+            let weight = USE_WEIGHT * answered.weight / to_f32(ids.len());
             for id in ids {
-                self.use_for(id, &said, weight);
+                self.add_use(id, &signature, weight);
             }
         }
     }
 
-    fn use_for(&mut self, id: ToolId, said: &RequestSignature, weight: f32) {
+    fn add_use(&mut self, id: ToolId, signature: &RequestSignature, weight: f32) {
         let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
-        let is_known = entry.uses.iter().any(|(known, _)| known.words == said.words);
-        if entry.uses.len() < MOST_USES && !is_known {
-            self.heard.remove(entry.said());
-            entry.uses.push((said.clone(), weight));
-            self.heard.add(entry.said());
+        let is_known = entry.uses.iter().any(|(known, _)| known.words == signature.words);
+        if entry.uses.len() < MAX_USES && !is_known {
+            self.example_frequencies.remove(entry.signatures());
+            entry.uses.push((signature.clone(), weight));
+            self.example_frequencies.add(entry.signatures());
         }
     }
 
@@ -242,20 +242,20 @@ impl Index {
     }
 
     /// What the words of a request count for one tool, whatever other tools there are.
-    pub(crate) fn plain_words(&self, request: &ToolRequest, id: ToolId) -> f32 {
+    pub(crate) fn word_score(&self, request: &ToolRequest, id: ToolId) -> f32 {
         let terms = request.terms(&self.lexicon).into_iter();
-        let counts = terms.map(|(term, weight)| (self.count_of(term, id), weight));
+        let counts = terms.map(|(term, weight)| (self.term_count(term, id), weight));
         counts.map(|(count, weight)| weight * count / (K1 + count)).sum()
     }
 
     /// What a term counts in a tool.
-    fn count_of(&self, term: Term, id: ToolId) -> f32 {
+    fn term_count(&self, term: Term, id: ToolId) -> f32 {
         let postings = &self.postings[term as usize];
         postings.binary_search_by_key(&id, |(each, _)| *each).map_or(0.0, |at| postings[at].1)
     }
 
     /// How near a tool is to a meaning.
-    pub(crate) fn nearness(&self, id: ToolId, wanted: &PackedVector) -> f32 {
+    pub(crate) fn cosine_to(&self, id: ToolId, wanted: &PackedVector) -> f32 {
         self.meanings.get(id.0 as usize).map_or(0.0, |meaning| wanted.cosine(meaning))
     }
 
@@ -271,8 +271,8 @@ impl Index {
 
     /// The same, among some tools only. How rare a word is still depends on all of them.
     pub fn search_among(&self, request: &ToolRequest, among: &[ToolId], limit: usize) -> Vec<ToolHit> {
-        let words = self.words(request);
-        let meaning = self.meanings(request);
+        let words = self.word_scores(request);
+        let meaning = self.meaning_scores(request);
         let mut hits: Vec<_> = among
             .iter()
             .filter_map(|id| self.entry(*id).map(|entry| (*id, entry)))
@@ -287,11 +287,11 @@ impl Index {
         fuse(&mut hits, request);
         for hit in &mut hits {
             let done = self.entry(hit.id).map_or(ToolOperation::Other, |entry| entry.operation);
-            hit.score += LIKENESS * hit.likeness;
-            hit.score += AGREEMENT * request.intent().operation.agreement(done);
+            hit.score += LIKENESS_WEIGHT * hit.likeness;
+            hit.score += AGREEMENT_WEIGHT * request.intent().operation.agreement(done);
         }
         let named: Vec<_> = request.names().filter_map(|name| self.by_name.get(name)).flatten().collect();
-        hits.iter_mut().filter(|hit| named.contains(&&hit.id)).for_each(|hit| hit.score += NAMED);
+        hits.iter_mut().filter(|hit| named.contains(&&hit.id)).for_each(|hit| hit.score += NAME_WEIGHT);
         let order = |a: &ToolHit, b: &ToolHit| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id));
         if limit < hits.len() {
             hits.select_nth_unstable_by(limit, order);
@@ -306,13 +306,16 @@ impl Index {
         if entry.examples.is_empty() && entry.uses.is_empty() {
             return 0.0;
         }
-        let said = request.said();
-        let uses = entry.uses.iter().map(|(known, weight)| weight * self.heard.likeness(said, [known]));
-        uses.fold(self.heard.likeness(said, &entry.examples), f32::max)
+        let signature = request.signature();
+        let uses = entry
+            .uses
+            .iter()
+            .map(|(known, weight)| weight * self.example_frequencies.likeness(signature, [known]));
+        uses.fold(self.example_frequencies.likeness(signature, &entry.examples), f32::max)
     }
 
     /// What the words of a request count for each tool.
-    fn words(&self, request: &ToolRequest) -> Vec<f32> {
+    fn word_scores(&self, request: &ToolRequest) -> Vec<f32> {
         let mut scores = vec![0.0; self.entries.len()];
         for (term, weight) in request.terms(&self.lexicon) {
             let weight = weight * self.rarity(term);
@@ -327,11 +330,11 @@ impl Index {
     pub(crate) fn rarity(&self, term: Term) -> f32 {
         let with = self.postings.get(term as usize).map_or(0, Vec::len);
         let without = self.len() - with;
-        (1.0 + (float(without) + 0.5) / (float(with) + 0.5)).ln()
+        (1.0 + (to_f32(without) + 0.5) / (to_f32(with) + 0.5)).ln()
     }
 
     /// How near each tool is to what a request means.
-    fn meanings(&self, request: &ToolRequest) -> Vec<f32> {
+    fn meaning_scores(&self, request: &ToolRequest) -> Vec<f32> {
         match vectors::pack(request.meaning()) {
             Some(wanted) => self.meanings.iter().map(|meaning| wanted.cosine(meaning)).collect(),
             None => vec![0.0; self.meanings.len()],
@@ -339,19 +342,19 @@ impl Index {
     }
 
     /// The terms of a card with what they count, in order, and what it means.
-    fn read(&mut self, card: &Card) -> (Vec<(Term, f32)>, PackedVector) {
+    fn analyze(&mut self, card: &Card) -> (Vec<(Term, f32)>, PackedVector) {
         let mut found: Vec<(Term, f32)> = Vec::new();
         let mut meaning: MeaningVector = [0.0; DIM];
         for field in fields::fields(card) {
             let from = found.len();
-            text::pieces(&field.text, |piece| {
-                let known = self.lexicon.learn(piece);
+            text::tokenize(&field.text, |token| {
+                let known = self.lexicon.learn(token);
                 found.extend(known.term.map(|term| (term, 0.0)));
                 if field.meaning > 0.0 {
                     vectors::table().add(self.lexicon.rows(known), field.meaning, &mut meaning);
                 }
             });
-            let length = float(found.len() - from);
+            let length = to_f32(found.len() - from);
             let weight = field.weight / (1.0 - field.b + field.b * length / field.usual);
             found[from..].iter_mut().for_each(|(_, each)| *each = weight);
         }
@@ -370,16 +373,16 @@ fn fuse(hits: &mut [ToolHit], request: &ToolRequest) {
     if hits.is_empty() {
         return;
     }
-    let most = hits.iter().map(|hit| hit.words).fold(LEAST_WORDS, f32::max);
+    let most = hits.iter().map(|hit| hit.words).fold(MIN_BEST_WORDS, f32::max);
     let mut meanings: Vec<_> = hits.iter().map(|hit| hit.meaning).collect();
     let middle = meanings.len() / 2;
     let (_, median, above) = meanings.select_nth_unstable_by(middle, f32::total_cmp);
     let median = *median;
-    let spread = (above.iter().copied().fold(median, f32::max) - median).max(LEAST_SPREAD);
+    let spread = (above.iter().copied().fold(median, f32::max) - median).max(MIN_SPREAD);
     let share = if request.is_chinese() {
-        MEANING_CHINESE
+        MEANING_WEIGHT_CHINESE
     } else {
-        MEANING * (LONG_REQUEST / float(request.length().max(1))).min(1.0)
+        MEANING_WEIGHT * (LONG_REQUEST_WORDS / to_f32(request.word_count().max(1))).min(1.0)
     };
     for hit in hits {
         hit.score = hit.words / most + share * (hit.meaning - median) / spread;

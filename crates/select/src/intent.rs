@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     hash::WordMap,
-    request::parts,
+    request::spans,
     text::{self, TextToken},
 };
 
@@ -79,7 +79,7 @@ impl ToolOperation {
 
 impl RequestIntent {
     /// Reads a request.
-    pub fn of(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let negation::RequestNegations { constraints, unwanted, rest } = negation::negations(text);
         let operation = operation(&rest);
         let deletes_whole = operation == ToolOperation::Delete && !is_about_part(&rest);
@@ -106,16 +106,16 @@ fn is_about_part(text: &str) -> bool {
 /// The kind of work of a tool, judged by the words of its name.
 pub(crate) fn operation_of_name(name: &str) -> ToolOperation {
     let mut found = None;
-    text::pieces(name, |piece| found = found.or_else(|| english(piece.text())));
+    text::tokenize(name, |token| found = found.or_else(|| english(token.text())));
     found.unwrap_or(ToolOperation::Other)
 }
 
 /// The first word that names a kind of work; `show me how to delete` is about showing.
 fn operation(text: &str) -> ToolOperation {
     let mut first = None;
-    for part in parts(text).into_iter().filter(|part| !part.is_quoted) {
-        text::pieces(part.text, |piece| {
-            if let TextToken::Word(word) = piece {
+    for span in spans(text).into_iter().filter(|span| !span.is_quoted) {
+        text::tokenize(span.text, |token| {
+            if let TextToken::Word(word) = token {
                 first = first.or_else(|| english(word));
             }
         });
@@ -283,13 +283,13 @@ mod tests {
             ("", ToolOperation::Other),
         ];
         for (text, operation) in cases {
-            assert_eq!(RequestIntent::of(text).operation, operation, "{text}");
+            assert_eq!(RequestIntent::parse(text).operation, operation, "{text}");
         }
     }
 
     #[test]
     fn what_is_forbidden_is_not_what_is_asked_for() {
-        let intent = RequestIntent::of("Don't delete anything, just rename the folder");
+        let intent = RequestIntent::parse("Don't delete anything, just rename the folder");
         assert_eq!(intent.operation, ToolOperation::Edit);
     }
 }

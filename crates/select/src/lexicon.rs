@@ -2,7 +2,7 @@
 
 use crate::{
     hash::WordMap,
-    numbers::small,
+    numbers::to_u32,
     text::{self, TextToken},
     vectors,
 };
@@ -29,44 +29,44 @@ pub(crate) struct TermLexicon {
 
 impl TermLexicon {
     /// What is known of a piece of text, which is learnt if it is new.
-    pub(crate) fn learn(&mut self, piece: TextToken<'_>) -> KnownWord {
+    pub(crate) fn learn(&mut self, token: TextToken<'_>) -> KnownWord {
         // Characters are their own terms and have no vector, so there is nothing to keep of them.
-        let TextToken::Word(word) = piece else {
-            return KnownWord { term: self.learn_term(piece), rows: (0, 0) };
+        let TextToken::Word(word) = token else {
+            return KnownWord { term: self.learn_term(token), rows: (0, 0) };
         };
         if let Some(known) = self.seen.get(word) {
             return *known;
         }
-        let term = self.learn_term(piece);
-        let from = small(self.rows.len());
+        let term = self.learn_term(token);
+        let from = to_u32(self.rows.len());
         self.rows.extend(vectors::table().rows_of(word));
-        let known = KnownWord { term, rows: (from, small(self.rows.len())) };
+        let known = KnownWord { term, rows: (from, to_u32(self.rows.len())) };
         self.seen.insert(word.into(), known);
         known
     }
 
-    fn learn_term(&mut self, piece: TextToken<'_>) -> Option<Term> {
-        let term = piece.term();
-        if let (Some(term), TextToken::Glyph(_) | TextToken::Pair(_)) = (self.terms.get(&*term), piece) {
+    fn learn_term(&mut self, token: TextToken<'_>) -> Option<Term> {
+        let term = token.term();
+        if let (Some(term), TextToken::Glyph(_) | TextToken::Pair(_)) = (self.terms.get(&*term), token) {
             return Some(*term);
         }
-        if text::is_stop(piece.text()) {
+        if text::is_stop(token.text()) {
             return None;
         }
         if let Some(term) = self.terms.get(&*term) {
             return Some(*term);
         }
-        let next = small(self.terms.len());
+        let next = to_u32(self.terms.len());
         self.terms.insert(term.into(), next);
         Some(next)
     }
 
     /// The number of a piece of text, if any tool has it.
-    pub(crate) fn find(&self, piece: TextToken<'_>) -> Option<Term> {
-        match self.seen.get(piece.text()) {
+    pub(crate) fn find(&self, token: TextToken<'_>) -> Option<Term> {
+        match self.seen.get(token.text()) {
             Some(known) => known.term,
-            None if text::is_stop(piece.text()) => None,
-            None => self.terms.get(&*piece.term()).copied(),
+            None if text::is_stop(token.text()) => None,
+            None => self.terms.get(&*token.term()).copied(),
         }
     }
 
@@ -85,8 +85,8 @@ impl TermLexicon {
     }
 
     /// A lexicon of terms, in the order of their numbers. Words are learnt again as they come.
-    pub(crate) fn of_terms(terms: impl Iterator<Item = String>) -> Self {
-        let terms = terms.enumerate().map(|(at, text)| (text.into(), small(at))).collect();
+    pub(crate) fn from_terms(terms: impl Iterator<Item = String>) -> Self {
+        let terms = terms.enumerate().map(|(at, text)| (text.into(), to_u32(at))).collect();
         Self { terms, ..Self::default() }
     }
 

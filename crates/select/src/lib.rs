@@ -4,13 +4,13 @@
 //! environment, and nothing here can run a tool. `docs/selection.md` says how it works and how well.
 //!
 //! ```
-//! use windlass_select::{Card, Index, Request, Situation, choose};
+//! use windlass_select::{Card, ChoiceContext, Index, ToolRequest, choose};
 //!
 //! let mut index = Index::new();
 //! for (name, description) in [("get_weather", "The weather of a city."), ("send_email", "Send a message.")] {
 //!     index.add(&Card { name: name.to_owned(), description: description.to_owned(), ..Card::default() });
 //! }
-//! let choice = choose(&index, &Request::new("Will it rain in Oslo?"), Situation::default(), 5);
+//! let choice = choose(&index, &ToolRequest::new("Will it rain in Oslo?"), ChoiceContext::default(), 5);
 //! assert_eq!(choice.candidates[0].name, "get_weather");
 //! ```
 
@@ -26,7 +26,7 @@ mod numbers;
 mod plan;
 pub mod repair;
 mod request;
-mod said;
+mod similarity;
 mod text;
 mod usage;
 mod vectors;

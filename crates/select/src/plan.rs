@@ -1,18 +1,18 @@
 //! The offline rules: they plan tool calls from plain language, English and Chinese. They are no model, and need no server and no key.
 //!
-//! `reading` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
+//! `request` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
 //! `phrases` how the answer reads. `docs/rules.md` says what they can do.
 
-mod follow;
+mod compound;
 mod goal;
 mod names;
-mod parts;
+mod parsed_request;
 mod phrases;
-mod pieces;
-mod reading;
+mod references;
 mod results;
 mod run;
 mod steps;
+mod tokens;
 mod words;
 
 use std::{collections::VecDeque, sync::Arc};
@@ -23,9 +23,9 @@ use windlass_contract::{
 };
 
 use crate::text;
-use follow::{ConversationMemory, ResolvedGoal};
+use parsed_request::ParsedRequest;
 use phrases::{AnswerLanguage, AnswerPhrase};
-use reading::ParsedRequest;
+use references::{ConversationMemory, ResolvedGoal};
 use run::{NextAction, PlanResult, PlanRun};
 
 /// The name of the provider, of its only model and of its wire.
@@ -35,11 +35,11 @@ pub const RULES: &str = "rules";
 pub const FORMER_NAME: &str = "builtin";
 
 /// How much of a request is read. What a person wants is said in less.
-const LONGEST_REQUEST_BYTES: usize = 16 * 1024;
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
 /// How long an answer may be.
-const MOST_LINES: usize = 200;
-const LONGEST_LINE_BYTES: usize = 500;
+const MAX_LINES: usize = 200;
+const MAX_LINE_BYTES: usize = 500;
 
 /// Rules that answer in place of a model.
 pub fn rules() -> Arc<dyn ModelClient> {
@@ -115,11 +115,11 @@ fn next(history: &[Cached<Item>]) -> NextAction {
     let mut memory = ConversationMemory::default();
     for mut turn in earlier {
         if let Some((wanted, end)) = plan(&mut turn, &memory) {
-            memory.take_up(&turn, wanted, &end);
+            memory.record_turn(&turn, wanted, &end);
         }
     }
     match plan(&mut run, &memory) {
-        None => run.ends(AnswerPhrase::TooLong, &[&LONGEST_REQUEST_BYTES.to_string()]),
+        None => run.decline(AnswerPhrase::TooLong, &[&MAX_REQUEST_BYTES.to_string()]),
         Some((_, Ok(answer) | Err(NextAction::Say(answer)))) => {
             NextAction::Say(bounded(&answer, run.language))
         }
@@ -130,28 +130,28 @@ fn next(history: &[Cached<Item>]) -> NextAction {
 
 /// What a turn wants and how far it comes, if its request can be read.
 fn plan(run: &mut PlanRun<'_>, memory: &ConversationMemory) -> Option<(ResolvedGoal, PlanResult<String>)> {
-    if run.request.len() > LONGEST_REQUEST_BYTES {
+    if run.request.len() > MAX_REQUEST_BYTES {
         return None;
     }
-    let reading = ParsedRequest::new(&run.request);
-    run.runs_nothing = reading.runs_nothing;
-    let wanted = memory.wanted(&reading);
+    let request = ParsedRequest::new(&run.request);
+    run.runs_nothing = request.runs_nothing;
+    let wanted = memory.resolve(&request);
     if !wanted.goal.is_understood()
-        && let Some(parts) = parts::understood(&reading)
+        && let Some(parts) = compound::understood_parts(&request)
     {
         let end = run.reach_all(&parts);
         return Some((wanted, end));
     }
-    let end = run.reach(&wanted.goal, &reading);
+    let end = run.reach(&wanted.goal, &request);
     Some((wanted, end))
 }
 
 /// An answer that a person reads to its end.
 fn bounded(answer: &str, language: AnswerLanguage) -> String {
     let lines = answer.lines().count();
-    let kept = answer.lines().take(MOST_LINES).map(|line| text::cut(line, LONGEST_LINE_BYTES));
+    let kept = answer.lines().take(MAX_LINES).map(|line| text::cut(line, MAX_LINE_BYTES));
     let kept = kept.collect::<Vec<_>>().join("\n");
-    match lines.saturating_sub(MOST_LINES) {
+    match lines.saturating_sub(MAX_LINES) {
         0 => kept,
         more => format!("{kept}\n{}", language.say(AnswerPhrase::More, &[&more.to_string()])),
     }

@@ -7,15 +7,15 @@ use serde_json::Value;
 use windlass_contract::{ParameterAlias, Schema};
 
 mod aliases;
+mod duplicates;
 mod envelope;
-mod fit;
+mod expected;
 mod lenient;
 mod names;
-mod repeated;
-mod wanted;
+mod schema_fit;
 
+pub use expected::describe_expected;
 pub use names::{is_alike, nearest, same_name};
-pub use wanted::wanted;
 
 /// The longest text worth repairing. Nobody writes more by hand, and every repair copies it.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -81,7 +81,7 @@ pub enum RepairKind {
 
 impl RepairKind {
     /// Whether it must be told. What means exactly the same as what was written need not be.
-    pub fn is_told(self) -> bool {
+    pub fn is_reported(self) -> bool {
         !matches!(self, Self::Alias | Self::Null)
     }
 }
@@ -103,11 +103,11 @@ pub enum ArgumentError {
 pub fn repair(
     parameters: &ToolParameters<'_>,
     text: &str,
-    latitude: RepairMode,
+    mode: RepairMode,
 ) -> Result<RepairedArguments, ArgumentError> {
     let schema = parameters.schema;
     let mut repairs = Vec::new();
-    let ParsedArguments { mut value, is_verbatim } = read(text, latitude, &mut repairs)?;
+    let ParsedArguments { mut value, is_verbatim } = read(text, mode, &mut repairs)?;
     let problems = schema.check(&value);
     if problems.is_empty() {
         return Ok(RepairedArguments { value, repairs, is_verbatim });
@@ -116,11 +116,11 @@ pub fn repair(
         return Err(ArgumentError::Unfit(problems));
     }
     if let Value::String(inner) = &value {
-        value = read(inner, latitude, &mut repairs)?.value;
-        repairs.push(ArgumentRepair::of(RepairKind::Type, "the arguments were JSON inside a string"));
+        value = read(inner, mode, &mut repairs)?.value;
+        repairs.push(ArgumentRepair::new(RepairKind::Type, "the arguments were JSON inside a string"));
     }
-    envelope::unwrap(parameters, &mut value, latitude, &mut repairs)?;
-    let mut fit = fit::SchemaFitter::new(parameters, latitude, &mut repairs);
+    envelope::unwrap(parameters, &mut value, mode, &mut repairs)?;
+    let mut fit = schema_fit::SchemaFitter::new(parameters, mode, &mut repairs);
     fit.root(&mut value);
     let hints = fit.hints;
     let problems = schema.check(&value);
@@ -131,7 +131,7 @@ pub fn repair(
 }
 
 impl ArgumentRepair {
-    fn of(kind: RepairKind, note: impl Into<String>) -> Self {
+    fn new(kind: RepairKind, note: impl Into<String>) -> Self {
         Self { kind, note: note.into() }
     }
 }
@@ -145,19 +145,19 @@ struct ParsedArguments {
 /// JSON if it is JSON, and what is close to it if it is not.
 fn read(
     text: &str,
-    latitude: RepairMode,
+    mode: RepairMode,
     repairs: &mut Vec<ArgumentRepair>,
 ) -> Result<ParsedArguments, ArgumentError> {
-    let error = match repeated::read(text) {
+    let error = match duplicates::read(text) {
         Ok((value, repeats)) => {
             let is_verbatim = repeats.is_empty();
             for repeat in repeats.into_iter().filter(|repeat| repeat.differs) {
                 let path = repeat.path;
-                if latitude == RepairMode::Exact {
+                if mode == RepairMode::Exact {
                     return Err(ArgumentError::Repeated(path));
                 }
                 let note = format!("`{path}` was given twice with different values; the last one was taken");
-                repairs.push(ArgumentRepair::of(RepairKind::Repeated, note));
+                repairs.push(ArgumentRepair::new(RepairKind::Repeated, note));
             }
             return Ok(ParsedArguments { value, is_verbatim });
         }
@@ -166,11 +166,11 @@ fn read(
     if text.len() > MAX_BYTES {
         return Err(error);
     }
-    let (value, notes) = lenient::read(text, latitude).map_err(|again| match (error, again) {
+    let (value, notes) = lenient::read(text, mode).map_err(|again| match (error, again) {
         (ArgumentError::CutOff, _) | (_, ArgumentError::CutOff) => ArgumentError::CutOff,
         (_, again) => again,
     })?;
-    repairs.extend(notes.into_iter().map(|note| ArgumentRepair::of(RepairKind::Notation, note)));
+    repairs.extend(notes.into_iter().map(|note| ArgumentRepair::new(RepairKind::Notation, note)));
     Ok(ParsedArguments { value, is_verbatim: false })
 }
 

@@ -9,7 +9,7 @@ pub(crate) use stem::stem;
 pub(crate) use stop::is_stop;
 
 /// The longest word that is looked at; what is longer is data, not language.
-const LONGEST: usize = 40;
+const MAX_WORD_BYTES: usize = 40;
 
 /// What a text is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl<'a> TextToken<'a> {
 }
 
 /// Hands every piece of a text on, in order.
-pub(crate) fn pieces(text: &str, mut each: impl FnMut(TextToken<'_>)) {
+pub(crate) fn tokenize(text: &str, mut each: impl FnMut(TextToken<'_>)) {
     let mut word = String::new();
     let mut before: Option<usize> = None;
     let mut last = '\0';
@@ -71,7 +71,7 @@ pub(crate) fn pieces(text: &str, mut each: impl FnMut(TextToken<'_>)) {
 }
 
 fn finish(word: &mut String, each: &mut impl FnMut(TextToken<'_>)) {
-    if !word.is_empty() && word.len() <= LONGEST {
+    if !word.is_empty() && word.len() <= MAX_WORD_BYTES {
         each(TextToken::Word(word));
     }
     word.clear();
@@ -123,7 +123,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let mut all = Vec::new();
-        pieces(text, |piece| all.push(format!("{piece:?}").replace(['"', ')'], "").replace('(', " ")));
+        tokenize(text, |token| all.push(format!("{token:?}").replace(['"', ')'], "").replace('(', " ")));
         all
     }
 

@@ -5,16 +5,16 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::{index::LONGEST_REQUEST_BYTES, text};
+use crate::{index::MAX_EXAMPLE_BYTES, text};
 
 /// A tool that was used this long ago counts half as recent as one that was used now.
 const RECENT_HALF_LIFE: Duration = Duration::from_secs(3600);
 
 /// What a tool nobody has used is credited with: three calls of four.
-const UNUSED: f32 = 0.75;
+const UNUSED_SUCCESS: f32 = 0.75;
 
 /// From where on success makes recent use a reason to use a tool again: that it failed lately is none.
-const LEAST_SUCCESS: f32 = 0.5;
+const MIN_SUCCESS: f32 = 0.5;
 
 /// A request counts half as much after this long. Far longer than recent use: what someone asks for is asked again next month.
 const REQUEST_HALF_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -45,7 +45,7 @@ pub struct UsageRecord {
 
 impl Default for UsageRecord {
     fn default() -> Self {
-        Self { success: UNUSED, recent: 0.0 }
+        Self { success: UNUSED_SUCCESS, recent: 0.0 }
     }
 }
 
@@ -53,15 +53,15 @@ impl Usage {
     /// Says how likely calls of a tool succeed, from 0 to 1, and how long ago it was called.
     pub fn add(&mut self, key: &str, success: f32, age: Duration) {
         let success = success.clamp(0.0, 1.0);
-        let worth = ((success - LEAST_SUCCESS) / (1.0 - LEAST_SUCCESS)).max(0.0);
+        let worth = ((success - MIN_SUCCESS) / (1.0 - MIN_SUCCESS)).max(0.0);
         let recent = worth * faded(age, RECENT_HALF_LIFE);
         self.records.insert(key.to_owned(), UsageRecord { success, recent });
     }
 
     /// Says which tools were the answer to a request, by name, and how long ago. The newest are said first: of many for one
     /// tool, only the first count.
-    pub fn answered(&mut self, request: &str, tools: Vec<String>, age: Duration) {
-        let request = text::cut(request, LONGEST_REQUEST_BYTES).to_owned();
+    pub fn add_request(&mut self, request: &str, tools: Vec<String>, age: Duration) {
+        let request = text::cut(request, MAX_EXAMPLE_BYTES).to_owned();
         self.requests.push(AnsweredRequest { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
     }
 
@@ -70,7 +70,7 @@ impl Usage {
     }
 
     /// What is known of a tool.
-    pub fn of(&self, key: &str) -> UsageRecord {
+    pub fn record(&self, key: &str) -> UsageRecord {
         self.records.get(key).copied().unwrap_or_default()
     }
 }
@@ -102,8 +102,8 @@ mod tests {
         usage.add("then", 1.0, Duration::from_secs(2 * 3600));
         usage.add("broken", 0.4, Duration::ZERO);
         for (key, recent) in [("now", 1.0), ("then", 0.25), ("broken", 0.0), ("never", 0.0)] {
-            assert!((usage.of(key).recent() - recent).abs() < f32::EPSILON, "{key}");
+            assert!((usage.record(key).recent() - recent).abs() < f32::EPSILON, "{key}");
         }
-        assert!((usage.of("never").success() - UNUSED).abs() < f32::EPSILON);
+        assert!((usage.record("never").success() - UNUSED_SUCCESS).abs() < f32::EPSILON);
     }
 }

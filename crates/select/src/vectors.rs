@@ -11,11 +11,11 @@ pub(crate) const DIM: usize = 96;
 /// A vector in work.
 pub(crate) type MeaningVector = [f32; DIM];
 
-/// What 1 becomes in a packed vector. The numbers of a direction are small, so that few are cut at a byte's end.
+/// What 1 becomes in a packed vector. The numbers of a direction are to_u32, so that few are cut at a byte's end.
 const SCALE: f32 = 300.0;
 
 /// How many pieces an unknown word is made of at most.
-const MOST_PIECES: usize = 8;
+const MAX_WORD_PIECES: usize = 8;
 
 /// The table that ships with the program.
 pub(crate) fn table() -> &'static VectorTable {
@@ -59,7 +59,7 @@ impl VectorTable {
             // All pieces are plain letters, so a piece never ends within a character.
             let found = (1..=rest.len()).rev().find_map(|end| Some((self.find(prefix, &rest[..end])?, end)));
             match found {
-                Some((row, end)) if rows.len() < MOST_PIECES => {
+                Some((row, end)) if rows.len() < MAX_WORD_PIECES => {
                     rows.push(row);
                     rest = &rest[end..];
                 }
@@ -159,7 +159,7 @@ mod tests {
     fn an_unknown_word_is_made_of_pieces() {
         assert_eq!(table().rows_of("geocoding").len(), 3);
         assert_eq!(table().rows_of("天气"), Vec::<u32>::new());
-        assert!(table().rows_of(&"xq".repeat(20)).len() <= MOST_PIECES);
+        assert!(table().rows_of(&"xq".repeat(20)).len() <= MAX_WORD_PIECES);
     }
 
     #[test]

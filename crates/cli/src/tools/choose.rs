@@ -36,7 +36,7 @@ impl Offered {
             let is_form = !tool.meta.requests.is_empty() && tools.iter().any(|other| is_form_of(tool, other));
             tool.is_advertised() || !is_form && tool.meta.category != Category::Testing
         };
-        let cards = tools.iter().filter(is_of_use).map(|tool| Card::of(&tool.spec, &tool.meta));
+        let cards = tools.iter().filter(is_of_use).map(|tool| Card::from_spec(&tool.spec, &tool.meta));
         Self::new(cards.collect(), None)
     }
 

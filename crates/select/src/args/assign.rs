@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    InferenceContext,
-    contest::contend,
-    idiom,
+    InferenceContext, idiom,
+    matching::match_mentions,
     mention::{MentionKind, ValueMention, is_cjk, mentions},
     phrase,
     slot::{ParameterSlot, SlotKind},
@@ -17,7 +16,7 @@ pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceCon
     let mut values = vec![None; slots.len()];
     let lower = text.to_lowercase();
     for (slot, value) in slots.iter().zip(&mut values) {
-        *value = chosen(&lower, slot).or_else(|| said_so(&lower, slot));
+        *value = enum_value(&lower, slot).or_else(|| boolean_value(&lower, slot));
     }
     let mut mentions = mentions(text, context.today);
     mentions.retain(|mention| !is_choice(mention, slots, &values));
@@ -27,20 +26,21 @@ pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceCon
     };
     mentions.retain(|mention| !overlaps(mention));
     add_files(text, &mut mentions, context);
-    contend(text, slots, &mut mentions, &mut values);
+    match_mentions(text, slots, &mut mentions, &mut values);
     for (slot, value) in slots.iter().zip(&mut values) {
         if value.is_none() {
             // What is only near a slot and does not fit it was not meant for it.
             let is_meant = |value: &Value| valid::fits(slot, value) || phrase::stated(text, slot).is_some();
-            *value =
-                worded(text, slot).filter(is_meant).or_else(|| context.earlier.get(slot.own_name()).cloned());
+            *value = phrase_value(text, slot)
+                .filter(is_meant)
+                .or_else(|| context.earlier.get(slot.own_name()).cloned());
         }
     }
     values
 }
 
 /// A word of an enum that the text says; all of them for a list.
-fn chosen(lower: &str, slot: &ParameterSlot) -> Option<Value> {
+fn enum_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     let mut said: Vec<(usize, usize, &Value)> = slot
         .choices
         .iter()
@@ -83,7 +83,7 @@ fn synonym(word: &str) -> &'static [&'static str] {
 }
 
 /// Whether a text asks for what a yes-or-no parameter is about.
-fn said_so(lower: &str, slot: &ParameterSlot) -> Option<Value> {
+fn boolean_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     if slot.kind != SlotKind::Boolean || slot.list {
         return None;
     }
@@ -164,7 +164,7 @@ fn add_files(text: &str, mentions: &mut Vec<ValueMention>, context: &InferenceCo
 }
 
 /// What is said about a slot without being a token of its own.
-fn worded(text: &str, slot: &ParameterSlot) -> Option<Value> {
+fn phrase_value(text: &str, slot: &ParameterSlot) -> Option<Value> {
     if slot.kind != SlotKind::Text || !slot.choices.is_empty() {
         return None;
     }

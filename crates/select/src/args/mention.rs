@@ -64,7 +64,7 @@ pub(super) fn mentions(text: &str, today: Option<CalendarDate>) -> Vec<ValueMent
         let rest = &text[at..];
         let before = text[..at].chars().next_back();
         let inside = before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
-        let step = if inside { None } else { one(rest, before, fresh, today) };
+        let step = if inside { None } else { mention_at(rest, before, fresh, today) };
         let c = rest.chars().next().unwrap_or(' ');
         if let Some((kind, text, bytes)) = step {
             found.push(ValueMention { kind, start: at, end: at + bytes, text });
@@ -84,7 +84,12 @@ pub(super) fn mentions(text: &str, today: Option<CalendarDate>) -> Vec<ValueMent
 
 type MentionMatch = (MentionKind, String, usize);
 
-fn one(rest: &str, before: Option<char>, fresh: bool, today: Option<CalendarDate>) -> Option<MentionMatch> {
+fn mention_at(
+    rest: &str,
+    before: Option<char>,
+    fresh: bool,
+    today: Option<CalendarDate>,
+) -> Option<MentionMatch> {
     quoted(rest, before)
         .or_else(|| {
             date::read(rest, today)
@@ -195,7 +200,7 @@ fn numeral(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     let money = rest.starts_with(['$', '€', '£', '¥', '￥']);
     let body = if money { rest.trim_start_matches(['$', '€', '£', '¥', '￥']) } else { rest };
     let skipped = rest.len() - body.len();
-    let (mut value, mut end) = written(body, before)?;
+    let (mut value, mut end) = number_at(body, before)?;
     let after = body[end..].trim_start_matches(' ');
     let word_end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
     let scaled = number::scale(&after[..word_end].to_lowercase()).or_else(|| {
@@ -219,7 +224,7 @@ fn numeral(rest: &str, before: Option<char>) -> Option<MentionMatch> {
 }
 
 /// A number at the beginning of a text, and its length.
-fn written(body: &str, before: Option<char>) -> Option<(f64, usize)> {
+fn number_at(body: &str, before: Option<char>) -> Option<(f64, usize)> {
     let sign = usize::from(body.starts_with('-') && !before.is_some_and(char::is_alphanumeric));
     let number = &body[sign..];
     if number.starts_with(|c: char| c.is_ascii_digit()) || number.starts_with('.') && digits(&number[1..]) > 0

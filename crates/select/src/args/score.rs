@@ -1,7 +1,7 @@
 //! How well a mention fits a slot: by its kind, by the words around it and by the preposition before it.
 
 use super::{
-    contest::value_of,
+    matching::value_of,
     mention::{MentionKind, NumberUnit, ValueMention, is_cjk},
     slot::{ParameterSlot, SlotKind},
     words,
@@ -38,7 +38,7 @@ const TIMES: [&str; 10] = ["year", "time", "month", "day", "period", "term", "ag
 /// Whether the kinds agree.
 fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     let dated =
-        slot.tells_of(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
+        slot.describes(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
     let timed = slot.is_about(&["time"]);
     let coded = slot.is_about(&["id", "code", "number", "no", "sku", "uuid", "isbn", "serial", "key"])
         || slot.description.contains("标识")
@@ -47,7 +47,7 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     match &mention.kind {
         MentionKind::Number { unit, .. } if slot.kind != SlotKind::Text => match unit {
             NumberUnit::Percent
-                if slot.tells_of(&[
+                if slot.describes(&[
                     "rate",
                     "percent",
                     "percentage",
@@ -61,7 +61,7 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
                 8
             }
             NumberUnit::Money
-                if slot.tells_of(&[
+                if slot.describes(&[
                     "amount",
                     "price",
                     "cost",
@@ -99,20 +99,28 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
         MentionKind::Time(_) => i32::from(timed) * 12,
         MentionKind::Email => {
             i32::from(
-                slot.tells_of(&["email", "mail", "recipient", "to", "contact", "address", "account"])
+                slot.describes(&["email", "mail", "recipient", "to", "contact", "address", "account"])
                     || slot.description.contains("邮"),
             ) * 12
         }
         MentionKind::Url => {
             i32::from(
-                slot.tells_of(&["url", "link", "website", "uri", "site", "page"])
+                slot.describes(&["url", "link", "website", "uri", "site", "page"])
                     || slot.description.contains("网")
                     || slot.description.contains("链接"),
             ) * 12
         }
         MentionKind::Path => {
-            if slot.tells_of(&["path", "file", "image", "dir", "directory", "folder", "document", "filename"])
-                || slot.description.contains("文件")
+            if slot.describes(&[
+                "path",
+                "file",
+                "image",
+                "dir",
+                "directory",
+                "folder",
+                "document",
+                "filename",
+            ]) || slot.description.contains("文件")
                 || slot.description.contains("路径")
             {
                 12

@@ -87,7 +87,7 @@ fn leaf(schema: &Value, value: &Value, path: &[String], required: bool) -> Param
         Some("boolean") => SlotKind::Boolean,
         _ => SlotKind::Text,
     };
-    let mut about = words::telling(&description);
+    let mut about = words::content_words(&description);
     about.truncate(14);
     ParameterSlot {
         path: path.to_vec(),
@@ -137,7 +137,7 @@ impl ParameterSlot {
     }
 
     /// The same, looking at the description too.
-    pub(super) fn tells_of(&self, any: &[&str]) -> bool {
+    pub(super) fn describes(&self, any: &[&str]) -> bool {
         self.is_about(any) || any.iter().any(|word| self.about.contains(&words::stem(word)))
     }
 

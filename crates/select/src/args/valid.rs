@@ -9,7 +9,7 @@ use super::{
 };
 
 /// What descriptions say about text that the schema leaves out: any of the words, and what they mean.
-const TOLD: [(&[&str], &str, &str); 5] = [
+const DESCRIBED_LIMITS: [(&[&str], &str, &str); 5] = [
     (&["yyyy-mm-dd"], "format", "date"),
     (&["uuid"], "format", "uuid"),
     (&["only contain letters and spaces", "只包含字母和空格"], "pattern", r"^[\p{L}\s]+$"),
@@ -17,7 +17,7 @@ const TOLD: [(&[&str], &str, &str); 5] = [
     (&["只包含汉字"], "pattern", r"^\p{Han}+$"),
 ];
 /// Keywords without which there is nothing to check: values are of the right type already.
-const LIMITS: [&str; 12] = [
+const LIMITING_KEYWORDS: [&str; 12] = [
     "pattern",
     "format",
     "enum",
@@ -51,13 +51,13 @@ pub(super) fn fits(slot: &ParameterSlot, value: &Value) -> bool {
     if let Some(keywords) = schema.as_object_mut().filter(|_| slot.kind == SlotKind::Text && !slot.list) {
         let about = slot.description.to_lowercase();
         let is_clear = !CLOCK.iter().any(|word| about.contains(word));
-        for (words, keyword, meaning) in TOLD.iter().filter(|_| is_clear) {
+        for (words, keyword, meaning) in DESCRIBED_LIMITS.iter().filter(|_| is_clear) {
             if words.iter().any(|word| about.contains(word)) {
                 keywords.entry(*keyword).or_insert_with(|| json!(meaning));
             }
         }
     }
-    if !LIMITS.iter().any(|keyword| schema.get(keyword).is_some()) {
+    if !LIMITING_KEYWORDS.iter().any(|keyword| schema.get(keyword).is_some()) {
         return true;
     }
     // A schema that cannot be understood forbids nothing.

@@ -25,7 +25,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
 }
 
 /// The same without words that say nothing.
-pub(super) fn telling(text: &str) -> Vec<String> {
+pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut words = words(text);
     words.retain(|word| !IDLE.contains(&format!(" {word} ")) && word.len() > 1);
     words

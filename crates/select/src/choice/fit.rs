@@ -10,7 +10,7 @@ use super::parts::ScoringContext;
 use crate::{
     ChoiceContext, Index, ToolHit, ToolRequest,
     index::{IndexEntry, ParameterKind},
-    numbers::float,
+    numbers::to_f32,
 };
 
 /// What the model looks at, and what that counts.
@@ -32,14 +32,14 @@ pub const MODEL: [(&str, f32); 13] = [
 
 /// From where on some tool is said to fit. Below one half, because it is worse to hide the right tool than to offer a wrong one: on
 /// the same data 90 to 98 of 100 requests that a tool fits are kept, and 74 to 100 of 100 that none fits are told.
-const LIKELY: f32 = 0.3;
+const MIN_LIKELIHOOD: f32 = 0.3;
 
 /// What it counts that a tool was the answer to a like request. The tools of the sets have no examples, so this was not fitted
 /// but chosen: a request said in the same words as before fits, whatever the model thinks.
-const LIKENESS: f32 = 8.0;
+const LIKENESS_WEIGHT: f32 = 8.0;
 
 /// What is assumed of parameters that are not there.
-const NONE: f32 = 0.5;
+const NO_PARAMETERS: f32 = 0.5;
 
 /// How likely it is that some tool fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,17 +52,17 @@ pub struct FitEstimate {
 
 impl FitEstimate {
     /// Judges the best candidate; without one, nothing fits, nor does anything fit a request that has no words.
-    pub(super) fn of(index: &Index, request: &ToolRequest, best: Option<&(ToolHit, &IndexEntry)>) -> Self {
-        let best = best.filter(|(hit, _)| request.length() > 0 || hit.likeness > 0.0);
+    pub(super) fn new(index: &Index, request: &ToolRequest, best: Option<&(ToolHit, &IndexEntry)>) -> Self {
+        let best = best.filter(|(hit, _)| request.word_count() > 0 || hit.likeness > 0.0);
         let Some((hit, entry)) = best else { return Self { likelihood: 0.0, features: [0.0; MODEL.len()] } };
         let features = features(index, request, *hit, entry);
         let sum: f32 = features.iter().zip(MODEL).map(|(feature, (_, weight))| feature * weight).sum();
-        Self { likelihood: 1.0 / (1.0 + (-sum - LIKENESS * hit.likeness).exp()), features }
+        Self { likelihood: 1.0 / (1.0 + (-sum - LIKENESS_WEIGHT * hit.likeness).exp()), features }
     }
 
     /// Whether some tool fits, rather than none.
     pub fn is_likely(&self) -> bool {
-        self.likelihood >= LIKELY
+        self.likelihood >= MIN_LIKELIHOOD
     }
 
     /// What it was judged by, in the order of [`MODEL`].
@@ -72,29 +72,29 @@ impl FitEstimate {
 }
 
 fn features(index: &Index, request: &ToolRequest, hit: ToolHit, entry: &IndexEntry) -> [f32; MODEL.len()] {
-    let scene = ScoringContext::new(index, request, ChoiceContext::default());
-    let (covered, words) = request.covered(index.lexicon(), &entry.terms);
+    let scoring = ScoringContext::new(index, request, ChoiceContext::default());
+    let (covered, words) = request.coverage(index.lexicon(), &entry.terms);
     let takes_numbers =
         entry.parameters.iter().any(|each| matches!(each.kind, ParameterKind::Number | ParameterKind::Other));
     let is = |there: bool| if there { 1.0 } else { 0.0 };
     [
         1.0,
         covered,
-        share(entry.name_terms.iter().map(|term| scene.mentions(&[*term]))),
+        share(entry.name_terms.iter().map(|term| scoring.mentions(&[*term]))),
         hit.meaning,
-        scene.filled(entry).unwrap_or(NONE),
-        float(entry.required().count()) / 5.0,
-        share(entry.required().map(|parameter| scene.mentions(&parameter.terms))),
-        float(words).ln_1p(),
+        scoring.filled_share(entry).unwrap_or(NO_PARAMETERS),
+        to_f32(entry.required().count()) / 5.0,
+        share(entry.required().map(|parameter| scoring.mentions(&parameter.terms))),
+        to_f32(words).ln_1p(),
         is(request.is_chinese()),
-        share(entry.terms.iter().map(|term| scene.mentions(&[*term]))),
+        share(entry.terms.iter().map(|term| scoring.mentions(&[*term]))),
         is(request.values().numbers > 0 && !takes_numbers),
         request.intent().operation.agreement(entry.operation),
-        index.plain_words(request, hit.id).ln_1p(),
+        index.word_score(request, hit.id).ln_1p(),
     ]
 }
 
 fn share(each: impl Iterator<Item = bool>) -> f32 {
     let (has, all) = each.fold((0, 0), |(has, all), there| (has + usize::from(there), all + 1));
-    if all == 0 { NONE } else { float(has) / float(all) }
+    if all == 0 { NO_PARAMETERS } else { to_f32(has) / to_f32(all) }
 }

@@ -6,7 +6,7 @@ use crate::{
     ChoiceContext, Index, ToolHit, ToolRequest,
     index::{IndexEntry, IndexedParameter, ParameterKind},
     lexicon::Term,
-    numbers::float,
+    numbers::to_f32,
     request::RequestValues,
     vectors,
 };
@@ -63,7 +63,7 @@ impl ScoreParts {
     }
 
     /// All parts as one number, from 0 to 1: relevance leads, and the others move it by three tenths at most.
-    pub(super) fn together(&self) -> f32 {
+    pub(super) fn combined(&self) -> f32 {
         let [meaning, rest @ ..] = self.0;
         let [_, weights @ ..] = ScorePart::WEIGHTS;
         let mut sum = 0.0;
@@ -72,7 +72,7 @@ impl ScoreParts {
             sum += if weight < 0.0 { -weight * (1.0 - value) } else { weight * value };
             most += weight.abs();
         }
-        meaning * meaning * (1.0 - REST + REST * sum / most)
+        meaning * meaning * (1.0 - MAX_REST_SHARE + MAX_REST_SHARE * sum / most)
     }
 }
 
@@ -95,10 +95,10 @@ pub(super) struct ScoringContext<'a> {
 }
 
 /// How far the parts beside meaning can move a score.
-const REST: f32 = 0.3;
+const MAX_REST_SHARE: f32 = 0.3;
 
 /// What is given where nothing is known.
-const UNKNOWN: f32 = 0.5;
+const UNKNOWN_VALUE: f32 = 0.5;
 
 impl<'a> ScoringContext<'a> {
     pub(super) fn new(index: &'a Index, request: &'a ToolRequest, situation: ChoiceContext<'a>) -> Self {
@@ -107,25 +107,25 @@ impl<'a> ScoringContext<'a> {
     }
 
     pub(super) fn parts(&self, hit: ToolHit, entry: &IndexEntry, best: f32) -> ScoreParts {
-        let record = self.situation.usage.map(|usage| usage.of(&entry.key())).unwrap_or_default();
+        let record = self.situation.usage.map(|usage| usage.record(&entry.key())).unwrap_or_default();
         let context = self.situation.context.and_then(|context| vectors::pack(context.meaning()));
-        let required = float(entry.required().count());
-        let optional = float(entry.parameters.len()) - required;
+        let required = to_f32(entry.required().count());
+        let optional = to_f32(entry.parameters.len()) - required;
         ScoreParts([
             // Where even the best is found by little, a little less is no great difference.
             (1.0 - (best - hit.score) / best.max(1.0)).clamp(0.0, 1.0),
-            self.filled(entry).unwrap_or(UNKNOWN),
+            self.filled_share(entry).unwrap_or(UNKNOWN_VALUE),
             record.success(),
             record.recent(),
             ((required + 0.3 * optional) / 10.0).min(1.0),
-            context.map_or(UNKNOWN, |context| self.index.nearness(hit.id, &context).clamp(0.0, 1.0)),
+            context.map_or(UNKNOWN_VALUE, |context| self.index.cosine_to(hit.id, &context).clamp(0.0, 1.0)),
         ])
     }
 
     /// How much of what a tool must be told is in the request; nothing if it need not be told anything.
-    pub(super) fn filled(&self, entry: &IndexEntry) -> Option<f32> {
+    pub(super) fn filled_share(&self, entry: &IndexEntry) -> Option<f32> {
         let filled: Vec<_> = entry.required().map(|parameter| self.evidence(parameter)).collect();
-        (!filled.is_empty()).then(|| filled.iter().sum::<f32>() / float(filled.len()))
+        (!filled.is_empty()).then(|| filled.iter().sum::<f32>() / to_f32(filled.len()))
     }
 
     /// Whether the request has a value for a parameter.

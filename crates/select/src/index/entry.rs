@@ -3,20 +3,20 @@
 use serde_json::Value;
 use windlass_contract::Category;
 
-use super::fields::MOST_EXAMPLES;
+use super::fields::MAX_EXAMPLES;
 use crate::{
     Card, ToolChanges, ToolOperation,
     intent::operation_of_name,
     lexicon::{Term, TermLexicon},
-    said::RequestSignature,
+    similarity::RequestSignature,
     text,
 };
 
 /// How many parameters of a tool are kept, and how many values of each.
-const MOST: usize = 32;
+const MAX_ITEMS: usize = 32;
 
 /// How much of an example is compared with a request.
-pub(crate) const LONGEST_REQUEST_BYTES: usize = 256;
+pub(crate) const MAX_EXAMPLE_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IndexEntry {
@@ -48,7 +48,7 @@ pub(super) enum RestrictedCategory {
 }
 
 impl RestrictedCategory {
-    fn of(category: &str) -> Self {
+    fn from_title(category: &str) -> Self {
         if category == Category::Execution.title() {
             Self::Execution
         } else if category == Category::Web.title() {
@@ -86,7 +86,7 @@ impl IndexEntry {
             server: card.server.as_str().into(),
             changes: card.changes,
             operation: operation_of_name(&card.name),
-            about: RestrictedCategory::of(&card.category),
+            about: RestrictedCategory::from_title(&card.category),
             digest: card.digest(),
             terms,
             name_terms: terms_of(&card.name, lexicon),
@@ -94,16 +94,16 @@ impl IndexEntry {
             examples: card
                 .examples
                 .iter()
-                .take(MOST_EXAMPLES)
-                .map(|example| RequestSignature::new(text::cut(example, LONGEST_REQUEST_BYTES)))
+                .take(MAX_EXAMPLES)
+                .map(|example| RequestSignature::new(text::cut(example, MAX_EXAMPLE_BYTES)))
                 .collect(),
             uses: Vec::new(),
         }
     }
 
     /// All it is or was the answer to.
-    pub(super) fn said(&self) -> impl Iterator<Item = &RequestSignature> {
-        self.examples.iter().chain(self.uses.iter().map(|(said, _)| said))
+    pub(super) fn signatures(&self) -> impl Iterator<Item = &RequestSignature> {
+        self.examples.iter().chain(self.uses.iter().map(|(signature, _)| signature))
     }
 
     /// What of it is one of a few things, as bytes.
@@ -117,7 +117,7 @@ impl IndexEntry {
     }
 
     /// An entry without terms and parameters.
-    pub(super) fn of_flags(name: &str, server: &str, flags: [u8; 3], digest: u64) -> Option<Self> {
+    pub(super) fn from_flags(name: &str, server: &str, flags: [u8; 3], digest: u64) -> Option<Self> {
         let [changes, operation, about] = flags;
         Some(Self {
             name: name.into(),
@@ -154,7 +154,7 @@ impl IndexEntry {
     }
 
     pub(crate) fn key(&self) -> String {
-        Card::key_of(&self.server, &self.name)
+        Card::join_key(&self.server, &self.name)
     }
 }
 
@@ -164,7 +164,7 @@ impl IndexedParameter {
         [u8::from(self.required), kind.unwrap_or(u8::MAX)]
     }
 
-    pub(super) fn of_flags(flags: [u8; 2], terms: Box<[Term]>, values: Box<[Term]>) -> Option<Self> {
+    pub(super) fn from_flags(flags: [u8; 2], terms: Box<[Term]>, values: Box<[Term]>) -> Option<Self> {
         let [required, kind] = flags;
         Some(Self { required: required == 1, kind: *KINDS.get(usize::from(kind))?, terms, values })
     }
@@ -202,7 +202,7 @@ fn parameters(schema: &Value, lexicon: &mut TermLexicon) -> Box<[IndexedParamete
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
-            .take(MOST)
+            .take(MAX_ITEMS)
             .filter_map(Value::as_str)
             .flat_map(|value| [value, " "])
             .collect();
@@ -213,7 +213,7 @@ fn parameters(schema: &Value, lexicon: &mut TermLexicon) -> Box<[IndexedParamete
             values: terms_of(&values, lexicon),
         }
     };
-    properties.take(MOST).map(parameter).collect()
+    properties.take(MAX_ITEMS).map(parameter).collect()
 }
 
 fn kind(property: &Value) -> ParameterKind {
@@ -230,6 +230,6 @@ fn kind(property: &Value) -> ParameterKind {
 
 fn terms_of(text: &str, lexicon: &mut TermLexicon) -> Box<[Term]> {
     let mut terms = Vec::new();
-    text::pieces(text, |piece| terms.extend(lexicon.learn(piece).term));
+    text::tokenize(text, |token| terms.extend(lexicon.learn(token).term));
     terms.into()
 }

@@ -11,8 +11,8 @@ use crate::{
     Card,
     hash::WordHasher,
     lexicon::{Term, TermLexicon},
-    numbers::small,
-    said::RequestSignature,
+    numbers::to_u32,
+    similarity::RequestSignature,
     text,
     vectors::{DIM, PackedVector},
 };
@@ -36,20 +36,20 @@ impl Index {
     /// The index as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = MAGIC.to_vec();
-        to.extend(method().to_le_bytes());
+        to.extend(format_fingerprint().to_le_bytes());
         self.write(&mut to);
-        let sum = sum_of(&to);
+        let sum = checksum(&to);
         to.extend(sum.to_le_bytes());
         to
     }
 
     fn write(&self, to: &mut Vec<u8>) {
         let terms = self.lexicon.terms();
-        number(to, small(terms.len()));
+        number(to, to_u32(terms.len()));
         for term in terms {
             string(to, term);
         }
-        number(to, small(self.len()));
+        number(to, to_u32(self.len()));
         for id in self.ids() {
             let Some(entry) = self.entry(id) else { continue };
             string(to, &entry.name);
@@ -57,21 +57,21 @@ impl Index {
             to.extend(entry.digest.to_le_bytes());
             to.extend(entry.flags());
             numbers(to, &entry.name_terms);
-            number(to, small(entry.terms.len()));
+            number(to, to_u32(entry.terms.len()));
             for term in &entry.terms {
                 number(to, *term);
-                to.extend(self.count_of(*term, id).to_le_bytes());
+                to.extend(self.term_count(*term, id).to_le_bytes());
             }
-            number(to, small(entry.parameters.len()));
+            number(to, to_u32(entry.parameters.len()));
             for parameter in &entry.parameters {
                 to.extend(parameter.flags());
                 numbers(to, &parameter.terms);
                 numbers(to, &parameter.values);
             }
-            number(to, small(entry.examples.len()));
-            for said in &entry.examples {
-                numbers(to, &said.words);
-                to.extend(said.meaning.0.map(i8::cast_unsigned));
+            number(to, to_u32(entry.examples.len()));
+            for signature in &entry.examples {
+                numbers(to, &signature.words);
+                to.extend(signature.meaning.0.map(i8::cast_unsigned));
             }
             to.extend(self.meanings[id.0 as usize].0.map(i8::cast_unsigned));
         }
@@ -80,12 +80,12 @@ impl Index {
     /// The index that [`to_bytes`](Self::to_bytes) wrote. Whether it is of the right tools is what its
     /// [`digest`](Self::digest) says.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DamagedIndex> {
-        let (body, told) = bytes.split_last_chunk().ok_or(DamagedIndex)?;
-        if u64::from_le_bytes(*told) != sum_of(body) {
+        let (body, expected) = bytes.split_last_chunk().ok_or(DamagedIndex)?;
+        if u64::from_le_bytes(*expected) != checksum(body) {
             return Err(DamagedIndex);
         }
         let body = body.strip_prefix(&MAGIC).ok_or(DamagedIndex)?;
-        let body = body.strip_prefix(&method().to_le_bytes()).ok_or(DamagedIndex)?;
+        let body = body.strip_prefix(&format_fingerprint().to_le_bytes()).ok_or(DamagedIndex)?;
         IndexReader(body).index().ok_or(DamagedIndex)
     }
 
@@ -99,25 +99,25 @@ impl Index {
             let known = self.by_key.get(&card.key()).and_then(|id| Some((*id, self.entry(*id)?)));
             match known.filter(|(_, entry)| entry.digest == card.digest()) {
                 Some((id, entry)) => {
-                    let counts = entry.terms.iter().map(|term| (*term, self.count_of(*term, id)));
+                    let counts = entry.terms.iter().map(|term| (*term, self.term_count(*term, id)));
                     renewed.take(entry.clone(), counts, self.meanings[id.0 as usize]);
                 }
                 None => drop(renewed.add(card)),
             }
         }
         let used = renewed.postings.iter().filter(|postings| !postings.is_empty()).count();
-        if used < renewed.lexicon.len() / 2 { Self::of(cards) } else { renewed }
+        if used < renewed.lexicon.len() / 2 { Self::from_cards(cards) } else { renewed }
     }
 
     /// A number for finding an index that was saved of about the same tools: the same as long as one of them stays, which one is
     /// chance. So a list in which a few tools change keeps its number, and another list has another.
-    pub fn kin(cards: &[Card]) -> u64 {
-        let hash = |card: &Card| sum_of(format!("{}\0{}", card.key(), card.category).as_bytes());
+    pub fn family_hash(cards: &[Card]) -> u64 {
+        let hash = |card: &Card| checksum(format!("{}\0{}", card.key(), card.category).as_bytes());
         cards.iter().map(hash).min().unwrap_or_default()
     }
 
     /// Whether it is what [`renewed`](Self::renewed) would make of these tools.
-    pub fn is_of(&self, cards: &[Card]) -> bool {
+    pub fn matches_cards(&self, cards: &[Card]) -> bool {
         let known = self.entries.iter().map(|entry| entry.as_ref().map(|entry| entry.digest));
         known.eq(cards.iter().map(|card| Some(card.digest())))
     }
@@ -129,14 +129,14 @@ impl Index {
         counts: impl Iterator<Item = (Term, f32)>,
         meaning: PackedVector,
     ) -> Option<()> {
-        let id = ToolId(small(self.entries.len()));
+        let id = ToolId(to_u32(self.entries.len()));
         if self.by_key.insert(entry.key(), id).is_some() {
             return None;
         }
         for (term, count) in counts {
             self.postings[term as usize].push((id, count));
         }
-        self.heard.add(entry.said());
+        self.example_frequencies.add(entry.signatures());
         self.by_name.entry(text::plain(&entry.name)).or_default().push(id);
         self.meanings.push(meaning);
         self.entries.push(Some(entry));
@@ -145,8 +145,8 @@ impl Index {
 }
 
 /// Stands for how cards are read: an index that another version made of the same card in another way is not this one's.
-fn method() -> u64 {
-    static METHOD: LazyLock<u64> = LazyLock::new(|| {
+fn format_fingerprint() -> u64 {
+    static FINGERPRINT: LazyLock<u64> = LazyLock::new(|| {
         let property = json!({"type": "integer", "description": "Number of days.", "enum": ["one", "few"]});
         let probe = Card {
             name: "getWeatherForecast".to_owned(),
@@ -157,13 +157,13 @@ fn method() -> u64 {
             ..Card::default()
         };
         let mut bytes = Vec::new();
-        Index::of(&[probe]).write(&mut bytes);
-        sum_of(&bytes)
+        Index::from_cards(&[probe]).write(&mut bytes);
+        checksum(&bytes)
     });
-    *METHOD
+    *FINGERPRINT
 }
 
-pub(super) fn sum_of(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let mut hash = WordHasher::default();
     hash.write(bytes);
     hash.finish()
@@ -174,14 +174,14 @@ fn number(to: &mut Vec<u8>, number: u32) {
 }
 
 fn numbers(to: &mut Vec<u8>, numbers: &[u32]) {
-    number(to, small(numbers.len()));
+    number(to, to_u32(numbers.len()));
     for each in numbers {
         number(to, *each);
     }
 }
 
 fn string(to: &mut Vec<u8>, text: &str) {
-    number(to, small(text.len()));
+    number(to, to_u32(text.len()));
     to.extend(text.as_bytes());
 }
 
@@ -192,7 +192,7 @@ impl IndexReader<'_> {
     fn index(&mut self) -> Option<Index> {
         let count = self.count()?;
         let terms: Vec<_> = (0..count).map(|_| self.string()).collect::<Option<_>>()?;
-        let mut index = Index { lexicon: TermLexicon::of_terms(terms.into_iter()), ..Index::default() };
+        let mut index = Index { lexicon: TermLexicon::from_terms(terms.into_iter()), ..Index::default() };
         index.postings.resize_with(index.lexicon.len(), Vec::new);
         for _ in 0..self.count()? {
             self.tool(&mut index)?;
@@ -201,7 +201,7 @@ impl IndexReader<'_> {
     }
 
     fn tool(&mut self, index: &mut Index) -> Option<()> {
-        let most = small(index.lexicon.len());
+        let most = to_u32(index.lexicon.len());
         let (name, server) = (self.string()?, self.string()?);
         let digest = u64::from_le_bytes(self.take()?);
         let flags = self.take()?;
@@ -214,7 +214,7 @@ impl IndexReader<'_> {
             return None;
         }
         let parameters = (0..self.count()?)
-            .map(|_| IndexedParameter::of_flags(self.take()?, self.terms(most)?, self.terms(most)?))
+            .map(|_| IndexedParameter::from_flags(self.take()?, self.terms(most)?, self.terms(most)?))
             .collect::<Option<_>>()?;
         let examples: Box<[RequestSignature]> = (0..self.count()?)
             .map(|_| {
@@ -223,7 +223,7 @@ impl IndexReader<'_> {
             })
             .collect::<Option<_>>()?;
         let terms = counts.iter().map(|(term, _)| *term).collect();
-        let entry = IndexEntry::of_flags(&name, &server, flags, digest)?;
+        let entry = IndexEntry::from_flags(&name, &server, flags, digest)?;
         let entry = IndexEntry { terms, name_terms, parameters, examples, ..entry };
         index.take(entry, counts.into_iter(), self.meaning()?)
     }

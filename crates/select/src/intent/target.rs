@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// How many are kept.
-const MOST: usize = 32;
+const MAX_TARGETS: usize = 32;
 
 /// Something a request names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,7 +28,7 @@ pub enum TargetKind {
 
 /// The targets of a text, in order.
 pub(crate) fn targets(text: &str) -> Vec<RequestTarget> {
-    let parts = crate::request::parts(text);
+    let spans = crate::request::spans(text);
     let target = |part: &str, is_quoted: bool| {
         let word = part.trim().trim_end_matches(['.', ',', ';', '?', '!', '。', '，', '？', '！', ')']);
         let kind = if word.contains("://") || (word.contains('@') && word.contains('.')) {
@@ -42,7 +42,7 @@ pub(crate) fn targets(text: &str) -> Vec<RequestTarget> {
         };
         Some(RequestTarget { kind, text: word.to_owned() })
     };
-    parts.into_iter().filter_map(|part| target(part.text, part.is_quoted)).take(MOST).collect()
+    spans.into_iter().filter_map(|span| target(span.text, span.is_quoted)).take(MAX_TARGETS).collect()
 }
 
 /// A path has a slash or a star in it, or an ending like a file's.

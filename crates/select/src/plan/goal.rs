@@ -1,8 +1,8 @@
 //! What a request wants: the first rule that recognises it decides.
 
 use super::{
+    parsed_request::{LineSelection, ParsedRequest, SearchScope},
     phrases::AnswerPhrase,
-    reading::{LineSelection, ParsedRequest, SearchScope},
     words::WordClass,
 };
 
@@ -14,7 +14,7 @@ mod rank;
 mod vocabulary;
 
 pub(super) use git::{CommitQuery, HistoryStart};
-pub(super) use rank::{FileRanking, RANKED, RankOrder};
+pub(super) use rank::{DEFAULT_RANKED_FILES, FileRanking, RankOrder};
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,15 +173,15 @@ const RULES: [GoalRule; 29] = [
 
 impl PlanGoal {
     /// What a request is taken for, whatever else it says.
-    pub(super) fn recognise(reading: &ParsedRequest) -> Self {
-        RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(AnswerPhrase::Unclear))
+    pub(super) fn recognise(request: &ParsedRequest) -> Self {
+        RULES.iter().find_map(|rule| rule(request)).unwrap_or(Self::Say(AnswerPhrase::Unclear))
     }
 
     /// What a request wants, if all its words are accounted for.
-    pub(super) fn of(reading: &ParsedRequest) -> Self {
-        let goal = Self::recognise(reading);
-        match (goal.unaccounted(reading), goal.ability()) {
-            (Some(word), Some(ability)) => Self::Unaccounted { word, example: ability.example },
+    pub(super) fn from_request(request: &ParsedRequest) -> Self {
+        let goal = Self::recognise(request);
+        match (goal.unaccounted(request), goal.vocabulary()) {
+            (Some(word), Some(vocabulary)) => Self::Unaccounted { word, example: vocabulary.example },
             _ => goal,
         }
     }
@@ -193,7 +193,7 @@ impl PlanGoal {
 
     /// Whether reaching it changes or runs something.
     pub(super) fn acts(&self) -> bool {
-        self.is_understood() && self.ability().is_none() || matches!(self, Self::Test { .. })
+        self.is_understood() && self.vocabulary().is_none() || matches!(self, Self::Test { .. })
     }
 
     /// Where it looks, if that can be said.
@@ -210,7 +210,7 @@ impl PlanGoal {
 }
 
 /// `don't delete a.txt`: what is to be left alone, and nothing else.
-fn refrain(reading: &ParsedRequest) -> Option<PlanGoal> {
+fn refrain(request: &ParsedRequest) -> Option<PlanGoal> {
     let changes = [
         WordClass::Delete,
         WordClass::Rename,
@@ -222,26 +222,26 @@ fn refrain(reading: &ParsedRequest) -> Option<PlanGoal> {
     ];
     let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
     let spares = |words: &[WordClass], others: &[WordClass]| {
-        let spared = reading.begins_with(WordClass::Not, words) && reading.has_any(words);
-        spared && !reading.has_any(&looks) && !reading.has_any(others)
+        let spared = request.begins_with(WordClass::Not, words) && request.has_any(words);
+        spared && !request.has_any(&looks) && !request.has_any(others)
     };
-    let nothing_else = reading.pieces.is_empty();
-    if nothing_else && reading.changes_nothing || spares(&changes, &[WordClass::Run]) {
-        let name = reading.names().first().map(|name| (*name).to_owned());
+    let nothing_else = request.tokens.is_empty();
+    if nothing_else && request.changes_nothing || spares(&changes, &[WordClass::Run]) {
+        let name = request.names().first().map(|name| (*name).to_owned());
         Some(PlanGoal::LeaveAlone { name })
-    } else if nothing_else && reading.runs_nothing || spares(&[WordClass::Run], &changes) {
+    } else if nothing_else && request.runs_nothing || spares(&[WordClass::Run], &changes) {
         Some(PlanGoal::RunNothing)
     } else {
         None
     }
 }
 
-fn layout(reading: &ParsedRequest) -> Option<PlanGoal> {
-    if reading.has(WordClass::About) && reading.has(WordClass::Project) {
+fn layout(request: &ParsedRequest) -> Option<PlanGoal> {
+    if request.has(WordClass::About) && request.has(WordClass::Project) {
         return Some(PlanGoal::About);
     }
-    let looks = reading.has_any(&[WordClass::List, WordClass::Show, WordClass::Size]);
-    let wanted = reading.has(WordClass::Layout) || (looks && reading.has(WordClass::Project));
+    let looks = request.has_any(&[WordClass::List, WordClass::Show, WordClass::Size]);
+    let wanted = request.has(WordClass::Layout) || (looks && request.has(WordClass::Project));
     let other = [
         WordClass::Think,
         WordClass::Why,
@@ -252,24 +252,24 @@ fn layout(reading: &ParsedRequest) -> Option<PlanGoal> {
         WordClass::Status,
         WordClass::Who,
     ];
-    let names = !reading.names().is_empty() || !reading.terms().is_empty();
-    (wanted && !names && !reading.has_any(&other)).then_some(PlanGoal::Layout)
+    let names = !request.names().is_empty() || !request.terms().is_empty();
+    (wanted && !names && !request.has_any(&other)).then_some(PlanGoal::Layout)
 }
 
 /// What only a model could do, unless the request looks for something first.
-fn judgement(reading: &ParsedRequest) -> Option<PlanGoal> {
+fn judgement(request: &ParsedRequest) -> Option<PlanGoal> {
     let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
-    let thinks = reading.begins_with(WordClass::Think, &looks)
-        || reading.begins_with(WordClass::Create, &looks) && reading.has(WordClass::Code)
-        || reading.has_any(&[WordClass::Why, WordClass::Explain]);
+    let thinks = request.begins_with(WordClass::Think, &looks)
+        || request.begins_with(WordClass::Create, &looks) && request.has(WordClass::Code)
+        || request.has_any(&[WordClass::Why, WordClass::Explain]);
     thinks.then_some(PlanGoal::Say(AnswerPhrase::NeedsModel))
 }
 
-fn compare(reading: &ParsedRequest) -> Option<PlanGoal> {
-    let [one, two] = reading.names()[..] else { return None };
-    reading.has(WordClass::Compare).then(|| PlanGoal::Compare { one: one.to_owned(), two: two.to_owned() })
+fn compare(request: &ParsedRequest) -> Option<PlanGoal> {
+    let [one, two] = request.names()[..] else { return None };
+    request.has(WordClass::Compare).then(|| PlanGoal::Compare { one: one.to_owned(), two: two.to_owned() })
 }
 
-fn greet(reading: &ParsedRequest) -> Option<PlanGoal> {
-    reading.has(WordClass::Greet).then_some(PlanGoal::Greet)
+fn greet(request: &ParsedRequest) -> Option<PlanGoal> {
+    request.has(WordClass::Greet).then_some(PlanGoal::Greet)
 }

@@ -4,19 +4,19 @@ use serde_json::json;
 
 use super::{
     phrases::AnswerPhrase,
-    pieces::is_bare_name,
     results::{self, DirectoryListing},
     run::{NextAction, PlanResult, PlanRun},
+    tokens::is_bare_name,
 };
 use crate::text::distance;
 
 /// How much is listed to find a name, and where all files are asked about: no listing has more.
-const MOST_ENTRIES: usize = 20_000;
-const ALL_ENTRIES: usize = 100_000;
-const MOST_DEPTH: usize = 50;
+const MAX_ENTRIES: usize = 20_000;
+const MAX_ALL_ENTRIES: usize = 100_000;
+const MAX_DEPTH: usize = 50;
 
 /// How many names are offered where one does not fit.
-const OFFERED: usize = 8;
+const MAX_SUGGESTIONS: usize = 8;
 
 /// What a name of a request may stand for.
 pub(super) enum NameLookup<'a> {
@@ -28,7 +28,7 @@ pub(super) enum NameLookup<'a> {
 
 impl NameLookup<'_> {
     /// The one at the top, of files that any directory may have: *the README* is that of the project.
-    pub(super) fn of_project(self, name: &str) -> Self {
+    pub(super) fn prefer_top_level(self, name: &str) -> Self {
         match self {
             Self::Several(paths) if is_bare_name(name) => {
                 let mut top = paths.iter().filter(|path| !path.contains('/'));
@@ -44,43 +44,43 @@ impl NameLookup<'_> {
 
 impl PlanRun<'_> {
     /// Everything below a directory, without what ignore files leave out.
-    pub(super) fn everything(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
-        self.listed(directory, MOST_DEPTH, MOST_ENTRIES)
+    pub(super) fn list_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        self.parse_listing(directory, MAX_DEPTH, MAX_ENTRIES)
     }
 
     /// What is in a directory, ignored or not.
-    pub(super) fn entries(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
-        let output = self.every_entry(directory, 1)?;
+    pub(super) fn list_entries(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let output = self.list_every_entry(directory, 1)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
     /// Everything below a directory, without what ignore files leave out; none if it is a file.
-    pub(super) fn directory(&self, place: &str) -> PlanResult<Option<DirectoryListing<'_>>> {
-        let top = self.everything(".")?;
+    pub(super) fn list_directory(&self, place: &str) -> PlanResult<Option<DirectoryListing<'_>>> {
+        let top = self.list_tree(".")?;
         if top.files.contains(&place) {
             return Ok(None);
         }
-        Ok(results::listing(self.list_dir(place, MOST_DEPTH, MOST_ENTRIES)?))
+        Ok(results::listing(self.list_dir(place, MAX_DEPTH, MAX_ENTRIES)?))
     }
 
-    fn every_entry(&self, directory: &str, depth: usize) -> PlanResult<&str> {
-        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MOST_ENTRIES, "flat": true});
+    fn list_every_entry(&self, directory: &str, depth: usize) -> PlanResult<&str> {
+        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MAX_ENTRIES, "flat": true});
         self.call("list_dir", &arguments)
     }
 
     /// Everything below a directory, also what ignore files leave out.
-    pub(super) fn with_ignored(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
-        let output = self.every_entry(directory, MOST_DEPTH)?;
+    pub(super) fn list_with_ignored(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let output = self.list_every_entry(directory, MAX_DEPTH)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
     /// Everything below a directory, where each file counts.
-    pub(super) fn all(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
-        let listing = self.everything(directory)?;
-        if listing.more { self.listed(directory, MOST_DEPTH, ALL_ENTRIES) } else { Ok(listing) }
+    pub(super) fn list_whole_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let listing = self.list_tree(directory)?;
+        if listing.more { self.parse_listing(directory, MAX_DEPTH, MAX_ALL_ENTRIES) } else { Ok(listing) }
     }
 
-    fn listed(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<DirectoryListing<'_>> {
+    fn parse_listing(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<DirectoryListing<'_>> {
         let output = self.list_dir(directory, depth, limit)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
@@ -92,7 +92,7 @@ impl PlanRun<'_> {
 
     /// What a name of a file stands for.
     pub(super) fn look_up(&self, name: &str) -> PlanResult<NameLookup<'_>> {
-        Ok(find(name, &self.everything(".")?.files))
+        Ok(find(name, &self.list_tree(".")?.files))
     }
 
     /// The one file a name stands for.
@@ -102,7 +102,7 @@ impl PlanRun<'_> {
         }
         match self.look_up(name)? {
             NameLookup::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, AnswerPhrase::NoFile),
+            found => self.require_one(name, found, AnswerPhrase::NoFile),
         }
     }
 
@@ -112,29 +112,29 @@ impl PlanRun<'_> {
         if outside || self.is_path(name)? {
             return Ok(name.to_owned());
         }
-        let listing = self.everything(".")?;
+        let listing = self.list_tree(".")?;
         let found = match find(name, &listing.directories) {
             NameLookup::None(directories) => match find(name, &listing.files) {
                 NameLookup::None(files) => NameLookup::None(directories.into_iter().chain(files).collect()),
-                file => file.of_project(name),
+                file => file.prefer_top_level(name),
             },
             directory => directory,
         };
         match found {
             NameLookup::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, AnswerPhrase::NoPlace),
+            found => self.require_one(name, found, AnswerPhrase::NoPlace),
         }
     }
 
     /// Whether a name is the path of something that a listing may lack: where there is too much to be listed, its
     /// directory is looked at.
     pub(super) fn is_path(&self, name: &str) -> PlanResult<bool> {
-        if !self.everything(".")?.more {
+        if !self.list_tree(".")?.more {
             return Ok(false);
         }
         let path = name.trim_end_matches('/');
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
-        let listing = results::listing(self.list_dir(directory, 1, MOST_ENTRIES)?).unwrap_or_default();
+        let listing = results::listing(self.list_dir(directory, 1, MAX_ENTRIES)?).unwrap_or_default();
         Ok(listing.files.contains(&last) || listing.directories.contains(&last))
     }
 
@@ -142,13 +142,13 @@ impl PlanRun<'_> {
     pub(super) fn is_ignored(&self, name: &str) -> PlanResult<bool> {
         let path = name.trim_start_matches("./").trim_end_matches('/');
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
-        let listing = results::listing(self.every_entry(directory, 1)?).unwrap_or_default();
+        let listing = results::listing(self.list_every_entry(directory, 1)?).unwrap_or_default();
         Ok(last != ".git" && (listing.files.contains(&last) || listing.directories.contains(&last)))
     }
 
     /// Whether several directories have this very name and so are all meant: `src` in a workspace of packages.
-    pub(super) fn means_each(&self, name: &str) -> PlanResult<bool> {
-        let found = find(name, &self.everything(".")?.directories);
+    pub(super) fn is_repeated_directory(&self, name: &str) -> PlanResult<bool> {
+        let found = find(name, &self.list_tree(".")?.directories);
         let plain = !name.contains(['*', '?', '[', ']', '{', '}', '!', '\\']);
         Ok(
             matches!(found, NameLookup::Several(paths) if plain && paths.iter().all(|path| ends_in(path, name))),
@@ -156,7 +156,12 @@ impl PlanRun<'_> {
     }
 
     /// The one thing that was found, or what to say instead.
-    pub(super) fn one(&self, name: &str, found: NameLookup<'_>, none: AnswerPhrase) -> PlanResult<String> {
+    pub(super) fn require_one(
+        &self,
+        name: &str,
+        found: NameLookup<'_>,
+        none: AnswerPhrase,
+    ) -> PlanResult<String> {
         match found {
             NameLookup::One(path) => Ok(path.to_owned()),
             NameLookup::Several(paths) => Err(self.several(name, &paths)),
@@ -165,12 +170,17 @@ impl PlanRun<'_> {
     }
 
     /// What to say of a name that must be a path and is none: what it could stand for is offered and never taken.
-    pub(super) fn not_exactly(&self, name: &str, found: NameLookup<'_>, none: AnswerPhrase) -> NextAction {
+    pub(super) fn decline_inexact(
+        &self,
+        name: &str,
+        found: NameLookup<'_>,
+        none: AnswerPhrase,
+    ) -> NextAction {
         let mut near = match found {
             NameLookup::One(path) => vec![path],
             NameLookup::Several(paths) | NameLookup::None(paths) => paths,
         };
-        near.truncate(OFFERED);
+        near.truncate(MAX_SUGGESTIONS);
         let said = self.nothing(none, name, &near);
         NextAction::Decline(if near.is_empty() {
             said
@@ -180,14 +190,14 @@ impl PlanRun<'_> {
     }
 
     fn several(&self, name: &str, paths: &[&str]) -> NextAction {
-        self.tell_all(paths.iter().take(OFFERED).copied());
-        let shown = paths.iter().take(OFFERED).map(|path| format!("\n  {path}"));
+        self.remember_all(paths.iter().take(MAX_SUGGESTIONS).copied());
+        let shown = paths.iter().take(MAX_SUGGESTIONS).map(|path| format!("\n  {path}"));
         NextAction::Decline(self.say(AnswerPhrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }
 
     fn nothing(&self, phrase: AnswerPhrase, name: &str, near: &[&str]) -> String {
         let mut said = self.say(phrase, &[name]);
-        if self.everything(".").is_ok_and(|listing| listing.more) {
+        if self.list_tree(".").is_ok_and(|listing| listing.more) {
             said = format!("{said} {}", self.say(AnswerPhrase::Cut, &[]));
         }
         if near.is_empty() {

@@ -9,7 +9,7 @@ pub(super) enum AnswerLanguage {
 
 impl AnswerLanguage {
     /// The language a text is written in. Japanese and Korean are answered in English.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn detect(text: &str) -> Self {
         let has = |from: char, to: char| text.chars().any(|c| (from..=to).contains(&c));
         let kana_or_hangul = has('\u{3040}', '\u{30ff}') || has('\u{ac00}', '\u{d7a3}');
         if has('\u{4e00}', '\u{9fff}') && !kana_or_hangul { Self::Chinese } else { Self::English }
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn japanese_is_not_chinese() {
-        assert_eq!(AnswerLanguage::of("显示 a"), AnswerLanguage::Chinese);
-        assert_eq!(AnswerLanguage::of("元気ですか"), AnswerLanguage::English);
+        assert_eq!(AnswerLanguage::detect("显示 a"), AnswerLanguage::Chinese);
+        assert_eq!(AnswerLanguage::detect("元気ですか"), AnswerLanguage::English);
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn listing(output: &str) -> Option<DirectoryListing<'_>> {
     let mut listing = DirectoryListing::default();
     for row in rows {
         let ends = row.starts_with("More than ") && row.ends_with(" entries found");
-        if ends || row.starts_with("(only ") || was_cut(row) {
+        if ends || row.starts_with("(only ") || is_truncation_mark(row) {
             listing.more = true;
         } else if let Some(directory) = row.strip_suffix('/') {
             listing.directories.push(directory);
@@ -56,8 +56,8 @@ pub(super) struct ResultRows<T> {
 
 impl<T> ResultRows<T> {
     /// The rows of an output, unless it is no result: to fail is not to find nothing.
-    fn of(output: &str, rows: Vec<T>) -> Option<Self> {
-        let more = output.lines().any(|row| row.starts_with("(there are more;") || was_cut(row));
+    fn from_output(output: &str, rows: Vec<T>) -> Option<Self> {
+        let more = output.lines().any(|row| row.starts_with("(there are more;") || is_truncation_mark(row));
         (!rows.is_empty() || output == NO_MATCHES).then_some(Self { rows, more })
     }
 }
@@ -66,7 +66,7 @@ impl<T> ResultRows<T> {
 const NO_MATCHES: &str = "No matches found.";
 
 /// Whether the middle of an output was left out here.
-fn was_cut(row: &str) -> bool {
+fn is_truncation_mark(row: &str) -> bool {
     row.contains(" truncated…")
 }
 
@@ -81,12 +81,15 @@ pub(super) struct MatchedLine<'a> {
 }
 
 /// Lines that were found: `path:1:text`, and `path-2-text` for those around them.
-pub(super) fn hits(output: &str) -> Option<ResultRows<MatchedLine<'_>>> {
+pub(super) fn matched_lines(output: &str) -> Option<ResultRows<MatchedLine<'_>>> {
     let fitting = |row| marked(row, ':').next();
     let paths: BTreeSet<_> = output.lines().filter_map(fitting).map(|hit| hit.path).collect();
     // A name may hold either mark (`2026-11-16.md`), but there are lines around others only in files that have those.
     let around = |row| marked(row, '-').find(|hit| paths.contains(hit.path));
-    ResultRows::of(output, output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect())
+    ResultRows::from_output(
+        output,
+        output.lines().filter_map(|row| around(row).or_else(|| fitting(row))).collect(),
+    )
 }
 
 /// Every number between two marks, with what stands before and after.
@@ -115,15 +118,15 @@ pub(super) struct MatchCounts<'a> {
 pub(super) fn counts(output: &str) -> Option<MatchCounts<'_>> {
     let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
     let rows = rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect();
-    let ResultRows { rows, more: cut } = ResultRows::of(output, rows)?;
-    let all = output.lines().next_back().and_then(in_all);
+    let ResultRows { rows, more: cut } = ResultRows::from_output(output, rows)?;
+    let all = output.lines().next_back().and_then(parse_totals);
     let sum = || rows.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
     let (files, lines) = all.unwrap_or_else(|| (rows.len() as u64, sum()));
     Some(MatchCounts { rows, cut, files, lines, more: cut && all.is_none() })
 }
 
 /// `(in all: 3 files, 7 lines)`
-fn in_all(row: &str) -> Option<(u64, u64)> {
+fn parse_totals(row: &str) -> Option<(u64, u64)> {
     let (files, lines) = row.strip_prefix("(in all: ")?.strip_suffix(" lines)")?.split_once(" files, ")?;
     Some((files.parse().ok()?, lines.parse().ok()?))
 }
@@ -162,7 +165,8 @@ mod tests {
 
     #[test]
     fn found_lines_are_told_from_those_around_them() {
-        let found = hits("/w/a-1-.rs:2:x:3:y\n/w/a-1-.rs-3-z\n--\n(there are more; narrow the search)");
+        let found =
+            matched_lines("/w/a-1-.rs:2:x:3:y\n/w/a-1-.rs-3-z\n--\n(there are more; narrow the search)");
         let rows = vec![
             MatchedLine { path: "/w/a-1-.rs", line: 2, text: "x:3:y", fits: true },
             MatchedLine { path: "/w/a-1-.rs", line: 3, text: "z", fits: false },

@@ -11,23 +11,23 @@ use serde_json::Value;
 use windlass_contract::{Body, Cached, CallId, Content, Item, Role};
 
 use super::{
+    parsed_request::SearchScope,
     phrases::{AnswerLanguage, AnswerPhrase},
-    pieces::{RequestToken, pieces},
-    reading::SearchScope,
+    tokens::{RequestToken, tokenize},
 };
 
 /// The most calls of one turn.
-const MOST_CALLS: usize = 10;
+const MAX_CALLS: usize = 10;
 
 /// How many turns before this one can be referred to, and how much of an answer.
-const REMEMBERED: usize = 10;
-pub(super) const MOST_TOLD: usize = 200;
+const MAX_EARLIER_TURNS: usize = 10;
+pub(super) const MAX_REMEMBERED_LOCATIONS: usize = 200;
 
 /// Tools that start programs.
-const RUNNERS: [&str; 2] = ["shell_command", "run_tests"];
+const RUNNING_TOOLS: [&str; 2] = ["shell_command", "run_tests"];
 
 /// Tools that only look.
-const READERS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
+const READING_TOOLS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
 
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,10 +50,10 @@ pub(super) struct PlanRun<'a> {
     pub(super) request: String,
     /// Whether nothing may be run.
     pub(super) runs_nothing: bool,
-    around: SessionEnvironment<'a>,
+    environment: SessionEnvironment<'a>,
     done: Vec<RecordedCall<'a>>,
     /// A plan only asks and tells, so it is handed around unchanged; this is what it leaves.
-    told: RefCell<Vec<FileLocation>>,
+    remembered: RefCell<Vec<FileLocation>>,
     /// What was understood, said before the first call that does more than look.
     announced: RefCell<Option<String>>,
     /// The calls of this part of the request begin here: what an earlier part saw may have changed since.
@@ -78,14 +78,14 @@ pub(super) struct FileLocation {
 }
 
 impl<'a> PlanRun<'a> {
-    fn new(request: String, around: SessionEnvironment<'a>) -> Self {
+    fn new(request: String, environment: SessionEnvironment<'a>) -> Self {
         Self {
-            language: AnswerLanguage::of(&request),
+            language: AnswerLanguage::detect(&request),
             request,
             runs_nothing: false,
-            around,
+            environment,
             done: Vec::new(),
-            told: RefCell::default(),
+            remembered: RefCell::default(),
             announced: RefCell::default(),
             part_start: Cell::default(),
             looked_up: Cell::default(),
@@ -93,7 +93,7 @@ impl<'a> PlanRun<'a> {
     }
 
     /// Goes on with the next part of the request.
-    pub(super) fn begin_part(&self) {
+    pub(super) fn start_part(&self) {
         self.part_start.set(self.looked_up.get());
         self.announced.take();
     }
@@ -106,15 +106,15 @@ impl<'a> PlanRun<'a> {
     /// The last turns of a conversation in the directory where it is now; the one at work is apart.
     pub(super) fn turns(history: &'a [Cached<Item>]) -> (VecDeque<Self>, Self) {
         let mut earlier = VecDeque::new();
-        let mut around = SessionEnvironment::default();
-        let mut run = Self::new(String::new(), around);
+        let mut environment = SessionEnvironment::default();
+        let mut run = Self::new(String::new(), environment);
         for item in history {
             match &item.get().body {
                 Body::Message { role: Role::User, content } => {
-                    if let Some(surroundings) = surroundings(content) {
-                        around = surroundings;
+                    if let Some(found) = parse_environment(content) {
+                        environment = found;
                     } else {
-                        let next = Self::new(Content::join(content), around);
+                        let next = Self::new(Content::join(content), environment);
                         earlier.push_back(std::mem::replace(&mut run, next));
                     }
                 }
@@ -129,43 +129,43 @@ impl<'a> PlanRun<'a> {
                 }
                 Body::Output { call, content, .. } => {
                     if let Some(done) = run.done.iter_mut().find(|done| done.id == call) {
-                        done.output = Some(without_verdict(content));
+                        done.output = Some(output_text(content));
                     }
                 }
                 Body::Message { .. } | Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => {}
             }
-            earlier.drain(..earlier.len().saturating_sub(REMEMBERED));
+            earlier.drain(..earlier.len().saturating_sub(MAX_EARLIER_TURNS));
         }
         // Elsewhere, what was told is called otherwise.
-        earlier.retain(|turn| turn.around.cwd == run.around.cwd);
+        earlier.retain(|turn| turn.environment.cwd == run.environment.cwd);
         (earlier, run)
     }
 
     /// The answer tells of this, so that the next request can refer to it.
-    pub(super) fn tell(&self, path: &str, line: Option<u64>) {
-        let mut told = self.told.borrow_mut();
-        let place = FileLocation { path: self.short(path).to_owned(), line };
-        if told.len() < MOST_TOLD && !told.contains(&place) {
+    pub(super) fn remember(&self, path: &str, line: Option<u64>) {
+        let mut told = self.remembered.borrow_mut();
+        let place = FileLocation { path: self.relative_path(path).to_owned(), line };
+        if told.len() < MAX_REMEMBERED_LOCATIONS && !told.contains(&place) {
             told.push(place);
         }
     }
 
     /// The answer tells of these files.
-    pub(super) fn tell_all<'p>(&self, paths: impl IntoIterator<Item = &'p str>) {
+    pub(super) fn remember_all<'p>(&self, paths: impl IntoIterator<Item = &'p str>) {
         for path in paths {
-            self.tell(path, None);
+            self.remember(path, None);
         }
     }
 
     /// What the answer tells of.
-    pub(super) fn told(&self) -> Vec<FileLocation> {
-        self.told.borrow().clone()
+    pub(super) fn remembered(&self) -> Vec<FileLocation> {
+        self.remembered.borrow().clone()
     }
 
     /// What came of a call.
     pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> PlanResult<&str> {
-        if self.runs_nothing && RUNNERS.contains(&tool) {
-            return Err(self.ends(AnswerPhrase::RunsNothing, &[]));
+        if self.runs_nothing && RUNNING_TOOLS.contains(&tool) {
+            return Err(self.decline(AnswerPhrase::RunsNothing, &[]));
         }
         let input = arguments.to_string();
         let same = |done: &RecordedCall<'_>| done.tool == tool && done.input == input;
@@ -173,11 +173,11 @@ impl<'a> PlanRun<'a> {
         self.looked_up.set(self.looked_up.get().max(at.map_or(0, |at| at + 1)));
         match at.and_then(|at| self.done[at].output.as_deref()) {
             Some(output) => Ok(output),
-            None if self.done.len() >= MOST_CALLS => {
-                Err(self.ends(AnswerPhrase::TooMany, &[&MOST_CALLS.to_string()]))
+            None if self.done.len() >= MAX_CALLS => {
+                Err(self.decline(AnswerPhrase::TooMany, &[&MAX_CALLS.to_string()]))
             }
             None => {
-                let announcement = self.announced.take().filter(|_| !READERS.contains(&tool));
+                let announcement = self.announced.take().filter(|_| !READING_TOOLS.contains(&tool));
                 Err(NextAction::Call { tool, input, announcement })
             }
         }
@@ -185,8 +185,8 @@ impl<'a> PlanRun<'a> {
 
     /// Whether this can only be a text to look for: it is quoted, or looks like a part of a program.
     pub(super) fn is_text(&self, text: &str) -> bool {
-        pieces(&self.request).iter().any(
-            |piece| matches!(piece, RequestToken::Quoted(said) | RequestToken::Symbol(said) | RequestToken::Name(said) if said == text),
+        tokenize(&self.request).iter().any(
+            |token| matches!(token, RequestToken::Quoted(said) | RequestToken::Symbol(said) | RequestToken::Name(said) if said == text),
         )
     }
 
@@ -201,12 +201,12 @@ impl<'a> PlanRun<'a> {
     }
 
     /// A phrase that ends the turn with what was asked for not done.
-    pub(super) fn ends(&self, phrase: AnswerPhrase, blanks: &[&str]) -> NextAction {
+    pub(super) fn decline(&self, phrase: AnswerPhrase, blanks: &[&str]) -> NextAction {
         NextAction::Decline(self.say(phrase, blanks))
     }
 
     /// A number, which may be larger where not everything was counted.
-    pub(super) fn number(&self, count: &impl ToString, more: bool) -> String {
+    pub(super) fn count_text(&self, count: &impl ToString, more: bool) -> String {
         let count = count.to_string();
         if more { self.say(AnswerPhrase::AtLeast, &[&count]) } else { count }
     }
@@ -224,8 +224,8 @@ impl<'a> PlanRun<'a> {
     }
 
     /// Whether what a command writes there is gone when the session ends.
-    pub(super) fn is_passing(&self, path: &str) -> bool {
-        let SessionEnvironment { cwd, walled, roots } = self.around;
+    pub(super) fn is_temporary(&self, path: &str) -> bool {
+        let SessionEnvironment { cwd, sandboxed, roots } = self.environment;
         let mut parts = Vec::new();
         let whole = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
         for part in whole.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -237,12 +237,12 @@ impl<'a> PlanRun<'a> {
         let whole = format!("/{}/", parts.join("/"));
         let is_in = |root: &str| whole.starts_with(&format!("{}/", root.trim_end_matches('/')));
         let mut roots = roots.split("<root>").skip(1).filter_map(|rest| Some(rest.split_once("</root>")?.0));
-        walled && parts.first() == Some(&"tmp") && !is_in(cwd) && !roots.any(is_in)
+        sandboxed && parts.first() == Some(&"tmp") && !is_in(cwd) && !roots.any(is_in)
     }
 
     /// A path as people write it here.
-    pub(super) fn short<'p>(&self, path: &'p str) -> &'p str {
-        let inside = path.strip_prefix(self.around.cwd).filter(|_| !self.around.cwd.is_empty());
+    pub(super) fn relative_path<'p>(&self, path: &'p str) -> &'p str {
+        let inside = path.strip_prefix(self.environment.cwd).filter(|_| !self.environment.cwd.is_empty());
         inside.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path)
     }
 }
@@ -252,24 +252,24 @@ impl<'a> PlanRun<'a> {
 struct SessionEnvironment<'a> {
     cwd: &'a str,
     /// Whether commands run in a sandbox, which has a `/tmp` of its own.
-    walled: bool,
+    sandboxed: bool,
     /// Where they may write besides, each as `<root>PATH</root>`.
     roots: &'a str,
 }
 
 /// What the program around the model says of that, if it does here.
-fn surroundings(content: &[Content]) -> Option<SessionEnvironment<'_>> {
+fn parse_environment(content: &[Content]) -> Option<SessionEnvironment<'_>> {
     let [Content::Text(text)] = content else { return None };
     let inner = text.strip_prefix("<environment_context>")?;
     let told = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
     let mode = told("<sandbox_mode>", "</sandbox_mode>");
-    let walled = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
+    let sandboxed = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
     let roots = told("<writable_roots>", "</writable_roots>").unwrap_or_default();
-    Some(SessionEnvironment { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled, roots })
+    Some(SessionEnvironment { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), sandboxed, roots })
 }
 
 /// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.
-fn without_verdict(content: &[Content]) -> String {
+fn output_text(content: &[Content]) -> String {
     let mut text = Content::join(content);
     let last = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
     if text[last..].starts_with("Verdict: ") {

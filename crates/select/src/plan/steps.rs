@@ -2,8 +2,8 @@
 
 use super::{
     goal::PlanGoal,
+    parsed_request::{LineSelection, ParsedRequest},
     phrases::{AnswerLanguage, AnswerPhrase},
-    reading::{LineSelection, ParsedRequest},
     run::{NextAction, PlanResult, PlanRun},
     words::WordClass,
 };
@@ -23,14 +23,14 @@ const README_LINES: u64 = 10;
 
 impl PlanRun<'_> {
     /// The answer, or what must happen before there is one.
-    pub(super) fn reach(&self, goal: &PlanGoal, reading: &ParsedRequest) -> PlanResult<String> {
-        if reading.is_question()
-            && let Some(order) = self.order(goal, reading)
+    pub(super) fn reach(&self, goal: &PlanGoal, request: &ParsedRequest) -> PlanResult<String> {
+        if request.is_question()
+            && let Some(order) = self.order(goal, request)
         {
-            return Err(self.ends(AnswerPhrase::Question, &[&order]));
+            return Err(self.decline(AnswerPhrase::Question, &[&order]));
         }
         if goal.acts() && !matches!(goal, PlanGoal::Run { .. } | PlanGoal::Test { .. }) {
-            self.order(goal, reading).into_iter().for_each(|order| self.announce(order));
+            self.order(goal, request).into_iter().for_each(|order| self.announce(order));
         }
         match goal {
             PlanGoal::Show { files, part } => self.show_all(files, *part),
@@ -47,10 +47,12 @@ impl PlanRun<'_> {
                 self.show("README", LineSelection::First(README_LINES))?,
                 self.layout()?
             )),
-            PlanGoal::Run { command } => self.unless_idle(reading, &format!("`{command}`"))?.run(command),
+            PlanGoal::Run { command } => {
+                self.unless_read_only(request, &format!("`{command}`"))?.run(command)
+            }
             PlanGoal::Test { filter, code } => {
                 let tests = self.say(AnswerPhrase::TheTests, &[]);
-                self.unless_idle(reading, &tests)?.test(filter.as_deref(), *code)
+                self.unless_read_only(request, &tests)?.test(filter.as_deref(), *code)
             }
             PlanGoal::CountLines(scope) => self.count_lines(scope),
             PlanGoal::CountFiles(scope) => self.count_files(scope),
@@ -64,33 +66,33 @@ impl PlanRun<'_> {
             PlanGoal::Blame { file, line: Some(line) } => self.blame(file, *line),
             PlanGoal::Blame { file, line: None } => self.authors(Some(file)),
             PlanGoal::Authors => self.authors(None),
-            PlanGoal::Create { path, content } => self.unless_forbidden(reading, path)?.create(path, content),
+            PlanGoal::Create { path, content } => self.unless_forbidden(request, path)?.create(path, content),
             PlanGoal::Replace { file, old, new } => {
-                self.unless_forbidden(reading, file)?.replace(file, old, new)
+                self.unless_forbidden(request, file)?.replace(file, old, new)
             }
-            PlanGoal::Rename { from, to } => self.unless_forbidden(reading, from)?.rename(from, to),
-            PlanGoal::Delete { file } => self.unless_forbidden(reading, file)?.delete(file),
-            PlanGoal::Copy { from, to } => self.unless_forbidden(reading, to)?.copy(from, to),
-            PlanGoal::Append { file, text } => self.unless_forbidden(reading, file)?.append(file, text),
-            PlanGoal::MakeDirectory { path } => self.unless_forbidden(reading, path)?.make_directory(path),
+            PlanGoal::Rename { from, to } => self.unless_forbidden(request, from)?.rename(from, to),
+            PlanGoal::Delete { file } => self.unless_forbidden(request, file)?.delete(file),
+            PlanGoal::Copy { from, to } => self.unless_forbidden(request, to)?.copy(from, to),
+            PlanGoal::Append { file, text } => self.unless_forbidden(request, file)?.append(file, text),
+            PlanGoal::MakeDirectory { path } => self.unless_forbidden(request, path)?.make_directory(path),
             PlanGoal::DeleteDirectory { name } => {
-                self.unless_forbidden(reading, name)?.delete_directory(name)
+                self.unless_forbidden(request, name)?.delete_directory(name)
             }
             PlanGoal::SetValue { file, key, value } => {
                 let shown = file.as_deref().unwrap_or(key);
-                self.unless_forbidden(reading, shown)?.set_value(file.as_deref(), key, value)
+                self.unless_forbidden(request, shown)?.set_value(file.as_deref(), key, value)
             }
             PlanGoal::Greet => Ok(self.with_abilities(AnswerPhrase::Hello)),
             PlanGoal::LeaveAlone { .. } => Ok(self.say(AnswerPhrase::LeftAlone, &[])),
             PlanGoal::RunNothing => Ok(self.say(AnswerPhrase::NothingRun, &[])),
             PlanGoal::Unaccounted { word, example: (english, chinese) } => {
                 let example = if self.language == AnswerLanguage::English { english } else { chinese };
-                Err(self.ends(AnswerPhrase::Unaccounted, &[word, example]))
+                Err(self.decline(AnswerPhrase::Unaccounted, &[word, example]))
             }
             PlanGoal::Say(phrase @ (AnswerPhrase::Unclear | AnswerPhrase::NeedsModel)) => {
                 Err(NextAction::Decline(self.with_abilities(*phrase)))
             }
-            PlanGoal::Say(phrase) => Err(self.ends(*phrase, &[])),
+            PlanGoal::Say(phrase) => Err(self.decline(*phrase, &[])),
         }
     }
 
@@ -100,23 +102,25 @@ impl PlanRun<'_> {
 
     /// What is said comes before what is asked for: *do not change anything* wins over an order to. *Do not run anything*
     /// may mean the same, or commands only.
-    fn unless_forbidden(&self, reading: &ParsedRequest, name: &str) -> PlanResult<&Self> {
-        match reading {
+    fn unless_forbidden(&self, request: &ParsedRequest, name: &str) -> PlanResult<&Self> {
+        match request {
             ParsedRequest { changes_nothing: true, .. } => {
-                Err(self.ends(AnswerPhrase::ChangesNothing, &[name]))
+                Err(self.decline(AnswerPhrase::ChangesNothing, &[name]))
             }
-            ParsedRequest { runs_nothing: true, .. } => Err(self.ends(AnswerPhrase::Contradiction, &[name])),
+            ParsedRequest { runs_nothing: true, .. } => {
+                Err(self.decline(AnswerPhrase::Contradiction, &[name]))
+            }
             _ => Ok(self),
         }
     }
 
     /// Nobody can say what a command changes.
-    fn unless_idle(&self, reading: &ParsedRequest, what: &str) -> PlanResult<&Self> {
-        if reading.changes_nothing { Err(self.ends(AnswerPhrase::NotRun, &[what])) } else { Ok(self) }
+    fn unless_read_only(&self, request: &ParsedRequest, what: &str) -> PlanResult<&Self> {
+        if request.changes_nothing { Err(self.decline(AnswerPhrase::NotRun, &[what])) } else { Ok(self) }
     }
 
     /// How to say clearly that something is to be done which does more than look.
-    fn order(&self, goal: &PlanGoal, reading: &ParsedRequest) -> Option<String> {
+    fn order(&self, goal: &PlanGoal, request: &ParsedRequest) -> Option<String> {
         let tests = self.say(AnswerPhrase::TheTests, &[]);
         Some(match goal {
             PlanGoal::Delete { file } => self.say(AnswerPhrase::OrderDelete, &[file]),
@@ -130,7 +134,7 @@ impl PlanRun<'_> {
             PlanGoal::SetValue { key, value, .. } => self.say(AnswerPhrase::OrderSet, &[key, value]),
             PlanGoal::Run { command } => self.say(AnswerPhrase::OrderRun, &[&format!("`{command}`")]),
             // `do the tests pass?` is best answered by running them.
-            PlanGoal::Test { .. } if !reading.has(WordClass::Outcome) => {
+            PlanGoal::Test { .. } if !request.has(WordClass::Outcome) => {
                 self.say(AnswerPhrase::OrderRun, &[&tests])
             }
             _ => return None,
@@ -149,7 +153,7 @@ impl PlanRun<'_> {
 }
 
 /// A word that the shell takes as it is.
-fn quote(word: &str) -> String {
+fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./=:+,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -159,12 +163,12 @@ fn quote(word: &str) -> String {
 }
 
 /// Rows below a heading.
-fn below(heading: String, rows: impl IntoIterator<Item = String>) -> String {
+fn with_rows(heading: String, rows: impl IntoIterator<Item = String>) -> String {
     rows.into_iter().fold(heading, |text, row| text + "\n" + &row)
 }
 
 /// A text to be found to the letter, as a regular expression.
-fn literal(text: &str) -> String {
+fn escape_regex(text: &str) -> String {
     text.chars().fold(String::new(), |mut pattern, c| {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {
             pattern.push('\\');
@@ -180,9 +184,9 @@ mod tests {
 
     #[test]
     fn words_stay_words_in_a_shell_and_texts_in_a_pattern() {
-        assert_eq!(quote("src/a.rs"), "src/a.rs");
-        assert_eq!(quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
-        assert_eq!(quote(""), "''");
-        assert_eq!(literal("a.b(c)"), r"a\.b\(c\)");
+        assert_eq!(shell_quote("src/a.rs"), "src/a.rs");
+        assert_eq!(shell_quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
+        assert_eq!(shell_quote(""), "''");
+        assert_eq!(escape_regex("a.b(c)"), r"a\.b\(c\)");
     }
 }

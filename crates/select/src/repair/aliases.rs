@@ -5,8 +5,8 @@ use windlass_contract::{AliasMeaning, ParameterAlias};
 
 use super::{
     ArgumentRepair, RepairKind,
-    fit::NameHints,
     names::{letters, shown},
+    schema_fit::NameHints,
 };
 
 /// Gives parameters the names of the schema, and says of the others why that cannot be.
@@ -40,7 +40,7 @@ pub(super) fn resolve(
                 format!("`arguments.{name}`: left out, it changes nothing about the call")
             }
         };
-        repairs.push(ArgumentRepair::of(kind, note));
+        repairs.push(ArgumentRepair::new(kind, note));
     }
 }
 

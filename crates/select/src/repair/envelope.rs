@@ -22,20 +22,20 @@ const MAX_WRAPPERS: usize = 3;
 pub(super) fn unwrap(
     parameters: &ToolParameters<'_>,
     value: &mut Value,
-    latitude: RepairMode,
+    mode: RepairMode,
     repairs: &mut Vec<ArgumentRepair>,
 ) -> Result<(), ArgumentError> {
     for _ in 0..MAX_WRAPPERS {
         let Some((wrapper, inner)) = wrapped(parameters, value)? else { return Ok(()) };
         let inner = match inner {
-            Value::String(text) => read(text, latitude, repairs)?.value,
+            Value::String(text) => read(text, mode, repairs)?.value,
             inner => inner.clone(),
         };
         if !inner.is_object() {
             return Ok(());
         }
         let place = if wrapper.is_empty() { "a list".to_owned() } else { format!("`{wrapper}`") };
-        repairs.push(ArgumentRepair::of(RepairKind::Type, format!("the arguments were inside {place}")));
+        repairs.push(ArgumentRepair::new(RepairKind::Type, format!("the arguments were inside {place}")));
         *value = inner;
     }
     Ok(())

@@ -10,7 +10,7 @@ use super::{ArgumentError, RepairMode};
 const MAX_DEPTH: usize = 128;
 
 /// Reads a value, and says in what the text was not JSON.
-pub(super) fn read(text: &str, latitude: RepairMode) -> Result<(Value, Vec<&'static str>), ArgumentError> {
+pub(super) fn read(text: &str, mode: RepairMode) -> Result<(Value, Vec<&'static str>), ArgumentError> {
     let mut notes = BTreeSet::new();
     let text = text.trim_start_matches('\u{feff}').trim();
     let text = match unfenced(text)? {
@@ -20,7 +20,7 @@ pub(super) fn read(text: &str, latitude: RepairMode) -> Result<(Value, Vec<&'sta
         }
         None => text,
     };
-    let mut reader = LenientParser { rest: text.chars().peekable(), latitude, notes };
+    let mut reader = LenientParser { rest: text.chars().peekable(), mode, notes };
     let value = reader.value(0)?;
     reader.blanks();
     match reader.rest.next() {
@@ -39,7 +39,7 @@ fn unfenced(text: &str) -> Result<Option<&str>, ArgumentError> {
 
 struct LenientParser<'a> {
     rest: Peekable<Chars<'a>>,
-    latitude: RepairMode,
+    mode: RepairMode,
     notes: BTreeSet<&'static str>,
 }
 
@@ -74,7 +74,7 @@ impl LenientParser<'_> {
             let value = self.value(depth + 1)?;
             // Which of two was meant nobody can tell.
             match members.get(&name) {
-                Some(before) if *before != value && self.latitude == RepairMode::Exact => {
+                Some(before) if *before != value && self.mode == RepairMode::Exact => {
                     return Err(ArgumentError::Repeated(format!("arguments.{}", super::names::shown(&name))));
                 }
                 Some(before) if *before != value => {
@@ -173,7 +173,7 @@ impl LenientParser<'_> {
             't' => text.push('\t'),
             'u' => text.push(self.unicode()?),
             // `\d` of a regular expression: most likely the backslash itself was meant.
-            c if self.latitude >= RepairMode::Likely => {
+            c if self.mode >= RepairMode::Likely => {
                 self.notes.insert("a backslash that escapes nothing was kept as it is");
                 text.extend(['\\', c]);
             }

@@ -17,10 +17,10 @@ const SAME: [&[&str]; 9] = [
 ];
 
 /// The one candidate a name must mean, if there is one.
-pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], latitude: RepairMode) -> Option<&'a str> {
+pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], mode: RepairMode) -> Option<&'a str> {
     let plain = letters(name);
     let exact = only(candidates, |candidate| letters(candidate) == plain);
-    if exact.is_some() || latitude == RepairMode::Exact {
+    if exact.is_some() || mode == RepairMode::Exact {
         return exact;
     }
     only(candidates, |candidate| is_same_word(&plain, &letters(candidate)))

@@ -25,7 +25,7 @@ fn schema() -> Schema {
 }
 
 /// Repairs arguments of a tool `look` with that schema and a few other names.
-fn repaired(text: &str, latitude: RepairMode) -> Result<RepairedArguments, ArgumentError> {
+fn repaired(text: &str, mode: RepairMode) -> Result<RepairedArguments, ArgumentError> {
     let aliases = [
         ParameterAlias { name: "where", means: AliasMeaning::Parameter("path") },
         ParameterAlias { name: "everything", means: AliasMeaning::Switch("mode", "full") },
@@ -35,11 +35,11 @@ fn repaired(text: &str, latitude: RepairMode) -> Result<RepairedArguments, Argum
     let schema = schema();
     let parameters =
         ToolParameters { tool: "look", tool_aliases: &["LS"], schema: &schema, aliases: &aliases };
-    repair(&parameters, text, latitude)
+    repair(&parameters, text, mode)
 }
 
-fn outcome(text: &str, latitude: RepairMode) -> String {
-    match repaired(text, latitude) {
+fn outcome(text: &str, mode: RepairMode) -> String {
+    match repaired(text, mode) {
         Ok(RepairedArguments { value, repairs, .. }) => {
             let notes: Vec<_> = repairs.into_iter().map(|repair| repair.note).collect();
             format!("{value} ({})", notes.join("; "))
@@ -232,12 +232,12 @@ fn names_are_the_same_but_for_case_separators_and_name_space() {
 #[test]
 fn the_expected_shape_comes_with_an_example() {
     assert_eq!(
-        wanted(&schema(), None),
+        describe_expected(&schema(), None),
         "expected: {\"deep\"?: boolean, \"limit\"?: integer, \"maybe\"?: integer | null, \"mode\"?: \"read_only\" | \
          \"full\", \"names\"?: [string, …], \"options\"?: {\"max_depth\"?: integer}, \"path\": string, \"ratio\"?: number}\n\
          example: {\"path\":\"…\"}"
     );
-    assert!(wanted(&schema(), Some(r#"{"path":"src"}"#)).ends_with("example: {\"path\":\"src\"}"));
+    assert!(describe_expected(&schema(), Some(r#"{"path":"src"}"#)).ends_with("example: {\"path\":\"src\"}"));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -264,18 +264,18 @@ proptest! {
         if let Some(members) = value.as_object_mut() {
             members.insert("path".into(), "a".into());
         }
-        for latitude in [RepairMode::Exact, RepairMode::Likely] {
+        for mode in [RepairMode::Exact, RepairMode::Likely] {
             if schema().check(&value).is_empty() {
                 let untouched = RepairedArguments { value: value.clone(), repairs: Vec::new(), is_verbatim: true };
-                prop_assert_eq!(repaired(&value.to_string(), latitude), Ok(untouched));
+                prop_assert_eq!(repaired(&value.to_string(), mode), Ok(untouched));
             }
         }
     }
 
     #[test]
     fn what_comes_out_fits_and_says_what_was_done(value in any_json()) {
-        for latitude in [RepairMode::Exact, RepairMode::Likely] {
-            if let Ok(repaired) = repaired(&value.to_string(), latitude) {
+        for mode in [RepairMode::Exact, RepairMode::Likely] {
+            if let Ok(repaired) = repaired(&value.to_string(), mode) {
                 prop_assert!(schema().check(&repaired.value).is_empty());
                 prop_assert_eq!(repaired.value == value, repaired.repairs.is_empty());
             }

@@ -2,7 +2,7 @@
 
 use super::{PlanGoal, change::says_only};
 use crate::{
-    plan::{phrases::AnswerPhrase, pieces::RequestToken, reading::ParsedRequest, words::WordClass},
+    plan::{parsed_request::ParsedRequest, phrases::AnswerPhrase, tokens::RequestToken, words::WordClass},
     text::is_glyph,
 };
 
@@ -30,17 +30,17 @@ const BETWEEN: [&str; 12] = [
 ];
 
 /// A command that is spelled out.
-pub(super) fn run(reading: &ParsedRequest) -> Option<PlanGoal> {
-    if let Some(command) = after_colon(&reading.text) {
+pub(super) fn run(request: &ParsedRequest) -> Option<PlanGoal> {
+    if let Some(command) = after_colon(&request.text) {
         return Some(PlanGoal::Run { command: command.to_owned() });
     }
-    let command = match reading.quoted()[..] {
-        [command] if reading.has(WordClass::Run) => {
+    let command = match request.quoted()[..] {
+        [command] if request.has(WordClass::Run) => {
             let words = "run execute exec launch command and show print output result of what tell its";
-            says_only(reading, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
+            says_only(request, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
                 .then_some(command)?
         }
-        _ => match spelled(&reading.text)? {
+        _ => match spelled(&request.text)? {
             command if goes_on(command) => return Some(PlanGoal::Say(AnswerPhrase::WhichCommand)),
             command => command,
         },
@@ -119,26 +119,26 @@ fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
 const FAILING: [&str; 7] = ["failing", "failed", "fails", "fail", "passing", "passed", "pass"];
 
 /// The tests of the project.
-pub(super) fn test(reading: &ParsedRequest) -> Option<PlanGoal> {
-    let wanted = reading.has(WordClass::Test) && reading.has_any(&[WordClass::Run, WordClass::Outcome]);
-    if !wanted || reading.has_any(&[WordClass::Count, WordClass::Commit, WordClass::Not]) {
+pub(super) fn test(request: &ParsedRequest) -> Option<PlanGoal> {
+    let wanted = request.has(WordClass::Test) && request.has_any(&[WordClass::Run, WordClass::Outcome]);
+    if !wanted || request.has_any(&[WordClass::Count, WordClass::Commit, WordClass::Not]) {
         return None;
     }
     // `run the failing tests` means some of them only.
-    let fails = reading.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
-    if reading.has(WordClass::Run) && (fails || reading.text.contains("失败的测试")) {
+    let fails = request.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
+    if request.has(WordClass::Run) && (fails || request.text.contains("失败的测试")) {
         return None;
     }
-    let code = reading.has(WordClass::Show)
-        && reading.has_any(&[WordClass::Code, WordClass::Failure])
-        && reading.has(WordClass::Run);
-    let filter = reading.terms().first().map(|term| (*term).to_owned());
+    let code = request.has(WordClass::Show)
+        && request.has_any(&[WordClass::Code, WordClass::Failure])
+        && request.has(WordClass::Run);
+    let filter = request.terms().first().map(|term| (*term).to_owned());
     Some(PlanGoal::Test { filter, code })
 }
 
 /// An order to git. Only its first word tells: `the last commit` is none.
-pub(super) fn act(reading: &ParsedRequest) -> Option<PlanGoal> {
-    let first = match reading.pieces.first()? {
+pub(super) fn act(request: &ParsedRequest) -> Option<PlanGoal> {
+    let first = match request.tokens.first()? {
         RequestToken::Word(word) => format!(" {} ", word.to_lowercase()),
         RequestToken::Glyphs(text) => text.clone(),
         _ => return None,
@@ -148,6 +148,6 @@ pub(super) fn act(reading: &ParsedRequest) -> Option<PlanGoal> {
 }
 
 /// Something is to be run, but it is not said what.
-pub(super) fn which(reading: &ParsedRequest) -> Option<PlanGoal> {
-    reading.has(WordClass::Run).then_some(PlanGoal::Say(AnswerPhrase::WhichCommand))
+pub(super) fn which(request: &ParsedRequest) -> Option<PlanGoal> {
+    request.has(WordClass::Run).then_some(PlanGoal::Say(AnswerPhrase::WhichCommand))
 }

@@ -1,10 +1,10 @@
 //! Questions that the history of the project answers.
 
 use super::PlanGoal;
-use crate::plan::{pieces::RequestToken, reading::ParsedRequest, words::WordClass};
+use crate::plan::{parsed_request::ParsedRequest, tokens::RequestToken, words::WordClass};
 
 /// How many commits are shown where the request does not say how many.
-const COMMITS: u64 = 10;
+const DEFAULT_COMMITS: u64 = 10;
 
 /// From when on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,69 +24,70 @@ pub(in crate::plan) struct CommitQuery {
 }
 
 /// Who changed a line, a file or the project.
-pub(super) fn blame(reading: &ParsedRequest) -> Option<PlanGoal> {
-    if !reading.has(WordClass::Who) {
+pub(super) fn blame(request: &ParsedRequest) -> Option<PlanGoal> {
+    if !request.has(WordClass::Who) {
         return None;
     }
-    let last = reading.has_any(&[WordClass::Last, WordClass::Newest]) && !reading.has(WordClass::Line);
-    match reading.names().first() {
+    let last = request.has_any(&[WordClass::Last, WordClass::Newest]) && !request.has(WordClass::Line);
+    match request.names().first() {
         Some(file) if last => {
             Some(PlanGoal::Log(CommitQuery { count: 1, path: Some((*file).to_owned()), author: None }))
         }
         // `the last line` has no number.
-        Some(_) if reading.has(WordClass::Line) && reading.number().is_none() => None,
-        Some(file) => Some(PlanGoal::Blame { file: (*file).to_owned(), line: reading.number() }),
-        None => reading.has_any(&[WordClass::Project, WordClass::Commit]).then_some(PlanGoal::Authors),
+        Some(_) if request.has(WordClass::Line) && request.number().is_none() => None,
+        Some(file) => Some(PlanGoal::Blame { file: (*file).to_owned(), line: request.number() }),
+        None => request.has_any(&[WordClass::Project, WordClass::Commit]).then_some(PlanGoal::Authors),
     }
 }
 
-pub(super) fn branches(reading: &ParsedRequest) -> Option<PlanGoal> {
+pub(super) fn branches(request: &ParsedRequest) -> Option<PlanGoal> {
     let changes =
         [WordClass::Create, WordClass::Delete, WordClass::Rename, WordClass::Replace, WordClass::Compare];
-    (reading.has(WordClass::Branch) && !reading.has_any(&changes)).then_some(PlanGoal::Branches)
+    (request.has(WordClass::Branch) && !request.has_any(&changes)).then_some(PlanGoal::Branches)
 }
 
-pub(super) fn status(reading: &ParsedRequest) -> Option<PlanGoal> {
+pub(super) fn status(request: &ParsedRequest) -> Option<PlanGoal> {
     let other =
         [WordClass::Search, WordClass::Newest, WordClass::Oldest, WordClass::Since, WordClass::Commit];
-    let changed = reading.has(WordClass::Change) && reading.has(WordClass::File) && !reading.has_any(&other);
-    ((reading.has(WordClass::Status) || changed) && reading.names().is_empty()).then_some(PlanGoal::Status)
+    let changed = request.has(WordClass::Change) && request.has(WordClass::File) && !request.has_any(&other);
+    ((request.has(WordClass::Status) || changed) && request.names().is_empty()).then_some(PlanGoal::Status)
 }
 
-pub(super) fn log(reading: &ParsedRequest) -> Option<PlanGoal> {
-    let path = reading.names().first().map(|name| (*name).to_owned());
+pub(super) fn log(request: &ParsedRequest) -> Option<PlanGoal> {
+    let path = request.names().first().map(|name| (*name).to_owned());
     let recent =
-        reading.has(WordClass::Newest) && reading.has(WordClass::Change) && !reading.has(WordClass::File);
-    let when = reading.has(WordClass::When) && path.is_some();
-    if !(reading.has(WordClass::Commit) || recent || when)
-        || reading.has_any(&[WordClass::Since, WordClass::Search, WordClass::Compare])
+        request.has(WordClass::Newest) && request.has(WordClass::Change) && !request.has(WordClass::File);
+    let when = request.has(WordClass::When) && path.is_some();
+    if !(request.has(WordClass::Commit) || recent || when)
+        || request.has_any(&[WordClass::Since, WordClass::Search, WordClass::Compare])
     {
         return None;
     }
-    if reading.has(WordClass::Count) {
+    if request.has(WordClass::Count) {
         return Some(PlanGoal::CountCommits { path });
     }
     // Who that is, git would have to be asked.
-    if reading.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
+    if request.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
         return None;
     }
-    let count = reading.number().or_else(|| (when || only_one(reading)).then_some(1)).unwrap_or(COMMITS);
+    let count =
+        request.number().or_else(|| (when || only_one(request)).then_some(1)).unwrap_or(DEFAULT_COMMITS);
     // Of one commit its files are shown; the subjects of several do not say what they changed.
-    if reading.has(WordClass::Commit) && reading.has(WordClass::Change) && path.is_none() && count > 1 {
+    if request.has(WordClass::Commit) && request.has(WordClass::Change) && path.is_none() && count > 1 {
         return None;
     }
-    Some(PlanGoal::Log(CommitQuery { count, path, author: author(reading) }))
+    Some(PlanGoal::Log(CommitQuery { count, path, author: author(request) }))
 }
 
 /// `the last commit`, 最后一次提交.
-fn only_one(reading: &ParsedRequest) -> bool {
-    let one = reading.words().any(|word| word == "commit") && !reading.words().any(|word| word == "commits");
-    one && reading.has_any(&[WordClass::Last, WordClass::Newest]) || reading.text.contains("上次提交")
+fn only_one(request: &ParsedRequest) -> bool {
+    let one = request.words().any(|word| word == "commit") && !request.words().any(|word| word == "commits");
+    one && request.has_any(&[WordClass::Last, WordClass::Newest]) || request.text.contains("上次提交")
 }
 
 /// `commits by Bob`, Bob 的提交.
-fn author(reading: &ParsedRequest) -> Option<String> {
-    let chinese = reading.pieces.windows(2).find_map(|pair| match pair {
+fn author(request: &ParsedRequest) -> Option<String> {
+    let chinese = request.tokens.windows(2).find_map(|pair| match pair {
         [RequestToken::Word(name), RequestToken::Glyphs(text)]
             if text.starts_with('的') && WordClass::Git.place(&format!(" {name} ")).is_none() =>
         {
@@ -94,24 +95,24 @@ fn author(reading: &ParsedRequest) -> Option<String> {
         }
         _ => None,
     });
-    reading.after(&["by"]).or(chinese).map(str::to_owned)
+    request.after(&["by"]).or(chinese).map(str::to_owned)
 }
 
-pub(super) fn changes(reading: &ParsedRequest) -> Option<PlanGoal> {
-    if !reading.has(WordClass::Change) && !reading.has(WordClass::Commit) {
+pub(super) fn changes(request: &ParsedRequest) -> Option<PlanGoal> {
+    if !request.has(WordClass::Change) && !request.has(WordClass::Commit) {
         return None;
     }
-    if reading.has(WordClass::Since) {
-        return since(reading).map(PlanGoal::ChangesSince);
+    if request.has(WordClass::Since) {
+        return since(request).map(PlanGoal::ChangesSince);
     }
-    let path = reading.names().first().map(|name| (*name).to_owned());
-    let said = reading.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
-    let mine = reading.has_any(&[WordClass::Mine, WordClass::Git, WordClass::Status, WordClass::Commit])
-        && reading.has(WordClass::Change);
+    let path = request.names().first().map(|name| (*name).to_owned());
+    let said = request.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
+    let mine = request.has_any(&[WordClass::Mine, WordClass::Git, WordClass::Status, WordClass::Commit])
+        && request.has(WordClass::Change);
     (said || mine).then_some(PlanGoal::Diff { path })
 }
 
-fn since(reading: &ParsedRequest) -> Option<HistoryStart> {
+fn since(request: &ParsedRequest) -> Option<HistoryStart> {
     const TIMES: [(&str, &str); 8] = [
         ("yesterday", "yesterday"),
         ("last week", "1 week ago"),
@@ -122,12 +123,12 @@ fn since(reading: &ParsedRequest) -> Option<HistoryStart> {
         ("上个月", "1 month ago"),
         ("今天", "midnight"),
     ];
-    let lower = reading.text.to_lowercase();
+    let lower = request.text.to_lowercase();
     if let Some((_, time)) = TIMES.iter().find(|(words, _)| lower.contains(words)) {
         return Some(HistoryStart::Time((*time).to_owned()));
     }
-    let named = reading.after(&["since", "after"]).or_else(|| reading.terms().first().copied());
-    let named = named.or_else(|| reading.words().find(|word| ["HEAD", "main", "master"].contains(word)))?;
+    let named = request.after(&["since", "after"]).or_else(|| request.terms().first().copied());
+    let named = named.or_else(|| request.words().find(|word| ["HEAD", "main", "master"].contains(word)))?;
     let is_date = named.len() == 10 && named.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     Some(if is_date {
         HistoryStart::Time(named.to_owned())

@@ -2,8 +2,8 @@
 
 use super::PlanGoal;
 use crate::plan::{
-    pieces::RequestToken,
-    reading::{LineSelection, ParsedRequest, SearchScope},
+    parsed_request::{LineSelection, ParsedRequest, SearchScope},
+    tokens::RequestToken,
     words::WordClass,
 };
 
@@ -30,10 +30,10 @@ pub(in crate::plan) enum RankOrder {
 }
 
 /// How many files are listed where the request does not say how many.
-pub(in crate::plan) const RANKED: usize = 10;
+pub(in crate::plan) const DEFAULT_RANKED_FILES: usize = 10;
 
 /// How many lines of the first are shown where the request does not say how many.
-const SHOWN_LINES: u64 = 10;
+const DEFAULT_SHOWN_LINES: u64 = 10;
 
 const ORDERS: [(WordClass, RankOrder); 7] = [
     (WordClass::Largest, RankOrder::Largest),
@@ -45,40 +45,43 @@ const ORDERS: [(WordClass, RankOrder); 7] = [
     (WordClass::Size, RankOrder::Largest),
 ];
 
-pub(super) fn rank(reading: &ParsedRequest) -> Option<PlanGoal> {
-    let (word, order) = *ORDERS.iter().find(|(word, _)| reading.has(*word))?;
+pub(super) fn rank(request: &ParsedRequest) -> Option<PlanGoal> {
+    let (word, order) = *ORDERS.iter().find(|(word, _)| request.has(*word))?;
     // `the largest and the smallest` are two questions.
-    if ORDERS.iter().any(|(other, by)| *by != order && *other != WordClass::Size && reading.has(*other)) {
+    if ORDERS.iter().any(|(other, by)| *by != order && *other != WordClass::Size && request.has(*other)) {
         return None;
     }
-    let one_file = word == WordClass::Size && reading.names().len() == 1;
-    if !reading.has(WordClass::File) && !one_file {
+    let one_file = word == WordClass::Size && request.names().len() == 1;
+    if !request.has(WordClass::File) && !one_file {
         return None;
     }
     let limit = match word {
-        WordClass::Larger => Some(format!("-size +{}c", size(reading)?)),
-        WordClass::Smaller => Some(format!("-size -{}c", size(reading)?)),
-        WordClass::Newest => days(reading).map(|days| format!("-mtime -{days}")),
+        WordClass::Larger => Some(format!("-size +{}c", size(request)?)),
+        WordClass::Smaller => Some(format!("-size -{}c", size(request)?)),
+        WordClass::Newest => days(request).map(|days| format!("-mtime -{days}")),
         _ => None,
     };
-    let part = Some(reading.part()).filter(|_| reading.has(WordClass::Line));
-    let shows = reading.has(WordClass::Show) && reading.has(WordClass::First);
-    let then = part.or_else(|| shows.then_some(LineSelection::First(SHOWN_LINES)));
+    let part = Some(request.part()).filter(|_| request.has(WordClass::Line));
+    let shows = request.has(WordClass::Show) && request.has(WordClass::First);
+    let then = part.or_else(|| shows.then_some(LineSelection::First(DEFAULT_SHOWN_LINES)));
     let several =
-        reading.words().any(|word| word.eq_ignore_ascii_case("files")) || reading.text.contains("哪些");
+        request.words().any(|word| word.eq_ignore_ascii_case("files")) || request.text.contains("哪些");
     let single = matches!(word, WordClass::Largest | WordClass::Smallest) && !several;
-    let count = reading.number().filter(|_| limit.is_none() && then.is_none());
-    let count =
-        count.and_then(|count| usize::try_from(count).ok()).unwrap_or(if single { 1 } else { RANKED });
-    let scope = SearchScope { glob: reading.scope().glob.filter(|_| !one_file), ..reading.scope() };
+    let count = request.number().filter(|_| limit.is_none() && then.is_none());
+    let count = count.and_then(|count| usize::try_from(count).ok()).unwrap_or(if single {
+        1
+    } else {
+        DEFAULT_RANKED_FILES
+    });
+    let scope = SearchScope { glob: request.scope().glob.filter(|_| !one_file), ..request.scope() };
     Some(PlanGoal::Rank(FileRanking { order, scope, count, limit, then }))
 }
 
 /// A size that is named, in bytes.
-fn size(reading: &ParsedRequest) -> Option<u64> {
-    let at = reading.pieces.iter().position(|piece| matches!(piece, RequestToken::Number(_)))?;
-    let RequestToken::Number(number) = reading.pieces[at] else { return None };
-    let unit = match reading.pieces.get(at + 1) {
+fn size(request: &ParsedRequest) -> Option<u64> {
+    let at = request.tokens.iter().position(|token| matches!(token, RequestToken::Number(_)))?;
+    let RequestToken::Number(number) = request.tokens[at] else { return None };
+    let unit = match request.tokens.get(at + 1) {
         Some(RequestToken::Word(unit) | RequestToken::Symbol(unit)) => unit.to_lowercase(),
         _ => String::new(),
     };
@@ -94,11 +97,11 @@ fn size(reading: &ParsedRequest) -> Option<u64> {
 }
 
 /// A time that is named, in days.
-fn days(reading: &ParsedRequest) -> Option<u64> {
-    let number = reading.number().unwrap_or(1);
+fn days(request: &ParsedRequest) -> Option<u64> {
+    let number = request.number().unwrap_or(1);
     let unit = |words: &[&str], glyphs: &[char]| {
-        reading.words().any(|word| words.contains(&word.to_lowercase().as_str()))
-            || reading.text.contains(glyphs)
+        request.words().any(|word| words.contains(&word.to_lowercase().as_str()))
+            || request.text.contains(glyphs)
     };
     if unit(&["day", "days", "today"], &['天']) {
         Some(number)

@@ -7,8 +7,8 @@ use std::{cell::RefCell, iter};
 use super::{CommitQuery, FileRanking, HistoryStart, PlanGoal, SearchOutput};
 use crate::{
     plan::{
-        pieces::RequestToken,
-        reading::{LOG_FILES, LineSelection, ParsedRequest, SearchScope},
+        parsed_request::{LOG_FILES, LineSelection, ParsedRequest, SearchScope},
+        tokens::RequestToken,
         words,
     },
     text::is_glyph,
@@ -32,7 +32,7 @@ pub(in crate::plan) struct GoalVocabulary {
     pub(in crate::plan) example: (&'static str, &'static str),
 }
 
-const fn ability(
+const fn vocabulary(
     english: &'static str,
     chinese: &'static str,
     example: (&'static str, &'static str),
@@ -40,25 +40,25 @@ const fn ability(
     GoalVocabulary { english, chinese, example }
 }
 
-const SHOW: GoalVocabulary = ability(
+const SHOW: GoalVocabulary = vocabulary(
     "show peek display print cat open view read head tail look what's what inside contents content give like file lines line \
      first last top bottom beginning end through until and from code around -n",
     "显示 打开 查看 看看 看 读 展示 输出 打印 内容 什么 写 怎么写 文件 第 行 前 后 最后 开头 末尾 到 至 和 几 代码 附近 周围",
     ("show lines 10-20 of src/main.rs", "显示 src/main.rs 的第10到20行"),
 );
-const DEFINE: GoalVocabulary = ability(
+const DEFINE: GoalVocabulary = vocabulary(
     "show display print where function fn def method func struct class enum trait type interface defined definition define \
      declared declaration implemented code",
     "显示 查看 看看 看 函数 方法 结构体 类 枚举 哪里 哪儿 哪 定义 声明 实现 代码 怎么写 打开",
     ("where is `total` defined?", "`total` 在哪里定义？"),
 );
-const FIND: GoalVocabulary = ability(
+const FIND: GoalVocabulary = vocabulary(
     "find locate list show display which what where files file any all every named called name names with something scripts source \
      sources code",
     "找 找出 找到 查找 搜索 列出 哪些 有没有 所有 文件 脚本 名字 文件名 名称 名为 叫 项目 显示",
     ("find *.md", "找出所有 Python 文件"),
 );
-const RANK: GoalVocabulary = ability(
+const RANK: GoalVocabulary = vocabulary(
     "find show list what what's which files file size sorted by how big large largest biggest heaviest smallest tiniest newest latest \
      recent recently most changed modified last oldest larger bigger greater more smaller less than over above under below and its \
      first lines line top k kb kib m mb mib g gb gib kilobytes megabytes gigabytes days day weeks week months month i have",
@@ -66,7 +66,7 @@ const RANK: GoalVocabulary = ability(
      个 内 之内 打开 看看 以上 以下 是",
     ("find the largest file", "哪个文件最大？"),
 );
-const SEARCH: GoalVocabulary = ability(
+const SEARCH: GoalVocabulary = vocabulary(
     "search searching grep look for find show list which what where who files file lines line contain contains containing mention \
      mentions use uses used using usages usage call calls callers references reference occurrences occurrence occur occurs word text \
      string code around each context surrounding with and all every how many times count number",
@@ -74,81 +74,81 @@ const SEARCH: GoalVocabulary = ability(
      多少 几 一共 总共 共 统计 过 和 词 文本 字符串 项目",
     ("search for \"a b\" in src", "在 src 里搜索“a b”"),
 );
-const LIST: GoalVocabulary = ability(
+const LIST: GoalVocabulary = vocabulary(
     "find list ls dir what what's any directory directories folder folders under inside files file show which content \
      contents",
     "列出 列一下 列 有什么 有哪些 哪些 什么 目录 文件夹 下面 内 东西 看看 查看 看 显示 文件",
     ("list the files in src", "列出 src 目录下的文件"),
 );
-const LAYOUT: GoalVocabulary = ability(
+const LAYOUT: GoalVocabulary = vocabulary(
     "what what's explain describe about layout structure overview organized organised tree language languages \
      used project repo repository codebase code workspace show give big how list",
     "介绍 说明 解释 项目 仓库 工程 代码库 代码 结构 概述 概览 布局 组织 概况 语言 什么 哪些 用 做 做什么 干什么 看看 查看 显示",
     ("what is in this project?", "介绍一下这个项目的结构"),
 );
-const TEST: GoalVocabulary = ability(
+const TEST: GoalVocabulary = vocabulary(
     "should shall may i we run execute tests test suite all my our pass passing passed passes fails fail which any and show code first failure failing",
     "运行 执行 跑 测试 所有 全部 通过 成功 失败 哪些 并 显示 第一个失败的代码 项目 挂",
     ("run the tests", "运行测试"),
 );
-const COUNT_LINES: GoalVocabulary = ability(
+const COUNT_LINES: GoalVocabulary = vocabulary(
     "how many count number total lines line loc file files have has project repo repository all what what's",
     "多少 几 统计 数一数 数一下 一共 总共 共 总数 行 文件 个 项目 仓库 所有",
     ("how many lines of python are there?", "src 里有多少行"),
 );
-const COUNT_FILES: GoalVocabulary = ability(
+const COUNT_FILES: GoalVocabulary = vocabulary(
     "how many count number total files file have has project repo repository all what what's",
     "多少 几 统计 数一数 数一下 一共 总共 共 总数 文件 个 项目 仓库 所有",
     ("count the files in src", "src 里有几个文件"),
 );
-const COMPARE: GoalVocabulary = ability(
+const COMPARE: GoalVocabulary = vocabulary(
     "compare difference differences diff differ between and with from vs versus what what's how file files show",
     "比较 对比 区别 不同 差异 差别 相比 和 与 跟 什么 文件 之间 哪些 看看 一下",
     ("compare a.txt and b.txt", "比较 a.txt 和 b.txt"),
 );
-const STATUS: GoalVocabulary = ability(
+const STATUS: GoalVocabulary = vocabulary(
     "git status what what's which working tree clean uncommitted dirty changes changed modified files file i have any show list repo repository",
     "git 状态 未提交 没提交 没有提交 干净 有没有 哪些 改动 修改 文件 我 改 看看 查看 看 显示 什么 工作区 仓库",
     ("git status", "git 状态"),
 );
-const BRANCHES: GoalVocabulary = ability(
+const BRANCHES: GoalVocabulary = vocabulary(
     "git what which branch branches am i current list show all repo repository",
     "git 分支 哪个 哪些 我 在哪个 什么 列出 所有 看看 查看 显示",
     ("what branch am I on?", "当前在哪个分支"),
 );
-const LOG: GoalVocabulary = ability(
+const LOG: GoalVocabulary = vocabulary(
     "git show list what what's last latest newest most recent commit commits committed log history for by when who changed modified edited edit file",
     "git 最近 最新 最后 上 一 次 个 条 提交 历史 日志 谁 什么时候 时间 修改 改 什么 看看 查看 看 显示 列出 记录",
     ("show the last 3 commits", "最近三次提交"),
 );
-const COMMIT_COUNT: GoalVocabulary = ability(
+const COMMIT_COUNT: GoalVocabulary = vocabulary(
     "git how many number total commits commit have has history repo repository project",
     "git 多少 几 一共 总共 共 次 个 提交 项目 仓库",
     ("how many commits are there?", "一共有多少次提交"),
 );
-const DIFF: GoalVocabulary = ability(
+const DIFF: GoalVocabulary = vocabulary(
     "git what what's i we my our change changed changes diff difference show have uncommitted modified edit edits edited",
     "git 我 改 修改 改动 变化 变更 哪些 什么 内容 和 与 跟 上次提交 最后一次提交 相比 比较 没提交 未提交 没有提交 看看 查看 显示 看",
     ("show me the diff", "我改了什么"),
 );
-const SINCE: GoalVocabulary = ability(
+const SINCE: GoalVocabulary = vocabulary(
     "what what's changed changes since after show git have has been last week month yesterday today",
     "从 自从 自 以来 之后 以后 改 修改 改动 变化 变更 什么 哪些 昨天 上周 上个月 今天 git",
     ("what changed since v1.0?", "从 v1.0 以来改了什么"),
 );
-const BLAME: GoalVocabulary = ability(
+const BLAME: GoalVocabulary = vocabulary(
     "who changed wrote written edited modified touched last works worked work working contributed contributes authors author whose line file \
      project repo repository blame git by",
     "谁 作者 改 修改 写 编辑 过 最后 第 行 文件 项目 仓库 参与 开发 哪些 人",
     ("who changed line 3 of src/main.rs?", "src/main.rs 第3行是谁改的"),
 );
-const REFRAIN: GoalVocabulary = ability(
+const REFRAIN: GoalVocabulary = vocabulary(
     "not don't dont never delete remove rename move copy replace change append add create write modify edit touch run execute test tests files \
      file any anything directory folder",
     "不要 别 勿 删除 删掉 删 移除 重命名 移动 复制 替换 修改 改 追加 添加 新建 创建 运行 执行 跑 测试 文件 目录 任何 动",
     ("show README.md", "显示 README.md"),
 );
-const GREET: GoalVocabulary = ability(
+const GREET: GoalVocabulary = vocabulary(
     "hello hi hey help what who thanks thank windlass good morning evening day",
     "你好 您好 帮助 你能做什么 你会什么 谢谢 你 谁 早上好",
     ("what is in this project?", "这个项目里都有什么"),
@@ -157,7 +157,7 @@ const GREET: GoalVocabulary = ability(
 impl PlanGoal {
     /// The ability that would reach this goal, unless it is one of those that change or run something: these check every
     /// word where they are recognised.
-    pub(in crate::plan) fn ability(&self) -> Option<&'static GoalVocabulary> {
+    pub(in crate::plan) fn vocabulary(&self) -> Option<&'static GoalVocabulary> {
         Some(match self {
             Self::Show { .. } => &SHOW,
             Self::Define { .. } => &DEFINE,
@@ -195,9 +195,9 @@ impl PlanGoal {
     }
 
     /// The first word of a request that this goal does not account for.
-    pub(super) fn unaccounted(&self, reading: &ParsedRequest) -> Option<String> {
-        let ability = self.ability()?;
-        let (objects, numbers) = (self.objects(), RefCell::new(self.numbers(reading)));
+    pub(super) fn unaccounted(&self, request: &ParsedRequest) -> Option<String> {
+        let vocabulary = self.vocabulary()?;
+        let (objects, numbers) = (self.objects(), RefCell::new(self.numbers(request)));
         // Each is used once: `the first 3 and the last 3 lines` has one too many.
         let take = |number: u64| {
             let at = numbers.borrow().iter().position(|each| *each == number);
@@ -209,28 +209,28 @@ impl PlanGoal {
             extension.is_some_and(|extension| objects.contains(&format!("*.{extension}").as_str()))
         };
         let says = |words: &str, word: &str| words.split(' ').any(|each| each == word);
-        let is_known = |at: usize, piece: &RequestToken| match piece {
+        let is_known = |at: usize, token: &RequestToken| match token {
             RequestToken::Quoted(text) => objects.contains(&text.as_str()),
             RequestToken::Name(text) => {
                 is_object(text) || is_object(text.trim_end_matches('/')) || is_kind(text)
             }
             RequestToken::Number(number) => take(*number),
             RequestToken::Range(from, to) => take(*from) && (from == to || take(*to)),
-            RequestToken::Option(text) => says(ability.english, text),
+            RequestToken::Option(text) => says(vocabulary.english, text),
             RequestToken::Word(word) | RequestToken::Symbol(word) => {
                 let lower = word.to_lowercase();
                 says(COMMON, &lower)
-                    || says(ability.english, &lower)
+                    || says(vocabulary.english, &lower)
                     || is_object(word)
                     || is_kind(word)
-                    || is_polite(&reading.pieces, at)
+                    || is_polite(&request.tokens, at)
             }
             RequestToken::Glyphs(text) => {
-                is_covered(text, ability.chinese, &objects) || is_part_of_name(text, &objects)
+                is_covered(text, vocabulary.chinese, &objects) || is_part_of_name(text, &objects)
             }
         };
-        let unknown = reading.pieces.iter().enumerate().find(|(at, piece)| !is_known(*at, piece));
-        unknown.map(|(_, piece)| piece.to_string())
+        let unknown = request.tokens.iter().enumerate().find(|(at, token)| !is_known(*at, token));
+        unknown.map(|(_, token)| token.to_string())
     }
 
     /// The things a goal names: files, texts, places, and the words that stand for them.
@@ -294,7 +294,7 @@ impl PlanGoal {
     }
 
     /// The numbers a goal uses.
-    fn numbers(&self, reading: &ParsedRequest) -> Vec<u64> {
+    fn numbers(&self, request: &ParsedRequest) -> Vec<u64> {
         let of_part = |part: LineSelection| match part {
             LineSelection::Whole => vec![],
             LineSelection::Lines(from, to) if from == to => vec![from],
@@ -304,12 +304,12 @@ impl PlanGoal {
         match self {
             Self::Show { part, .. } => {
                 // `the code around line 9` shows more than that line.
-                let line = reading.number().filter(|_| reading.has(words::WordClass::Around));
+                let line = request.number().filter(|_| request.has(words::WordClass::Around));
                 of_part(*part).into_iter().chain(line).collect()
             }
             Self::Rank(rank) => {
                 let then = rank.then.map(of_part).unwrap_or_default();
-                then.into_iter().chain(reading.number().filter(|_| rank.then.is_none())).collect()
+                then.into_iter().chain(request.number().filter(|_| rank.then.is_none())).collect()
             }
             Self::Search { want: SearchOutput::Around(lines), .. } => vec![*lines],
             Self::Log(commits) => vec![commits.count],
@@ -320,11 +320,11 @@ impl PlanGoal {
 }
 
 /// Whether a word only makes a wish of a request: `I want to see`, `I'd like`.
-fn is_polite(pieces: &[RequestToken], at: usize) -> bool {
+fn is_polite(tokens: &[RequestToken], at: usize) -> bool {
     const WHO: [&str; 4] = ["i", "we", "i'd", "we'd"];
     const WISHES: [&str; 4] = ["want", "need", "would", "like"];
     let is = |at: Option<usize>, words: &[&str]| {
-        let word = at.and_then(|at| pieces.get(at));
+        let word = at.and_then(|at| tokens.get(at));
         matches!(word, Some(RequestToken::Word(word)) if words.contains(&word.to_lowercase().as_str()))
     };
     let (before, after) = (at.checked_sub(1), Some(at + 1));

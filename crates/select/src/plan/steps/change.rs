@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::{below, literal, quote, value::difference};
+use super::{escape_regex, shell_quote, value::difference, with_rows};
 use crate::plan::{
     names::{NameLookup, find},
     phrases::AnswerPhrase,
@@ -13,24 +13,24 @@ use crate::plan::{
 };
 
 /// How many files go with a directory.
-const MOST_DELETED: usize = 100;
+const MAX_DELETED_FILES: usize = 100;
 
 /// How much is named of what keeps a directory.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 impl PlanRun<'_> {
     /// Makes a file that is not there yet.
     pub(super) fn create(&self, path: &str, content: &str) -> PlanResult<String> {
-        self.tell(path, None);
-        self.unless_there(path)?;
+        self.remember(path, None);
+        self.require_absent(path)?;
         let output = self.call("write_file", &json!({"path": path, "content": content}))?;
-        self.done(output, "Made ", AnswerPhrase::Created, &[path])
+        self.confirm(output, "Made ", AnswerPhrase::Created, &[path])
     }
 
     pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> PlanResult<String> {
-        let file = self.own_file(file)?;
-        self.tell(&file, None);
-        let rows = if old.contains('\n') { Vec::new() } else { self.lines_with(&file, &literal(old))? };
+        let file = self.exact_file(file)?;
+        self.remember(&file, None);
+        let rows = if old.contains('\n') { Vec::new() } else { self.lines_with(&file, &escape_regex(old))? };
         let changed = rows.iter().map(|(line, text)| difference(&file, *line, text, &text.replace(old, new)));
         let changed: Vec<_> = changed.collect();
         self.announce(changed.join("\n"));
@@ -38,15 +38,15 @@ impl PlanRun<'_> {
             "edit_file",
             &json!({"path": file, "old_string": old, "new_string": new, "replace_all": true}),
         )?;
-        let said = self.done(output, "Edited ", AnswerPhrase::Replaced, &[old, new, &file])?;
-        Ok(below(said, changed))
+        let said = self.confirm(output, "Edited ", AnswerPhrase::Replaced, &[old, new, &file])?;
+        Ok(with_rows(said, changed))
     }
 
     pub(super) fn rename(&self, from: &str, to: &str) -> PlanResult<String> {
-        let file = self.own_file(from)?;
+        let file = self.exact_file(from)?;
         // The tool itself, like its whole family, writes over what is there.
-        self.unless_there(to)?;
-        self.tell(to, None);
+        self.require_absent(to)?;
+        self.remember(to, None);
         self.patch(
             &format!("*** Update File: {file}\n*** Move to: {to}"),
             AnswerPhrase::Renamed,
@@ -55,23 +55,23 @@ impl PlanRun<'_> {
     }
 
     pub(super) fn delete(&self, file: &str) -> PlanResult<String> {
-        let file = self.own_file(file)?;
+        let file = self.exact_file(file)?;
         self.patch(&format!("*** Delete File: {file}"), AnswerPhrase::Deleted, &[&file])
     }
 
     pub(super) fn copy(&self, from: &str, to: &str) -> PlanResult<String> {
-        let file = self.own_file(from)?;
-        self.unless_there(to)?;
-        self.tell(to, None);
-        self.make(&format!("cp -- {} {}", quote(&file), quote(to)), to)?;
+        let file = self.exact_file(from)?;
+        self.require_absent(to)?;
+        self.remember(to, None);
+        self.run_creating_command(&format!("cp -- {} {}", shell_quote(&file), shell_quote(to)), to)?;
         Ok(self.say(AnswerPhrase::Copied, &[&file, to]))
     }
 
     /// Adds lines at the end. By a patch, which can be taken back.
     pub(super) fn append(&self, file: &str, text: &str) -> PlanResult<String> {
-        let file = self.own_file(file)?;
-        self.tell(&file, None);
-        let lines = self.lines_of(&file)?.max(1);
+        let file = self.exact_file(file)?;
+        self.remember(&file, None);
+        let lines = self.line_count(&file)?.max(1);
         let last = self.call("read_file", &json!({"file_path": file, "offset": lines, "limit": 1}))?;
         // What has no surroundings goes to the end, but in front of an empty last line.
         let is_blank =
@@ -83,19 +83,19 @@ impl PlanRun<'_> {
         let change = format!("*** Update File: {file}\n@@{before}{added}{after}");
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
-        self.done(output, "Success.", AnswerPhrase::Appended, &[text, &file])
+        self.confirm(output, "Success.", AnswerPhrase::Appended, &[text, &file])
     }
 
     pub(super) fn make_directory(&self, path: &str) -> PlanResult<String> {
-        self.unless_there(path)?;
-        self.make(&format!("mkdir -p -- {}", quote(path)), path)?;
+        self.require_absent(path)?;
+        self.run_creating_command(&format!("mkdir -p -- {}", shell_quote(path)), path)?;
         Ok(self.say(AnswerPhrase::MadeDirectory, &[path]))
     }
 
     /// Deletes the files of a directory by a patch, which can be taken back, and then what is empty. A directory that has
     /// what ignore files leave out is left alone.
     pub(super) fn delete_directory(&self, name: &str) -> PlanResult<String> {
-        let directory = self.own_directory(name)?;
+        let directory = self.exact_directory(name)?;
         let inside = self.deletable(directory)?;
         let path = |below: &&str| format!("{directory}/{below}");
         let files: Vec<_> = inside.files.iter().map(path).collect();
@@ -106,7 +106,7 @@ impl PlanRun<'_> {
         let mut directories: Vec<_> = inside.directories.iter().map(path).collect();
         directories.sort_by_key(|path| std::cmp::Reverse(path.matches('/').count()));
         directories.push(directory.to_owned());
-        let directories: Vec<_> = directories.iter().map(|path| quote(path)).collect();
+        let directories: Vec<_> = directories.iter().map(|path| shell_quote(path)).collect();
         // Some tools for files remove a directory that they have emptied.
         let line = format!(
             "for d in {}; do [ ! -d \"$d\" ] || rmdir -- \"$d\" || exit 1; done",
@@ -119,7 +119,7 @@ impl PlanRun<'_> {
             ended => {
                 let why = ended.map_or(output, |(_, printed)| printed);
                 // The files are gone by now, whatever keeps the directory.
-                let kept = || self.ends(AnswerPhrase::KeptDirectory, &[&count, directory, why.trim()]);
+                let kept = || self.decline(AnswerPhrase::KeptDirectory, &[&count, directory, why.trim()]);
                 Err(if files.is_empty() { self.failed(why) } else { kept() })
             }
         }
@@ -127,66 +127,68 @@ impl PlanRun<'_> {
 
     /// Everything in a directory, if all of it is known and may go.
     fn deletable(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
-        let (listed, inside) = (self.everything(".")?, self.with_ignored(directory)?);
-        if inside.files.len() > MOST_DELETED {
-            return Err(self.ends(AnswerPhrase::TooManyFiles, &[directory, &MOST_DELETED.to_string()]));
+        let (listed, inside) = (self.list_tree(".")?, self.list_with_ignored(directory)?);
+        if inside.files.len() > MAX_DELETED_FILES {
+            return Err(
+                self.decline(AnswerPhrase::TooManyFiles, &[directory, &MAX_DELETED_FILES.to_string()])
+            );
         }
         if listed.more || inside.more {
-            return Err(self.ends(AnswerPhrase::TooMuchToList, &[directory]));
+            return Err(self.decline(AnswerPhrase::TooMuchToList, &[directory]));
         }
         let known: HashSet<_> = listed.files.iter().chain(&listed.directories).copied().collect();
         let paths = inside.files.iter().chain(&inside.directories);
         let left_out = paths.copied().filter(|path| !known.contains(format!("{directory}/{path}").as_str()));
-        match left_out.take(MOST_NAMED).collect::<Vec<_>>().as_slice() {
+        match left_out.take(MAX_NAMED).collect::<Vec<_>>().as_slice() {
             [] => Ok(inside),
-            left_out => Err(self.ends(AnswerPhrase::LeftOut, &[directory, &self.language.list(left_out)])),
+            left_out => Err(self.decline(AnswerPhrase::LeftOut, &[directory, &self.language.list(left_out)])),
         }
     }
 
     /// The file to change: the one of exactly this path, also where ignore files leave it out. What the name could stand for
     /// besides is for looking only.
-    pub(super) fn own_file(&self, name: &str) -> PlanResult<String> {
+    pub(super) fn exact_file(&self, name: &str) -> PlanResult<String> {
         match self.look_up(name)? {
             NameLookup::One(path) if path == name => Ok(path.to_owned()),
-            _ if self.is_there(name)? => Ok(name.to_owned()),
-            found => Err(self.not_exactly(name, found, AnswerPhrase::NoFile)),
+            _ if self.exists(name)? => Ok(name.to_owned()),
+            found => Err(self.decline_inexact(name, found, AnswerPhrase::NoFile)),
         }
     }
 
     /// The directory to delete: the listed one of exactly this path.
-    fn own_directory<'n>(&self, name: &'n str) -> PlanResult<&'n str> {
+    fn exact_directory<'n>(&self, name: &'n str) -> PlanResult<&'n str> {
         let name = name.trim_start_matches("./");
-        let listing = self.everything(".")?;
+        let listing = self.list_tree(".")?;
         if listing.directories.contains(&name) {
             return Ok(name);
         }
-        if self.is_there(name)? {
+        if self.exists(name)? {
             let why = if listing.more { AnswerPhrase::TooMuchToList } else { AnswerPhrase::OtherDirectory };
-            return Err(self.ends(why, &[name]));
+            return Err(self.decline(why, &[name]));
         }
-        Err(self.not_exactly(name, find(name, &listing.directories), AnswerPhrase::NoDirectory))
+        Err(self.decline_inexact(name, find(name, &listing.directories), AnswerPhrase::NoDirectory))
     }
 
-    fn unless_there(&self, path: &str) -> PlanResult<()> {
-        if self.is_there(path)? { Err(self.ends(AnswerPhrase::Exists, &[path])) } else { Ok(()) }
+    fn require_absent(&self, path: &str) -> PlanResult<()> {
+        if self.exists(path)? { Err(self.decline(AnswerPhrase::Exists, &[path])) } else { Ok(()) }
     }
 
     /// Has a command make something, and looks whether it is there then.
-    fn make(&self, line: &str, path: &str) -> PlanResult<()> {
-        if self.is_passing(path) {
-            return Err(self.ends(AnswerPhrase::Passing, &[path]));
+    fn run_creating_command(&self, line: &str, path: &str) -> PlanResult<()> {
+        if self.is_temporary(path) {
+            return Err(self.decline(AnswerPhrase::Passing, &[path]));
         }
         self.command(line, &[0])?;
         // A look of its own: the first one was before the command.
-        if self.look_at(path, 2)? { Ok(()) } else { Err(self.ends(AnswerPhrase::NotMade, &[path])) }
+        if self.probe(path, 2)? { Ok(()) } else { Err(self.decline(AnswerPhrase::NotMade, &[path])) }
     }
 
     /// Whether there is a file of this name. A listing cannot tell: it lacks what is ignored and what is elsewhere.
-    fn is_there(&self, path: &str) -> PlanResult<bool> {
-        self.look_at(path, 1)
+    fn exists(&self, path: &str) -> PlanResult<bool> {
+        self.probe(path, 1)
     }
 
-    fn look_at(&self, path: &str, lines: u64) -> PlanResult<bool> {
+    fn probe(&self, path: &str, lines: u64) -> PlanResult<bool> {
         let output = self.call("read_file", &json!({"file_path": path, "limit": lines}))?;
         match results::unreadable(output) {
             None => Ok(true),
@@ -199,15 +201,15 @@ impl PlanRun<'_> {
     fn patch(&self, change: &str, phrase: AnswerPhrase, blanks: &[&str]) -> PlanResult<String> {
         // A name with a line break in it would be another order.
         if change.lines().count() != change.matches("***").count() {
-            return Err(self.ends(AnswerPhrase::WhichFile, &[]));
+            return Err(self.decline(AnswerPhrase::WhichFile, &[]));
         }
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
-        self.done(output, "Success.", phrase, blanks)
+        self.confirm(output, "Success.", phrase, blanks)
     }
 
     /// What to say about a change that was made, or why it was not.
-    pub(super) fn done(
+    pub(super) fn confirm(
         &self,
         output: &str,
         sign: &str,

@@ -9,7 +9,7 @@ use crate::plan::{
 };
 
 /// How many lines are shown around a failure.
-const AROUND: u64 = 8;
+const CONTEXT_LINES: u64 = 8;
 
 impl PlanRun<'_> {
     /// The user's own command line. It is theirs to the letter, so it is the one thing that is not quoted.
@@ -43,9 +43,9 @@ impl PlanRun<'_> {
         let Some((path, line)) = results::first_failure(report).filter(|_| code) else {
             return Err(NextAction::Decline(report.to_owned()));
         };
-        let from = line.saturating_sub(AROUND).max(1);
-        let code = self.lines(self.short(path), from, (line - from).saturating_add(AROUND))?;
-        let heading = self.say(AnswerPhrase::FailingCode, &[self.short(path)]);
+        let from = line.saturating_sub(CONTEXT_LINES).max(1);
+        let code = self.lines(self.relative_path(path), from, (line - from).saturating_add(CONTEXT_LINES))?;
+        let heading = self.say(AnswerPhrase::FailingCode, &[self.relative_path(path)]);
         Err(NextAction::Decline(format!("{report}\n\n{heading}\n{code}")))
     }
 }

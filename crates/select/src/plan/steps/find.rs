@@ -1,16 +1,17 @@
 //! Finds files: by name, by kind, by size and by age.
 
-use super::{below, quote};
+use super::{shell_quote, with_rows};
 use crate::plan::{
-    goal::{FileRanking, RANKED, RankOrder},
+    goal::{DEFAULT_RANKED_FILES, FileRanking, RankOrder},
+    parsed_request::SearchScope,
     phrases::AnswerPhrase,
-    reading::SearchScope,
     results::ResultRows,
     run::{PlanResult, PlanRun},
 };
 
 /// Directories that programs make and that are not looked into for sizes and ages; the answer says so.
-const MADE: [&str; 8] = [".git", "target", "node_modules", ".venv", "__pycache__", "dist", ".tox", ".cache"];
+const GENERATED_DIRECTORIES: [&str; 8] =
+    [".git", "target", "node_modules", ".venv", "__pycache__", "dist", ".tox", ".cache"];
 
 impl PlanRun<'_> {
     pub(super) fn find_files(&self, scope: &SearchScope, name: Option<&str>) -> PlanResult<String> {
@@ -30,15 +31,15 @@ impl PlanRun<'_> {
         let heading = match found.len() {
             // A glob or a name with an extension is certain; a word may have meant something else.
             0 if name.is_some_and(|name| !self.is_text(name)) => {
-                return Err(self.ends(AnswerPhrase::NoFile, &[name.unwrap_or_default()]));
+                return Err(self.decline(AnswerPhrase::NoFile, &[name.unwrap_or_default()]));
             }
-            0 if !self.is_certain(scope) => return Err(self.ends(AnswerPhrase::NoFilesFound, &[])),
+            0 if !self.is_certain(scope) => return Err(self.decline(AnswerPhrase::NoFilesFound, &[])),
             0 => self.say(AnswerPhrase::NoFilesFound, &[]),
-            number => self.say(AnswerPhrase::FilesFound, &[&self.number(&number, files.more)]),
+            number => self.say(AnswerPhrase::FilesFound, &[&self.count_text(&number, files.more)]),
         };
-        self.tell_all(found.iter().map(String::as_str));
+        self.remember_all(found.iter().map(String::as_str));
         let cut = files.more.then(|| self.say(AnswerPhrase::Cut, &[]));
-        Ok(below(heading, cut.into_iter().chain(found).chain(note)))
+        Ok(with_rows(heading, cut.into_iter().chain(found).chain(note)))
     }
 
     /// The files of a scope, as paths from the working directory on.
@@ -47,11 +48,13 @@ impl PlanRun<'_> {
         // Part of the path, where several directories are meant.
         let (mut place, mut part) = (None, None);
         match &scope.place {
-            Some(name) if self.means_each(name)? => part = Some(format!("/{}/", name.trim_matches('/'))),
+            Some(name) if self.is_repeated_directory(name)? => {
+                part = Some(format!("/{}/", name.trim_matches('/')))
+            }
             Some(name) => place = Some(self.place(name)?),
             None => place = glob.and_then(directory).map(str::to_owned),
         }
-        let listing = self.all(place.as_deref().unwrap_or("."))?;
+        let listing = self.list_whole_tree(place.as_deref().unwrap_or("."))?;
         let whole = |path: &str| match &place {
             Some(place) => format!("{}/{path}", place.trim_end_matches('/')),
             None => path.to_owned(),
@@ -68,7 +71,7 @@ impl PlanRun<'_> {
     pub(super) fn list(&self, directory: Option<&str>) -> PlanResult<String> {
         let place = directory.map(|name| self.place(name)).transpose()?;
         let place = place.as_deref().unwrap_or(".");
-        let listing = self.entries(place)?;
+        let listing = self.list_entries(place)?;
         let directories = listing.directories.iter().filter(|name| **name != ".git");
         let directories = directories.map(|name| format!("{name}/"));
         let names = directories.chain(listing.files.iter().map(|name| (*name).to_owned()));
@@ -79,11 +82,14 @@ impl PlanRun<'_> {
                 } else {
                     format!("{}/{name}", place.trim_end_matches('/'))
                 };
-                self.tell(&whole, None);
+                self.remember(&whole, None);
                 format!("  {name}")
             })
             .collect();
-        Ok(below(self.say(AnswerPhrase::Entries, &[place, &self.number(&rows.len(), listing.more)]), rows))
+        Ok(with_rows(
+            self.say(AnswerPhrase::Entries, &[place, &self.count_text(&rows.len(), listing.more)]),
+            rows,
+        ))
     }
 
     pub(super) fn rank(&self, rank: &FileRanking) -> PlanResult<String> {
@@ -95,9 +101,9 @@ impl PlanRun<'_> {
         };
         let place = rank.scope.place.as_deref().map(|name| self.place(name)).transpose()?;
         let place = place.unwrap_or_default();
-        let place = quote(&if place.starts_with('/') { place } else { format!("./{place}") });
-        let made = MADE.map(|name| format!("-name {name}")).join(" -o ");
-        let named = rank.scope.glob.as_ref().map(|glob| format!(" -name {}", quote(glob)));
+        let place = shell_quote(&if place.starts_with('/') { place } else { format!("./{place}") });
+        let made = GENERATED_DIRECTORIES.map(|name| format!("-name {name}")).join(" -o ");
+        let named = rank.scope.glob.as_ref().map(|glob| format!(" -name {}", shell_quote(glob)));
         let limit = rank.limit.as_ref().map(|limit| format!(" {limit}"));
         let tests = named.into_iter().chain(limit).collect::<String>();
         let line = format!(
@@ -109,21 +115,21 @@ impl PlanRun<'_> {
         let mut found: Vec<_> = printed.lines().filter_map(row).collect();
         let next = found.get(rank.count).cloned();
         found.truncate(rank.count);
-        let note = self.say(AnswerPhrase::NotLookedInto, &[&self.language.list(&MADE)]);
+        let note = self.say(AnswerPhrase::NotLookedInto, &[&self.language.list(&GENERATED_DIRECTORIES)]);
         let Some((first, ..)) = found.first() else {
             return Ok(format!("{}\n{note}", self.say(AnswerPhrase::NoFilesFound, &[])));
         };
-        self.tell_all(found.iter().map(|(path, ..)| *path));
+        self.remember_all(found.iter().map(|(path, ..)| *path));
         let rows =
             found.iter().map(|(path, bytes, changed)| format!("  {path}  {}  {changed}", size(*bytes)));
-        let mut answer = below(self.say(AnswerPhrase::Ranked, &[&self.say(title, &[])]), rows);
+        let mut answer = with_rows(self.say(AnswerPhrase::Ranked, &[&self.say(title, &[])]), rows);
         let is_by_size = matches!(rank.order, RankOrder::Largest | RankOrder::Smallest);
         let last_bytes = found.last().map(|(_, bytes, _)| *bytes);
         match next {
             Some((_, bytes, _)) if is_by_size && Some(bytes) == last_bytes => {
                 answer = format!("{answer}\n{}", self.say(AnswerPhrase::OthersAlike, &[]));
             }
-            Some(_) if rank.count == RANKED => {
+            Some(_) if rank.count == DEFAULT_RANKED_FILES => {
                 answer =
                     format!("{answer}\n{}", self.say(AnswerPhrase::FirstOnly, &[&rank.count.to_string()]));
             }

@@ -1,6 +1,6 @@
 //! Answers from the history of the project, and compares files.
 
-use super::{below, quote};
+use super::{shell_quote, with_rows};
 use crate::plan::{
     goal::{CommitQuery, HistoryStart},
     phrases::AnswerPhrase,
@@ -13,7 +13,7 @@ const COMMIT: &str = "--date=short --format='%h %ad %an: %s'";
 impl PlanRun<'_> {
     pub(super) fn compare(&self, one: &str, two: &str) -> PlanResult<String> {
         let (one, two) = (self.file(one)?, self.file(two)?);
-        let line = format!("diff -u -- {} {}", quote(&one), quote(&two));
+        let line = format!("diff -u -- {} {}", shell_quote(&one), shell_quote(&two));
         Ok(match self.command(&line, &[0, 1])? {
             (0, _) => self.say(AnswerPhrase::Same, &[&one, &two]),
             (_, printed) => {
@@ -31,18 +31,21 @@ impl PlanRun<'_> {
         }
         let names = changes.lines().filter_map(|row| row.get(3..));
         // Of what was renamed, the new name.
-        self.tell_all(names.map(|name| name.rsplit(" -> ").next().unwrap_or(name)));
-        Ok(below(self.say(AnswerPhrase::Status, &[branch]), changes.lines().map(str::to_owned)))
+        self.remember_all(names.map(|name| name.rsplit(" -> ").next().unwrap_or(name)));
+        Ok(with_rows(self.say(AnswerPhrase::Status, &[branch]), changes.lines().map(str::to_owned)))
     }
 
     pub(super) fn branches(&self) -> PlanResult<String> {
         let (_, printed) = self.command("git branch --all", &[0])?;
-        Ok(below(self.say(AnswerPhrase::Branches, &[]), printed.lines().map(str::to_owned)))
+        Ok(with_rows(self.say(AnswerPhrase::Branches, &[]), printed.lines().map(str::to_owned)))
     }
 
     pub(super) fn log(&self, commits: &CommitQuery) -> PlanResult<String> {
-        let author =
-            commits.author.as_ref().map(|name| format!(" --author={}", quote(name))).unwrap_or_default();
+        let author = commits
+            .author
+            .as_ref()
+            .map(|name| format!(" --author={}", shell_quote(name)))
+            .unwrap_or_default();
         // One commit is shown with what it changed.
         let stat = if commits.count == 1 { " --stat" } else { "" };
         let path = self.path(commits.path.as_deref())?;
@@ -66,7 +69,7 @@ impl PlanRun<'_> {
     /// The end of a line of git: only what concerns this path.
     fn path(&self, name: Option<&str>) -> PlanResult<String> {
         let path = name.map(|name| self.place(name)).transpose()?;
-        Ok(path.map(|path| format!(" -- {}", quote(&path))).unwrap_or_default())
+        Ok(path.map(|path| format!(" -- {}", shell_quote(&path))).unwrap_or_default())
     }
 
     fn commits(&self, printed: &str) -> String {
@@ -74,7 +77,7 @@ impl PlanRun<'_> {
         if count == 0 {
             return self.say(AnswerPhrase::NoCommits, &[]);
         }
-        below(self.say(AnswerPhrase::Commits, &[&count.to_string()]), printed.lines().map(str::to_owned))
+        with_rows(self.say(AnswerPhrase::Commits, &[&count.to_string()]), printed.lines().map(str::to_owned))
     }
 
     /// What is different from the last commit; new files have no difference to show.
@@ -90,7 +93,7 @@ impl PlanRun<'_> {
         let (line, shown) = match since {
             HistoryStart::Revision(revision) => {
                 // What begins with a dash would be an option.
-                let revision = quote(revision.trim_start_matches('-'));
+                let revision = shell_quote(revision.trim_start_matches('-'));
                 (format!("git diff --stat {revision} --"), revision)
             }
             HistoryStart::Time(time) => {
@@ -98,7 +101,7 @@ impl PlanRun<'_> {
                     || time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('-');
                 // For a day without a time git takes the present time of day, and leaves out what came before it.
                 let begin = if is_day { format!("{time} 00:00:00") } else { time.clone() };
-                (format!("git log --since={} {COMMIT} --stat", quote(&begin)), time.clone())
+                (format!("git log --since={} {COMMIT} --stat", shell_quote(&begin)), time.clone())
             }
         };
         let (_, printed) = self.command(&line, &[0])?;
@@ -119,19 +122,22 @@ impl PlanRun<'_> {
     /// Who changed a file or the project, by number of commits.
     pub(super) fn authors(&self, file: Option<&str>) -> PlanResult<String> {
         let path = self.path(file)?;
-        self.tell_all(file);
+        self.remember_all(file);
         let (_, printed) = self.command(&format!("git shortlog -sn HEAD{path}"), &[0])?;
         if let (Some(file), true) = (file, printed.trim().is_empty()) {
             return Ok(self.say(AnswerPhrase::NoCommitsOf, &[file]));
         }
-        Ok(below(self.say(AnswerPhrase::Authors, &[file.unwrap_or(".")]), printed.lines().map(str::to_owned)))
+        Ok(with_rows(
+            self.say(AnswerPhrase::Authors, &[file.unwrap_or(".")]),
+            printed.lines().map(str::to_owned),
+        ))
     }
 
     /// Who changed a line last, and when and why.
     pub(super) fn blame(&self, file: &str, number: u64) -> PlanResult<String> {
         let file = self.file(file)?;
-        self.tell(&file, None);
-        let blame = format!("git blame --porcelain -L {number},{number} -- {}", quote(&file));
+        self.remember(&file, None);
+        let blame = format!("git blame --porcelain -L {number},{number} -- {}", shell_quote(&file));
         let (_, printed) = self.command(&blame, &[0])?;
         let commit = printed.split_whitespace().next().unwrap_or_default();
         let author = printed.lines().find_map(|row| row.strip_prefix("author ")).unwrap_or_default();
@@ -142,6 +148,6 @@ impl PlanRun<'_> {
         let (_, summary) = self.command(&format!("git show -s {COMMIT} {commit}"), &[0])?;
         let code = printed.lines().find_map(|row| row.strip_prefix('\t')).unwrap_or_default();
         let heading = self.say(AnswerPhrase::Blame, &[&file, &shown, author]);
-        Ok(below(heading, [summary.trim_end().to_owned(), format!("{number:>5}  {code}")]))
+        Ok(with_rows(heading, [summary.trim_end().to_owned(), format!("{number:>5}  {code}")]))
     }
 }

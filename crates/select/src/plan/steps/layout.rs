@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{
+    parsed_request::SearchScope,
     phrases::AnswerPhrase,
-    reading::SearchScope,
     results::DirectoryListing,
     run::{PlanResult, PlanRun},
     words,
 };
 
 /// How many rows each part has, and how many names one row.
-const ROWS: usize = 12;
-const NAMED: usize = 6;
+const MAX_ROWS: usize = 12;
+const MAX_NAMES: usize = 6;
 
 /// Where programs begin.
 const ENTRIES: [&str; 14] = [
@@ -50,10 +50,10 @@ const MANIFESTS: [&str; 12] = [
 
 impl PlanRun<'_> {
     pub(super) fn layout(&self) -> PlanResult<String> {
-        let listing = self.everything(".")?;
-        let counted = self.counted_in(&SearchScope::default(), "^")?;
-        let files = self.number(&listing.files.len(), listing.more);
-        let lines = self.number(&counted.lines, counted.more);
+        let listing = self.list_tree(".")?;
+        let counted = self.count_matches(&SearchScope::default(), "^")?;
+        let files = self.count_text(&listing.files.len(), listing.more);
+        let lines = self.count_text(&counted.lines, counted.more);
         let mut answer = vec![self.say(AnswerPhrase::Project, &[&files, &lines])];
         answer.extend((listing.more || counted.cut).then(|| self.say(AnswerPhrase::Cut, &[])));
         answer.extend(self.languages(&counted.rows));
@@ -80,7 +80,7 @@ impl PlanRun<'_> {
         }
         let mut rows: Vec<_> = languages.into_iter().collect();
         rows.sort_by_key(|(_, (_, lines))| std::cmp::Reverse(*lines));
-        let rows = rows.into_iter().take(ROWS).map(|(name, (files, lines))| {
+        let rows = rows.into_iter().take(MAX_ROWS).map(|(name, (files, lines))| {
             format!(
                 "  {}",
                 self.say(AnswerPhrase::LanguageRow, &[name, &files.to_string(), &lines.to_string()])
@@ -98,7 +98,7 @@ impl PlanRun<'_> {
                 let files = listing.files.iter().filter(inside).count().to_string();
                 format!("  {}", self.say(AnswerPhrase::DirectoryRow, &[directory, &files]))
             })
-            .take(ROWS)
+            .take(MAX_ROWS)
             .collect();
         if rows.is_empty() {
             rows
@@ -118,14 +118,14 @@ fn tests<'a>(listing: &DirectoryListing<'a>) -> Vec<&'a str> {
             || name.contains(".test.")
             || name.contains(".spec.")
     };
-    directories.chain(pick(listing, is_test)).take(NAMED).collect()
+    directories.chain(pick(listing, is_test)).take(MAX_NAMES).collect()
 }
 
 /// The files that fit, those nearest to the top first.
 fn pick<'a>(listing: &DirectoryListing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let mut found: Vec<_> = listing.files.iter().copied().filter(|path| fits(path)).collect();
     found.sort_by_key(|path| path.matches('/').count());
-    found.truncate(NAMED);
+    found.truncate(MAX_NAMES);
     found
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{below, literal};
+use super::{escape_regex, with_rows};
 use crate::plan::{
     goal::SearchOutput,
+    parsed_request::SearchScope,
     phrases::AnswerPhrase,
-    reading::SearchScope,
-    results::{MatchCounts, MatchedLine, ResultRows, counts, hits},
+    results::{MatchCounts, MatchedLine, ResultRows, counts, matched_lines},
     run::{NextAction, PlanResult, PlanRun},
 };
 
@@ -16,7 +16,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// How many lines, or files with lines that fit, a search gives at most.
-pub(super) const MOST: usize = 2000;
+pub(super) const MAX_MATCHES: usize = 2000;
 
 impl PlanRun<'_> {
     pub(super) fn search(
@@ -26,11 +26,11 @@ impl PlanRun<'_> {
         want: SearchOutput,
         whole_word: bool,
     ) -> PlanResult<String> {
-        let mut arguments = self.within(scope)?;
+        let mut arguments = self.grep_arguments(scope)?;
         let bound = |c: Option<char>| if c.is_some_and(|c| whole_word && is_word(c)) { r"\b" } else { "" };
         let patterns = texts.iter().map(|text| {
             let [before, after] = [text.chars().next(), text.chars().next_back()].map(bound);
-            format!("{before}{}{after}", literal(text))
+            format!("{before}{}{after}", escape_regex(text))
         });
         let patterns: Vec<_> = patterns.collect();
         let text = &*texts.join(" | ");
@@ -43,7 +43,7 @@ impl PlanRun<'_> {
             SearchOutput::Places | SearchOutput::Around(_) => "content",
         };
         arguments["output_mode"] = mode.into();
-        arguments["limit"] = MOST.into();
+        arguments["limit"] = MAX_MATCHES.into();
         if let SearchOutput::Around(lines) = want {
             arguments["context"] = lines.into();
         }
@@ -53,21 +53,21 @@ impl PlanRun<'_> {
                 counts(output).map(|found| self.counted(text, &found, want))
             }
             SearchOutput::Places | SearchOutput::Around(_) => {
-                hits(output).map(|found| self.places(&found, want))
+                matched_lines(output).map(|found| self.places(&found, want))
             }
         };
         let answer = answer.ok_or_else(|| self.failed(output))?;
-        let within = self.shown_scope(scope);
+        let within = self.scope_phrase(scope);
         // What is quoted or can only be a name was looked for; a plain word may have meant something else, and what ignore
         // files leave out, as logs often are, was not looked at.
         let is_certain = self.is_certain(scope) && texts.iter().all(|text| self.is_text(text));
         let note = self.ignored_note(scope)?;
         let Some(found) = answer else {
             let phrase = if is_certain { AnswerPhrase::NotFound } else { AnswerPhrase::NotSure };
-            let said = below(self.say(phrase, &[text, &within]), note);
+            let said = with_rows(self.say(phrase, &[text, &within]), note);
             return if is_certain { Ok(said) } else { Err(NextAction::Decline(said)) };
         };
-        let found = below(found, note);
+        let found = with_rows(found, note);
         // A search for text cannot tell a call from a comment.
         Ok(if whole_word { format!("{}\n{found}", self.say(AnswerPhrase::AsText, &[text])) } else { found })
     }
@@ -75,38 +75,39 @@ impl PlanRun<'_> {
     /// In which files a text is and how often, if it is anywhere.
     fn counted(&self, text: &str, found: &MatchCounts<'_>, want: SearchOutput) -> Option<String> {
         let files = Some(&found.rows).filter(|files| !files.is_empty())?;
-        let number = self.number(&found.files, found.more);
+        let number = self.count_text(&found.files, found.more);
         let heading = match want {
             SearchOutput::Files => self.say(AnswerPhrase::InFiles, &[text, &number]),
-            _ => self.say(AnswerPhrase::CountHits, &[text, &self.number(&found.lines, found.more), &number]),
+            _ => self
+                .say(AnswerPhrase::CountHits, &[text, &self.count_text(&found.lines, found.more), &number]),
         };
-        Some(below(heading, files.iter().map(|file| self.file_count(file))))
+        Some(with_rows(heading, files.iter().map(|file| self.file_count(file))))
     }
 
     /// Where a text is, if it is anywhere.
     fn places(&self, found: &ResultRows<MatchedLine<'_>>, want: SearchOutput) -> Option<String> {
-        let hits = Some(&found.rows).filter(|hits| !hits.is_empty())?;
-        let mut files: Vec<_> = hits.iter().map(|hit| hit.path).collect();
+        let matched_lines = Some(&found.rows).filter(|matched_lines| !matched_lines.is_empty())?;
+        let mut files: Vec<_> = matched_lines.iter().map(|hit| hit.path).collect();
         files.dedup();
-        let fitting = self.number(&hits.iter().filter(|hit| hit.fits).count(), found.more);
-        let heading = self.say(AnswerPhrase::Places, &[&fitting, &self.number(&files.len(), found.more)]);
+        let fitting = self.count_text(&matched_lines.iter().filter(|hit| hit.fits).count(), found.more);
+        let heading = self.say(AnswerPhrase::Places, &[&fitting, &self.count_text(&files.len(), found.more)]);
         let rows = match want {
-            SearchOutput::Around(_) => self.blocks(hits),
-            _ => hits.iter().map(|hit| self.place_of(hit)).collect(),
+            SearchOutput::Around(_) => self.blocks(matched_lines),
+            _ => matched_lines.iter().map(|hit| self.place_of(hit)).collect(),
         };
-        Some(below(heading, rows))
+        Some(with_rows(heading, rows))
     }
 
     /// A file, and how many there are in it.
     pub(super) fn file_count(&self, (path, count): &(&str, u64)) -> String {
-        self.tell(path, None);
-        format!("  {}: {count}", self.short(path))
+        self.remember(path, None);
+        format!("  {}: {count}", self.relative_path(path))
     }
 
     /// Where a line is, and what it says.
     pub(super) fn place_of(&self, hit: &MatchedLine<'_>) -> String {
-        self.tell(hit.path, Some(hit.line));
-        format!("{}:{}: {}", self.short(hit.path), hit.line, hit.text.trim())
+        self.remember(hit.path, Some(hit.line));
+        format!("{}:{}: {}", self.relative_path(hit.path), hit.line, hit.text.trim())
     }
 
     /// Places with the lines around them: a heading for each stretch, and a mark at each line that fits.
@@ -117,10 +118,10 @@ impl PlanRun<'_> {
                 && found[at - 1].path == hit.path
                 && found[at - 1].line.checked_add(1) == Some(hit.line);
             if !goes_on {
-                rows.push(format!("\n{}:", self.short(hit.path)));
+                rows.push(format!("\n{}:", self.relative_path(hit.path)));
             }
             if hit.fits {
-                self.tell(hit.path, Some(hit.line));
+                self.remember(hit.path, Some(hit.line));
             }
             let mark = if hit.fits { '>' } else { ' ' };
             rows.push(format!("{mark}{:>5}  {}", hit.line, hit.text));
@@ -129,11 +130,11 @@ impl PlanRun<'_> {
     }
 
     /// The arguments that hold a search to a scope.
-    pub(super) fn within(&self, scope: &SearchScope) -> PlanResult<Value> {
+    pub(super) fn grep_arguments(&self, scope: &SearchScope) -> PlanResult<Value> {
         let mut arguments = json!({"hidden": true});
         let mut include = scope.glob.clone();
         match &scope.place {
-            Some(name) if self.means_each(name)? => {
+            Some(name) if self.is_repeated_directory(name)? => {
                 let glob = include.as_deref().unwrap_or("*");
                 include = Some(format!("**/{}/**/{glob}", name.trim_matches('/')));
             }
@@ -152,19 +153,19 @@ impl PlanRun<'_> {
         let Some(name) = scope.place.as_deref() else {
             return Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])));
         };
-        if self.means_each(name)? {
+        if self.is_repeated_directory(name)? {
             return Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])));
         }
         let place = self.place(name)?;
-        let Some(listing) = self.directory(&place)? else { return Ok(None) };
-        if listing.files.is_empty() && !self.with_ignored(&place)?.files.is_empty() {
-            return Err(self.ends(AnswerPhrase::AllIgnored, &[&place]));
+        let Some(listing) = self.list_directory(&place)? else { return Ok(None) };
+        if listing.files.is_empty() && !self.list_with_ignored(&place)?.files.is_empty() {
+            return Err(self.decline(AnswerPhrase::AllIgnored, &[&place]));
         }
         Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])))
     }
 
     /// A scope in words, for the end of a sentence.
-    pub(super) fn shown_scope(&self, scope: &SearchScope) -> String {
+    pub(super) fn scope_phrase(&self, scope: &SearchScope) -> String {
         let parts: Vec<_> = [scope.place.as_deref(), scope.glob.as_deref()].into_iter().flatten().collect();
         if parts.is_empty() {
             String::new()

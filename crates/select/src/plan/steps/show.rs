@@ -2,21 +2,21 @@
 
 use serde_json::json;
 
-use super::below;
+use super::with_rows;
 use crate::plan::{
     names::NameLookup,
+    parsed_request::LineSelection,
     phrases::AnswerPhrase,
-    reading::LineSelection,
-    results::{self, hits},
+    results::{self, matched_lines},
     run::{NextAction, PlanResult, PlanRun},
-    steps::literal,
+    steps::escape_regex,
 };
 
 /// How many definitions of a name are shown.
-const SHOWN: usize = 3;
+const MAX_DEFINITIONS: usize = 3;
 
 /// How long a definition may be.
-const MOST_LINES: u64 = 120;
+const MAX_LINES: u64 = 120;
 
 /// What stands before a name where it is defined, in most languages.
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
@@ -28,7 +28,7 @@ impl PlanRun<'_> {
     }
 
     pub(super) fn show(&self, name: &str, part: LineSelection) -> PlanResult<String> {
-        let file = match self.look_up(name)?.of_project(name) {
+        let file = match self.look_up(name)?.prefer_top_level(name) {
             _ if self.is_path(name)? => name.to_owned(),
             // What ignore files leave out is not listed, and may be there all the same.
             NameLookup::None(_)
@@ -40,13 +40,13 @@ impl PlanRun<'_> {
             NameLookup::None(near) if near.is_empty() && !name.contains(['.', '/']) => {
                 return self.define(name, true);
             }
-            found => self.one(name, found, AnswerPhrase::NoFile)?,
+            found => self.require_one(name, found, AnswerPhrase::NoFile)?,
         };
         let (offset, limit) = match part {
             LineSelection::Whole => (1, 2000),
             LineSelection::Lines(from, to) => (from, to - from + 1),
             LineSelection::First(count) => (1, count),
-            LineSelection::Last(count) => (self.lines_of(&file)?.saturating_sub(count) + 1, count),
+            LineSelection::Last(count) => (self.line_count(&file)?.saturating_sub(count) + 1, count),
         };
         self.lines(&file, offset, limit)
     }
@@ -75,18 +75,18 @@ impl PlanRun<'_> {
     }
 
     fn shown(&self, file: &str, rows: &[(u64, &str)]) -> String {
-        self.tell(file, None);
+        self.remember(file, None);
         let heading = match rows {
             [(1, _), _, ..] => self.say(AnswerPhrase::WholeFile, &[file]),
             [(from, _), .., (to, _)] => self.say(AnswerPhrase::FileLines, &[file, &format!("{from}-{to}")]),
             [(line, _)] => self.say(AnswerPhrase::FileLine, &[file, &line.to_string()]),
             [] => self.say(AnswerPhrase::Empty, &[file]),
         };
-        below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
+        with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
     }
 
     /// How many lines a file has.
-    pub(super) fn lines_of(&self, file: &str) -> PlanResult<u64> {
+    pub(super) fn line_count(&self, file: &str) -> PlanResult<u64> {
         let output =
             self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
         let counts = results::counts(output).ok_or_else(|| self.failed(output))?;
@@ -96,35 +96,35 @@ impl PlanRun<'_> {
     /// Where something is defined, and its code.
     pub(super) fn define(&self, name: &str, show: bool) -> PlanResult<String> {
         let last = name.rsplit("::").next().unwrap_or(name);
-        let last = literal(last);
+        let last = escape_regex(last);
         let pattern = format!(r"{DEFINES}{last}\b|^\s*(\w+\s+)?{last}\s*(:\s*\w+\s*)?:?=[^=>]");
         let output =
             self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content", "hidden": true}))?;
-        let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
+        let found = matched_lines(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
             // Languages define things in more ways than are known here.
-            return Err(self.ends(AnswerPhrase::NotDefined, &[name]));
+            return Err(self.decline(AnswerPhrase::NotDefined, &[name]));
         }
-        if !show || found.len() > SHOWN {
+        if !show || found.len() > MAX_DEFINITIONS {
             let rows = found.iter().map(|hit| self.place_of(hit));
-            return Ok(below(self.say(AnswerPhrase::Defined, &[name]), rows));
+            return Ok(with_rows(self.say(AnswerPhrase::Defined, &[name]), rows));
         }
         let mut shown = Vec::new();
         for hit in found {
             let opens = hit.text.trim_end().ends_with(['{', ':', '(', ',']);
-            let path = self.short(hit.path);
+            let path = self.relative_path(hit.path);
             // The block of a line is the one it stands in, so the one a definition opens is that of the next line.
             let block = json!({"anchor_line": hit.line.saturating_add(1), "max_levels": 1});
             let arguments =
-                json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MOST_LINES});
+                json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MAX_LINES});
             let code =
                 if opens { self.call("read_file", &arguments)? } else { self.read(path, hit.line, 1)? };
             let rows = results::numbered(code).ok_or_else(|| self.failed(code))?;
             let rows = definition(&rows, hit.line);
-            self.tell(path, None);
+            self.remember(path, None);
             let (from, to) = (rows.first().map_or(0, |row| row.0), rows.last().map_or(0, |row| row.0));
             let heading = self.say(AnswerPhrase::FileLines, &[path, &format!("{from}-{to}")]);
-            shown.push(below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}"))));
+            shown.push(with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}"))));
         }
         Ok(shown.join("\n\n"))
     }

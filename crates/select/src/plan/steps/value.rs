@@ -2,60 +2,63 @@
 
 use serde_json::json;
 
-use super::{below, literal, search::MOST};
+use super::{escape_regex, search::MAX_MATCHES, with_rows};
 use crate::plan::{
     phrases::AnswerPhrase,
-    results::hits,
+    results::matched_lines,
     run::{NextAction, PlanResult, PlanRun},
 };
 
 impl PlanRun<'_> {
     pub(super) fn set_value(&self, file: Option<&str>, key: &str, value: &str) -> PlanResult<String> {
-        let file = file.map(|name| self.own_file(name)).transpose()?;
-        let found = self.lines_of_key(file.as_deref(), key)?;
+        let file = file.map(|name| self.exact_file(name)).transpose()?;
+        let found = self.lines_naming(file.as_deref(), key)?;
         let assigning: Vec<_> = found.iter().filter(|(.., text)| assigned(text, key).is_some()).collect();
         let [(path, line, text)] = assigning[..] else {
             let places = assigning.iter().map(|(path, line, text)| format!("{path}:{line}: {}", text.trim()));
             let phrase =
                 if assigning.is_empty() { AnswerPhrase::NoValue } else { AnswerPhrase::SeveralValues };
-            return Err(NextAction::Decline(below(self.say(phrase, &[key]), places)));
+            return Err(NextAction::Decline(with_rows(self.say(phrase, &[key]), places)));
         };
         let Some(after) = assigned(text, key).and_then(|old| with_value(text, old, value)) else {
             let said = self.say(AnswerPhrase::OtherValue, &[key, value]);
             return Err(NextAction::Decline(format!("{said}\n{path}:{line}: {}", text.trim())));
         };
-        self.tell(path, Some(*line));
+        self.remember(path, Some(*line));
         let change = difference(path, *line, text, &after);
         self.announce(change.clone());
         let output =
             self.call("edit_file", &json!({"path": path, "old_string": text, "new_string": after}))?;
-        let said = self.done(output, "Edited ", AnswerPhrase::ValueSet, &[key, value])?;
-        Ok(below(said, [change]))
+        let said = self.confirm(output, "Edited ", AnswerPhrase::ValueSet, &[key, value])?;
+        Ok(with_rows(said, [change]))
     }
 
     /// The lines that have a name as a whole word, with their files.
-    fn lines_of_key(&self, file: Option<&str>, key: &str) -> PlanResult<Vec<(String, u64, String)>> {
-        let pattern = format!(r"\b{}\b", literal(key));
+    fn lines_naming(&self, file: Option<&str>, key: &str) -> PlanResult<Vec<(String, u64, String)>> {
+        let pattern = format!(r"\b{}\b", escape_regex(key));
         let mut arguments =
-            json!({"pattern": pattern, "output_mode": "content", "limit": MOST, "hidden": true});
+            json!({"pattern": pattern, "output_mode": "content", "limit": MAX_MATCHES, "hidden": true});
         if let Some(file) = file {
             arguments["path"] = file.into();
         }
         let output = self.call("grep_files", &arguments)?;
-        let found = hits(output).ok_or_else(|| self.failed(output))?;
+        let found = matched_lines(output).ok_or_else(|| self.failed(output))?;
         if found.more {
-            return Err(self.ends(AnswerPhrase::SeveralValues, &[key]));
+            return Err(self.decline(AnswerPhrase::SeveralValues, &[key]));
         }
-        let rows =
-            found.rows.iter().map(|hit| (self.short(hit.path).to_owned(), hit.line, hit.text.to_owned()));
+        let rows = found
+            .rows
+            .iter()
+            .map(|hit| (self.relative_path(hit.path).to_owned(), hit.line, hit.text.to_owned()));
         Ok(rows.collect())
     }
 
     /// The lines of a file that fit a pattern.
     pub(super) fn lines_with(&self, file: &str, pattern: &str) -> PlanResult<Vec<(u64, String)>> {
-        let arguments = json!({"pattern": pattern, "path": file, "output_mode": "content", "limit": MOST});
+        let arguments =
+            json!({"pattern": pattern, "path": file, "output_mode": "content", "limit": MAX_MATCHES});
         let output = self.call("grep_files", &arguments)?;
-        let found = hits(output).ok_or_else(|| self.failed(output))?;
+        let found = matched_lines(output).ok_or_else(|| self.failed(output))?;
         Ok(found.rows.iter().map(|hit| (hit.line, hit.text.to_owned())).collect())
     }
 }

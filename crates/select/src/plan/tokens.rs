@@ -52,8 +52,8 @@ const BARE_NAMES: [&str; 6] = ["makefile", "dockerfile", "license", "readme", "c
 /// What a Chinese numeral stands before when it counts.
 const MEASURES: &str = "行个次条天周月份处遍项";
 
-/// All pieces of a request.
-pub(super) fn pieces(text: &str) -> Vec<RequestToken> {
+/// All tokens of a request.
+pub(super) fn tokenize(text: &str) -> Vec<RequestToken> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -120,15 +120,15 @@ fn chunk(text: &str, found: &mut Vec<RequestToken>) {
         if glyphs {
             numerals(part, found)
         } else {
-            found.extend(token(part))
+            found.extend(single_token(part))
         }
         rest = after;
     }
 }
 
 /// Whether what comes after this is a place.
-fn leads_to_place(piece: &RequestToken) -> bool {
-    match piece {
+fn leads_to_place(token: &RequestToken) -> bool {
+    match token {
         RequestToken::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
         RequestToken::Glyphs(text) => text.ends_with('在'),
         _ => false,
@@ -185,7 +185,7 @@ pub(super) fn numeral(text: &str) -> u64 {
 }
 
 /// One thing that is not Chinese.
-fn token(text: &str) -> Vec<RequestToken> {
+fn single_token(text: &str) -> Vec<RequestToken> {
     let text = text.trim_end_matches(['.', ':', '\'', '’', '=']).trim_start_matches([':', '\'', '’', '=']);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if text.is_empty() || !text.contains(char::is_alphanumeric) && !text.contains('*') {
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_request_is_taken_apart() {
-        let shown = |text| format!("{:?}", pieces(text));
+        let shown = |text| format!("{:?}", tokenize(text));
         assert_eq!(
             shown("what's in `a b` of src/x.rs, lines 10-20?"),
             r#"[Word("what's"), Word("in"), Quoted("a b"), Word("of"), Name("src/x.rs"), Word("lines"), Range(10, 20)]"#

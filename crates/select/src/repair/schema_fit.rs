@@ -33,7 +33,7 @@ impl NameHints {
 pub(super) struct SchemaFitter<'a> {
     root: Value,
     aliases: &'a [ParameterAlias],
-    latitude: RepairMode,
+    mode: RepairMode,
     repairs: &'a mut Vec<ArgumentRepair>,
     pub(super) hints: NameHints,
     left: usize,
@@ -42,11 +42,11 @@ pub(super) struct SchemaFitter<'a> {
 impl<'a> SchemaFitter<'a> {
     pub(super) fn new(
         parameters: &ToolParameters<'a>,
-        latitude: RepairMode,
+        mode: RepairMode,
         repairs: &'a mut Vec<ArgumentRepair>,
     ) -> Self {
         let (root, aliases) = (parameters.schema.project(Profile::Faithful), parameters.aliases);
-        Self { root, aliases, latitude, repairs, hints: NameHints::default(), left: MAX_VALUES }
+        Self { root, aliases, mode, repairs, hints: NameHints::default(), left: MAX_VALUES }
     }
 
     /// Fits the arguments as a whole.
@@ -118,7 +118,7 @@ impl<'a> SchemaFitter<'a> {
     }
 
     fn read_as(&self, kind: &str, value: &Value) -> Option<Value> {
-        let likely = self.latitude >= RepairMode::Likely;
+        let likely = self.mode >= RepairMode::Likely;
         match (kind, value) {
             ("integer", Value::Number(number)) => whole(number),
             ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
@@ -148,7 +148,7 @@ impl<'a> SchemaFitter<'a> {
                 _ => None,
             },
             ("array" | "object", Value::String(text)) if text.trim_start().starts_with(['[', '{']) => {
-                let (inner, _) = lenient::read(text, self.latitude).ok()?;
+                let (inner, _) = lenient::read(text, self.mode).ok()?;
                 (kind_of(&inner) == kind).then_some(inner)
             }
             // A single value for a list. For what runs this can change the meaning: a command line is no program name.
@@ -184,7 +184,7 @@ impl<'a> SchemaFitter<'a> {
             let keep = !value.is_null() || must_be(name) || takes_null(property);
             if !keep {
                 let note = format!("`{path}.{name}`: null left out");
-                self.repairs.push(ArgumentRepair::of(RepairKind::Null, note));
+                self.repairs.push(ArgumentRepair::new(RepairKind::Null, note));
             }
             keep
         });
@@ -202,7 +202,7 @@ impl<'a> SchemaFitter<'a> {
         for name in strange {
             let free: Vec<&str> =
                 known.keys().map(String::as_str).filter(|each| !members.contains_key(*each)).collect();
-            let Some(right) = names::meant(&name, &free, self.latitude) else {
+            let Some(right) = names::meant(&name, &free, self.mode) else {
                 self.hints.add(format!("{path}.{name}"), hint(&name, known));
                 continue;
             };
@@ -215,7 +215,7 @@ impl<'a> SchemaFitter<'a> {
     }
 
     fn note(&mut self, kind: RepairKind, note: String) {
-        self.repairs.push(ArgumentRepair::of(kind, note));
+        self.repairs.push(ArgumentRepair::new(kind, note));
     }
 }
 

@@ -7,15 +7,15 @@ use std::ops::Range;
 
 use super::{
     goal::PlanGoal,
+    parsed_request::{LineSelection, ParsedRequest, SearchScope},
     phrases::AnswerPhrase,
-    pieces::{RequestToken, numeral, pieces},
-    reading::{LineSelection, ParsedRequest, SearchScope},
-    run::{FileLocation, MOST_TOLD, NextAction, PlanResult, PlanRun},
+    run::{FileLocation, MAX_REMEMBERED_LOCATIONS, NextAction, PlanResult, PlanRun},
+    tokens::{RequestToken, numeral, tokenize},
     words::{self, WordClass},
 };
 
 /// Lines shown on each side of a place.
-const AROUND: u64 = 3;
+const CONTEXT_LINES: u64 = 3;
 
 /// Words that a request may have beside a reference.
 const LOOKS: &str = " show see display print cat open view read look at what what's is in inside contents content of give me the and now then \
@@ -42,13 +42,13 @@ pub(super) struct ConversationMemory {
     /// What was wanted last, other than something of the list.
     goal: Option<PlanGoal>,
     /// What was wanted last of something in the list.
-    of_one: Option<PlanGoal>,
+    goal_of_listed: Option<PlanGoal>,
 }
 
 /// What a request wants, and whether it spoke of something in the list, which then stays the list.
 pub(super) struct ResolvedGoal {
     pub(super) goal: PlanGoal,
-    of_list: bool,
+    is_from_list: bool,
 }
 
 /// Which of the things before is meant.
@@ -61,43 +61,46 @@ enum ReferenceTarget {
 
 impl ConversationMemory {
     /// What a request wants after all that was said.
-    pub(super) fn wanted(&self, reading: &ParsedRequest) -> ResolvedGoal {
-        if let Some(goal) = self.referred(reading) {
-            return ResolvedGoal { goal, of_list: true };
+    pub(super) fn resolve(&self, request: &ParsedRequest) -> ResolvedGoal {
+        if let Some(goal) = self.resolve_reference(request) {
+            return ResolvedGoal { goal, is_from_list: true };
         }
-        ResolvedGoal { goal: self.again(reading).unwrap_or_else(|| PlanGoal::of(reading)), of_list: false }
+        ResolvedGoal {
+            goal: self.repeat_changed(request).unwrap_or_else(|| PlanGoal::from_request(request)),
+            is_from_list: false,
+        }
     }
 
     /// Keeps what a turn was about, if it came to an end.
-    pub(super) fn take_up(&mut self, run: &PlanRun<'_>, wanted: ResolvedGoal, end: &PlanResult<String>) {
-        let told = run.told();
+    pub(super) fn record_turn(&mut self, run: &PlanRun<'_>, wanted: ResolvedGoal, end: &PlanResult<String>) {
+        let told = run.remembered();
         let says = matches!(wanted.goal, PlanGoal::Say(_) | PlanGoal::Unaccounted { .. })
             || matches!(end, Err(NextAction::Decline(_)));
-        if matches!(end, Err(NextAction::Call { .. })) || told.is_empty() && (says || wanted.of_list) {
+        if matches!(end, Err(NextAction::Call { .. })) || told.is_empty() && (says || wanted.is_from_list) {
             return;
         }
-        if wanted.of_list {
-            self.of_one = Some(wanted.goal);
+        if wanted.is_from_list {
+            self.goal_of_listed = Some(wanted.goal);
         } else {
-            (self.goal, self.of_one) = (Some(wanted.goal), None);
+            (self.goal, self.goal_of_listed) = (Some(wanted.goal), None);
         }
         let one = told.first().filter(|first| told.iter().all(|place| place.path == first.path)).cloned();
-        if !wanted.of_list || one.is_none() {
+        if !wanted.is_from_list || one.is_none() {
             self.listed = told;
         }
         self.it = one;
     }
 
     /// The goal of a request that speaks of something told before.
-    fn referred(&self, reading: &ParsedRequest) -> Option<PlanGoal> {
-        let (span, which) = reference(&reading.text)?;
-        let (before, after) = (&reading.text[..span.start], &reading.text[span.end..]);
-        let [before, after] = [before, after].map(pieces);
-        let looks = before.iter().chain(&after).all(|piece| match piece {
+    fn resolve_reference(&self, request: &ParsedRequest) -> Option<PlanGoal> {
+        let (span, which) = reference(&request.text)?;
+        let (before, after) = (&request.text[..span.start], &request.text[span.end..]);
+        let [before, after] = [before, after].map(tokenize);
+        let looks = before.iter().chain(&after).all(|token| match token {
             RequestToken::Number(_) | RequestToken::Range(..) => true,
-            piece => is_among(piece, LOOKS, LOOKS_CHINESE),
+            token => is_among(token, LOOKS, LOOKS_CHINESE),
         });
-        if !looks || which == ReferenceTarget::It && !reading.has_any(&VERBS) {
+        if !looks || which == ReferenceTarget::It && !request.has_any(&VERBS) {
             return None;
         }
         let place = match self.place(which) {
@@ -105,10 +108,10 @@ impl ConversationMemory {
             Err(missing) => return Some(PlanGoal::Say(missing)),
         };
         let name = RequestToken::Name(place.path.clone());
-        let named = ParsedRequest::of_pieces(before.into_iter().chain([name]).chain(after).collect());
+        let named = ParsedRequest::from_tokens(before.into_iter().chain([name]).chain(after).collect());
         Some(match PlanGoal::recognise(&named) {
             // There is no verb in it: `and the third?`
-            PlanGoal::Say(_) => self.same_of(place, named.part()),
+            PlanGoal::Say(_) => self.repeat_for(place, named.part()),
             PlanGoal::Show { files, part } => PlanGoal::Show { files, part: place.part(part) },
             PlanGoal::Blame { file, line: None } => PlanGoal::Blame { file, line: place.line },
             goal => goal,
@@ -120,7 +123,9 @@ impl ConversationMemory {
             ReferenceTarget::It if self.listed.len() > 1 => self.it.as_ref().ok_or(AnswerPhrase::WhichOne),
             ReferenceTarget::It => self.it.as_ref().ok_or(AnswerPhrase::NothingBefore),
             // It was not kept to its end.
-            ReferenceTarget::Last if self.listed.len() >= MOST_TOLD => Err(AnswerPhrase::WhichOne),
+            ReferenceTarget::Last if self.listed.len() >= MAX_REMEMBERED_LOCATIONS => {
+                Err(AnswerPhrase::WhichOne)
+            }
             ReferenceTarget::Last => self.listed.last().ok_or(AnswerPhrase::NothingBefore),
             ReferenceTarget::Number(_) if self.listed.is_empty() => Err(AnswerPhrase::NothingBefore),
             ReferenceTarget::Number(number) => {
@@ -130,9 +135,9 @@ impl ConversationMemory {
     }
 
     /// What was wanted last, of another file.
-    fn same_of(&self, place: &FileLocation, part: LineSelection) -> PlanGoal {
+    fn repeat_for(&self, place: &FileLocation, part: LineSelection) -> PlanGoal {
         let path = place.path.clone();
-        match self.of_one.as_ref().or(self.goal.as_ref()) {
+        match self.goal_of_listed.as_ref().or(self.goal.as_ref()) {
             Some(PlanGoal::Blame { .. }) => PlanGoal::Blame { file: path, line: place.line },
             Some(PlanGoal::CountLines(_)) => {
                 PlanGoal::CountLines(SearchScope { place: Some(path), glob: None })
@@ -143,19 +148,19 @@ impl ConversationMemory {
     }
 
     /// What was wanted last with one thing changed: where, in which kind of files, or what is looked for.
-    fn again(&self, reading: &ParsedRequest) -> Option<PlanGoal> {
+    fn repeat_changed(&self, request: &ParsedRequest) -> Option<PlanGoal> {
         let mut goal = self.goal.clone()?;
-        let is_lead = |piece: &RequestToken| is_among(piece, AGAIN, AGAIN_CHINESE);
-        let mut others = reading.pieces.iter().filter(|piece| !is_lead(piece));
+        let is_lead = |token: &RequestToken| is_among(token, AGAIN, AGAIN_CHINESE);
+        let mut others = request.tokens.iter().filter(|token| !is_lead(token));
         let (other, None) = (others.next()?, others.next()) else { return None };
-        if reading.pieces.len() == 1 {
+        if request.tokens.len() == 1 {
             return None;
         }
-        let kind = reading.scope().glob.or_else(|| match other {
+        let kind = request.scope().glob.or_else(|| match other {
             RequestToken::Word(word) => words::extension(word).map(|extension| format!("*.{extension}")),
             _ => None,
         });
-        let place = reading.scope().place;
+        let place = request.scope().place;
         match (&mut goal, other) {
             (PlanGoal::Search { texts, .. }, RequestToken::Symbol(text) | RequestToken::Quoted(text)) => {
                 *texts = vec![text.clone()]
@@ -188,17 +193,18 @@ impl FileLocation {
     /// The part that is wanted, or the lines around a place in a file where no part is named.
     fn part(&self, wanted: LineSelection) -> LineSelection {
         match (wanted, self.line) {
-            (LineSelection::Whole, Some(line)) => {
-                LineSelection::Lines(line.saturating_sub(AROUND).max(1), line.saturating_add(AROUND))
-            }
+            (LineSelection::Whole, Some(line)) => LineSelection::Lines(
+                line.saturating_sub(CONTEXT_LINES).max(1),
+                line.saturating_add(CONTEXT_LINES),
+            ),
             (part, _) => part,
         }
     }
 }
 
-/// Whether a piece has no words but these.
-fn is_among(piece: &RequestToken, english: &str, chinese: &str) -> bool {
-    match piece {
+/// Whether a token has no words but these.
+fn is_among(token: &RequestToken, english: &str, chinese: &str) -> bool {
+    match token {
         RequestToken::Word(word) => english.contains(&format!(" {} ", word.to_lowercase())),
         RequestToken::Glyphs(text) => {
             chinese.split_whitespace().fold(text.clone(), |left, word| left.replace(word, "")).is_empty()

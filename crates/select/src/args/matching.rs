@@ -10,13 +10,13 @@ use super::{
 };
 
 /// Below this an optional parameter stays empty.
-const SURE: i32 = 9;
+const MIN_OPTIONAL_SCORE: i32 = 9;
 
 /// What a mention loses for a slot that cannot take it as it is. If it is still the best, it was meant and is wrong.
-const UNFIT: i32 = 2;
+const INVALID_PENALTY: i32 = 2;
 
 /// Gives mentions to slots, the best pair first.
-pub(super) fn contend(
+pub(super) fn match_mentions(
     text: &str,
     slots: &[ParameterSlot],
     mentions: &mut [ValueMention],
@@ -50,10 +50,10 @@ pub(super) fn contend(
                 place.checked_sub(1).map(|before| &mentions[before]),
                 mentions.get(place + 1),
             );
-            if score <= 0 || !(slot.required || score >= SURE) {
+            if score <= 0 || !(slot.required || score >= MIN_OPTIONAL_SCORE) {
                 continue;
             }
-            let score = if suits(slot, mention) { score } else { score - UNFIT };
+            let score = if suits(slot, mention) { score } else { score - INVALID_PENALTY };
             if score > 0 {
                 pairs.push((score, at, place));
             }

@@ -9,8 +9,8 @@ use std::hash::Hasher;
 use crate::{
     hash::{WordHasher, WordMap},
     intent::is_path,
-    numbers::float,
-    request::parts,
+    numbers::to_f32,
+    request::spans,
     text::{self, TextToken},
     vectors::{self, DIM, PackedVector},
 };
@@ -25,24 +25,24 @@ pub(crate) struct RequestSignature {
 }
 
 /// What a word counts by its kind: one that says nothing alone, a word, a pair of characters, a kind of value.
-const KINDS: [f32; 4] = [0.2, 1.0, 0.5, 0.6];
-const IDLE: u32 = 0;
+const KIND_WEIGHTS: [f32; 4] = [0.2, 1.0, 0.5, 0.6];
+const STOP_WORD: u32 = 0;
 const WORD: u32 = 1;
 const PAIR: u32 = 2;
 const VALUE: u32 = 3;
 
 /// What a word counts that no example has: likely another value.
-const UNHEARD: f32 = 0.5;
+const UNKNOWN_WORD_WEIGHT: f32 = 0.5;
 
 /// A request must have so many words of its own to be remembered.
-const LEAST_TELLING: usize = 2;
+const MIN_DISTINCTIVE_WORDS: usize = 2;
 
 /// Requests whose words or meaning are less alike than this are not alike at all.
-const LEAST_WORDS: f32 = 0.25;
-const LEAST_MEANING: f32 = 0.4;
+const MIN_WORD_OVERLAP: f32 = 0.25;
+const MIN_MEANING_COSINE: f32 = 0.4;
 
 /// What it counts to mean the same in other words.
-const MEANT: f32 = 0.8;
+const MEANING_WEIGHT: f32 = 0.8;
 
 /// The endings of pictures.
 const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "svg"];
@@ -50,13 +50,13 @@ const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "svg"];
 impl RequestSignature {
     pub(crate) fn new(text: &str) -> Self {
         let (mut words, mut meaning) = (Vec::new(), [0.0; DIM]);
-        for part in parts(text) {
-            let word = part.text.trim().trim_end_matches(['.', ',', ';', '?', '!', ')']);
-            match value(word, part.is_quoted) {
-                Some(kind) => words.push(number(kind, VALUE)),
-                None => text::pieces(part.text, |piece| {
-                    words.extend(of(piece));
-                    if let TextToken::Word(word) = piece
+        for span in spans(text) {
+            let word = span.text.trim().trim_end_matches(['.', ',', ';', '?', '!', ')']);
+            match value_kind(word, span.is_quoted) {
+                Some(kind) => words.push(hash_word(kind, VALUE)),
+                None => text::tokenize(span.text, |token| {
+                    words.extend(hash_token(token));
+                    if let TextToken::Word(word) = token
                         && !text::is_stop(word)
                     {
                         vectors::table().add(&vectors::table().rows_of(word), 1.0, &mut meaning);
@@ -72,13 +72,13 @@ impl RequestSignature {
 
 impl RequestSignature {
     /// Whether it says enough by itself to be like another: `go on` and `yes` are said of anything.
-    pub(crate) fn is_telling(&self) -> bool {
-        self.words.iter().filter(|word| matches!(**word & 3, WORD | PAIR)).count() >= LEAST_TELLING
+    pub(crate) fn is_distinctive(&self) -> bool {
+        self.words.iter().filter(|word| matches!(**word & 3, WORD | PAIR)).count() >= MIN_DISTINCTIVE_WORDS
     }
 }
 
 /// What kind of value a word is, if it is one.
-fn value(word: &str, is_quoted: bool) -> Option<&'static str> {
+fn value_kind(word: &str, is_quoted: bool) -> Option<&'static str> {
     let ending = word.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     if ending.is_some_and(|ending| PICTURES.contains(&&*ending)) && is_path(word) {
         Some("picture")
@@ -95,17 +95,17 @@ fn value(word: &str, is_quoted: bool) -> Option<&'static str> {
     }
 }
 
-fn of(piece: TextToken<'_>) -> Option<u32> {
-    match piece {
-        TextToken::Word(word) if text::is_stop(word) => Some(number(word, IDLE)),
-        TextToken::Word(_) => Some(number(&piece.term(), WORD)),
-        TextToken::Pair(pair) => Some(number(pair, PAIR)),
+fn hash_token(token: TextToken<'_>) -> Option<u32> {
+    match token {
+        TextToken::Word(word) if text::is_stop(word) => Some(hash_word(word, STOP_WORD)),
+        TextToken::Word(_) => Some(hash_word(&token.term(), WORD)),
+        TextToken::Pair(pair) => Some(hash_word(pair, PAIR)),
         // Pairs say it better.
         TextToken::Glyph(_) => None,
     }
 }
 
-fn number(word: &str, kind: u32) -> u32 {
+fn hash_word(word: &str, kind: u32) -> u32 {
     let mut hash = WordHasher::default();
     hash.write(word.as_bytes());
     let [a, b, c, d, ..] = hash.finish().to_le_bytes();
@@ -122,7 +122,7 @@ pub(crate) struct ExampleFrequencies {
 impl ExampleFrequencies {
     /// Counts the examples of a tool.
     pub(crate) fn add<'a>(&mut self, examples: impl IntoIterator<Item = &'a RequestSignature>) {
-        let words = each_once(examples);
+        let words = distinct_words(examples);
         self.tools += usize::from(!words.is_empty());
         for word in words {
             *self.counts.entry(word).or_default() += 1;
@@ -131,7 +131,7 @@ impl ExampleFrequencies {
 
     /// Forgets them.
     pub(crate) fn remove<'a>(&mut self, examples: impl IntoIterator<Item = &'a RequestSignature>) {
-        let words = each_once(examples);
+        let words = distinct_words(examples);
         self.tools -= usize::from(!words.is_empty());
         for word in words {
             if let Some(count) = self.counts.get_mut(&word) {
@@ -156,28 +156,29 @@ impl ExampleFrequencies {
             }
             let words = 2.0 * both / (all + its).max(f32::MIN_POSITIVE);
             let meaning = request.meaning.cosine(&example.meaning);
-            above(words, LEAST_WORDS).max(MEANT * above(meaning, LEAST_MEANING))
+            rescale(words, MIN_WORD_OVERLAP).max(MEANING_WEIGHT * rescale(meaning, MIN_MEANING_COSINE))
         });
         like.fold(0.0, f32::max)
     }
 
     /// The rarer a word, the more it says.
     fn weight(&self, word: u32) -> f32 {
-        let kind = KINDS[(word & 3) as usize];
+        let kind = KIND_WEIGHTS[(word & 3) as usize];
         match self.counts.get(&word) {
-            Some(count) if *count > 0 => kind * (1.0 + float(self.tools) / float(*count as usize)).ln(),
-            _ => kind * UNHEARD,
+            Some(count) if *count > 0 => kind * (1.0 + to_f32(self.tools) / to_f32(*count as usize)).ln(),
+            _ => kind * UNKNOWN_WORD_WEIGHT,
         }
     }
 }
 
 /// What a share has above a line, as a share of what it can have.
-fn above(share: f32, line: f32) -> f32 {
+fn rescale(share: f32, line: f32) -> f32 {
     ((share - line) / (1.0 - line)).max(0.0)
 }
 
-fn each_once<'a>(examples: impl IntoIterator<Item = &'a RequestSignature>) -> Vec<u32> {
-    let mut words: Vec<_> = examples.into_iter().flat_map(|said| said.words.iter().copied()).collect();
+fn distinct_words<'a>(examples: impl IntoIterator<Item = &'a RequestSignature>) -> Vec<u32> {
+    let mut words: Vec<_> =
+        examples.into_iter().flat_map(|signature| signature.words.iter().copied()).collect();
     words.sort_unstable();
     words.dedup();
     words

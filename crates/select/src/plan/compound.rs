@@ -3,16 +3,16 @@
 
 use super::{
     goal::PlanGoal,
+    parsed_request::ParsedRequest,
     phrases::AnswerPhrase,
-    pieces::{RequestToken, quotation},
-    reading::ParsedRequest,
     run::{NextAction, PlanResult, PlanRun},
+    tokens::{RequestToken, quotation},
 };
 
 /// A part of a request, and what it wants.
 pub(super) struct RequestPart {
     text: String,
-    reading: ParsedRequest,
+    request: ParsedRequest,
     goal: PlanGoal,
 }
 
@@ -43,24 +43,24 @@ const REFERENCES: [&str; 12] =
     [" it ", " there ", " inside ", " them ", " that ", " this ", "里面", "那里", "其中", "它", "该", "这个"];
 
 /// The parts of a request, if there are several and every one is understood by itself.
-pub(super) fn understood(reading: &ParsedRequest) -> Option<Vec<RequestPart>> {
-    let forbids = reading.changes_nothing || reading.runs_nothing;
+pub(super) fn understood_parts(request: &ParsedRequest) -> Option<Vec<RequestPart>> {
+    let forbids = request.changes_nothing || request.runs_nothing;
     let all: Vec<_> = STRONG.into_iter().chain(WEAK).collect();
     [&STRONG[..], &all].into_iter().filter(|_| !forbids).find_map(|marks| {
-        let parts = divide(&reading.text, marks);
+        let parts = divide(&request.text, marks);
         let read = parts.into_iter().map(|text| {
-            let reading = ParsedRequest::new(text);
-            let goal = PlanGoal::of(&reading);
+            let request = ParsedRequest::new(text);
+            let goal = PlanGoal::from_request(&request);
             // A name alone has no verb of its own: `delete a.txt and b.txt`.
             let is_bare = matches!(
-                reading.pieces[..],
+                request.tokens[..],
                 [RequestToken::Name(_)
                     | RequestToken::Word(_)
                     | RequestToken::Symbol(_)
                     | RequestToken::Quoted(_)]
             );
             // Nothing says where a command without quotes ends.
-            let is_open = matches!(goal, PlanGoal::Run { .. }) && reading.quoted().is_empty();
+            let is_open = matches!(goal, PlanGoal::Run { .. }) && request.quoted().is_empty();
             // What a part leaves out, or takes from the one before, is not filled in.
             let is_partial = matches!(
                 goal,
@@ -68,7 +68,7 @@ pub(super) fn understood(reading: &ParsedRequest) -> Option<Vec<RequestPart>> {
             );
             let refers = goal.acts() && REFERENCES.iter().any(|word| format!(" {text} ").contains(word));
             let is_whole = goal.is_understood() && !is_bare && !is_open && !is_partial && !refers;
-            is_whole.then(|| RequestPart { text: text.to_owned(), reading, goal })
+            is_whole.then(|| RequestPart { text: text.to_owned(), request, goal })
         });
         read.collect::<Option<Vec<_>>>().filter(|parts| parts.len() > 1)
     })
@@ -100,13 +100,13 @@ impl PlanRun<'_> {
     /// Does one part after the other. After one that failed only those are done that look.
     pub(super) fn reach_all(&self, parts: &[RequestPart]) -> PlanResult<String> {
         let (mut answers, mut failed) = (Vec::new(), false);
-        for RequestPart { text, reading, goal } in parts {
+        for RequestPart { text, request, goal } in parts {
             if failed && goal.acts() {
                 answers.push(self.say(AnswerPhrase::PartLeft, &[text]));
                 continue;
             }
-            self.begin_part();
-            match self.reach(goal, reading) {
+            self.start_part();
+            match self.reach(goal, request) {
                 Err(call @ NextAction::Call { .. }) => return Err(call),
                 Err(NextAction::Decline(answer)) => {
                     failed = true;
@@ -140,7 +140,7 @@ mod tests {
             ("copy a.toml to b.toml and set debug to true", None),
             ("不要删除 a.txt，删除 b.txt", None),
         ] {
-            let found = understood(&ParsedRequest::new(request)).map(|parts| parts.len());
+            let found = understood_parts(&ParsedRequest::new(request)).map(|parts| parts.len());
             assert_eq!(found, parts, "{request}");
         }
     }

@@ -1,7 +1,7 @@
-//! A request, read: its pieces, its words, and what it says about places and lines.
+//! A request, read: its tokens, its words, and what it says about places and lines.
 
 use super::{
-    pieces::{BEFORE_PLACE, RequestToken, pieces},
+    tokens::{BEFORE_PLACE, RequestToken, tokenize},
     words::{self, WordClass},
 };
 use crate::{RequestConstraint, RequestIntent};
@@ -61,7 +61,7 @@ impl LineSelection {
 }
 
 /// How many lines are shown where the request says only *the first lines*.
-const SOME_LINES: u64 = 10;
+const DEFAULT_LINES: u64 = 10;
 
 /// Where something is looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(super) const LOG_FILES: &str = "*.log";
 pub(super) struct ParsedRequest {
     /// As it was written, without what must not happen.
     pub(super) text: String,
-    pub(super) pieces: Vec<RequestToken>,
+    pub(super) tokens: Vec<RequestToken>,
     /// Whether nothing may be changed.
     pub(super) changes_nothing: bool,
     /// Whether nothing may be run.
@@ -99,7 +99,7 @@ pub(super) struct ParsedRequest {
 impl ParsedRequest {
     /// Reads a request.
     pub(super) fn new(request: &str) -> Self {
-        let forbids = |text: &str, what| RequestIntent::of(text).demands(what);
+        let forbids = |text: &str, what| RequestIntent::parse(text).demands(what);
         let [changes_nothing, runs_nothing] = FORBIDDEN.map(|what| forbids(request, what));
         // What must not be done is no order to do it.
         let text = if changes_nothing || runs_nothing {
@@ -108,15 +108,15 @@ impl ParsedRequest {
         } else {
             request.to_owned()
         };
-        let pieces = pieces(&text);
-        Self { text, changes_nothing, runs_nothing, ..Self::of_pieces(pieces) }
+        let tokens = tokenize(&text);
+        Self { text, changes_nothing, runs_nothing, ..Self::from_tokens(tokens) }
     }
 
     /// Reads what was taken apart already.
-    pub(super) fn of_pieces(pieces: Vec<RequestToken>) -> Self {
+    pub(super) fn from_tokens(tokens: Vec<RequestToken>) -> Self {
         let mut plain = String::from(" ");
-        for piece in &pieces {
-            match piece {
+        for token in &tokens {
+            match token {
                 RequestToken::Word(word) | RequestToken::Symbol(word) => {
                     plain += &format!("{} ", word.to_lowercase())
                 }
@@ -128,7 +128,7 @@ impl ParsedRequest {
                 | RequestToken::Option(_) => plain += "· ",
             }
         }
-        Self { text: plain.clone(), pieces, changes_nothing: false, runs_nothing: false, plain }
+        Self { text: plain.clone(), tokens, changes_nothing: false, runs_nothing: false, plain }
     }
 
     /// Whether a word of this kind is in it.
@@ -176,7 +176,7 @@ impl ParsedRequest {
 
     /// Names of files and directories, without globs.
     pub(super) fn names(&self) -> Vec<&str> {
-        let names = self.pieces.iter().filter_map(|piece| match piece {
+        let names = self.tokens.iter().filter_map(|token| match token {
             RequestToken::Name(name) if !name.contains('*') => Some(name.as_str()),
             _ => None,
         });
@@ -185,7 +185,7 @@ impl ParsedRequest {
 
     /// Quotations.
     pub(super) fn quoted(&self) -> Vec<&str> {
-        let quoted = self.pieces.iter().filter_map(|piece| match piece {
+        let quoted = self.tokens.iter().filter_map(|token| match token {
             RequestToken::Quoted(text) => Some(text.as_str()),
             _ => None,
         });
@@ -194,7 +194,7 @@ impl ParsedRequest {
 
     /// What looks like a part of a program, or is quoted: what is searched for.
     pub(super) fn terms(&self) -> Vec<&str> {
-        let terms = self.pieces.iter().filter_map(|piece| match piece {
+        let terms = self.tokens.iter().filter_map(|token| match token {
             RequestToken::Quoted(text) | RequestToken::Symbol(text) => Some(text.as_str()),
             _ => None,
         });
@@ -203,7 +203,7 @@ impl ParsedRequest {
 
     /// Words that are not of a script without spaces.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().filter_map(|piece| match piece {
+        self.tokens.iter().filter_map(|token| match token {
             RequestToken::Word(word) => Some(word.as_str()),
             _ => None,
         })
@@ -211,10 +211,10 @@ impl ParsedRequest {
 
     /// The first word after one of these, past articles.
     pub(super) fn after(&self, marks: &[&str]) -> Option<&str> {
-        let at = self.pieces.iter().position(
-            |piece| matches!(piece, RequestToken::Word(word) if marks.contains(&word.to_lowercase().as_str())),
+        let at = self.tokens.iter().position(
+            |token| matches!(token, RequestToken::Word(word) if marks.contains(&word.to_lowercase().as_str())),
         )?;
-        self.pieces[at + 1..].iter().find_map(|piece| match piece {
+        self.tokens[at + 1..].iter().find_map(|token| match token {
             RequestToken::Word(word) if ARTICLES.contains(&word.to_lowercase().as_str()) => None,
             RequestToken::Word(word)
             | RequestToken::Symbol(word)
@@ -229,7 +229,7 @@ impl ParsedRequest {
 
     /// The first number.
     pub(super) fn number(&self) -> Option<u64> {
-        self.pieces.iter().find_map(|piece| match piece {
+        self.tokens.iter().find_map(|token| match token {
             RequestToken::Number(number) => Some(*number),
             _ => None,
         })
@@ -244,24 +244,24 @@ impl ParsedRequest {
         let number = self.number().or(one_line.then_some(1));
         let lines = self.has(WordClass::Line);
         let before = |mark: char| {
-            self.pieces
+            self.tokens
                 .windows(2)
                 .any(|pair| matches!(pair, [RequestToken::Glyphs(text), RequestToken::Number(_)] if text.ends_with(mark)))
         };
         let end = |words: &[&str]| self.words().any(|word| words.contains(&word.to_lowercase().as_str()));
         match number {
             None if end(&["top", "head", "beginning"]) || self.text.contains("开头") => {
-                LineSelection::First(SOME_LINES)
+                LineSelection::First(DEFAULT_LINES)
             }
             None if end(&["tail", "bottom"]) || self.text.contains("末尾") => {
-                LineSelection::Last(SOME_LINES)
+                LineSelection::Last(DEFAULT_LINES)
             }
             None if !lines => LineSelection::Whole,
             _ if self.has(WordClass::First) || before('前') => {
-                LineSelection::First(number.unwrap_or(SOME_LINES))
+                LineSelection::First(number.unwrap_or(DEFAULT_LINES))
             }
             _ if self.has(WordClass::Last) || before('后') => {
-                LineSelection::Last(number.unwrap_or(SOME_LINES))
+                LineSelection::Last(number.unwrap_or(DEFAULT_LINES))
             }
             Some(line) if lines && self.numbers_line() => LineSelection::Lines(line.max(1), line.max(1)),
             _ => LineSelection::Whole,
@@ -270,7 +270,7 @@ impl ParsedRequest {
 
     /// Whether a number is that of a line: `line 3`, 第3行, but not `3 lines`.
     fn numbers_line(&self) -> bool {
-        self.pieces.windows(2).any(|pair| match pair {
+        self.tokens.windows(2).any(|pair| match pair {
             [RequestToken::Word(word), RequestToken::Number(_)] => {
                 ["line", "lines"].contains(&word.to_lowercase().as_str())
             }
@@ -282,7 +282,7 @@ impl ParsedRequest {
     /// Whether a line is only where something begins or ends: `from line 3`, `up to line 3`, 到第3行.
     pub(super) fn opens_range(&self) -> bool {
         const OPEN: [&str; 6] = ["from", "to", "until", "through", "after", "before"];
-        self.pieces.windows(2).any(|pair| match pair {
+        self.tokens.windows(2).any(|pair| match pair {
             [RequestToken::Word(word), RequestToken::Word(next)] => {
                 OPEN.contains(&word.to_lowercase().as_str())
                     && ["line", "lines", "the"].contains(&next.to_lowercase().as_str())
@@ -303,7 +303,7 @@ impl ParsedRequest {
                 || text == "行到第"
                 || text == "到第"
         };
-        let spelled = self.pieces.windows(3).find_map(|three| match three {
+        let spelled = self.tokens.windows(3).find_map(|three| match three {
             [
                 RequestToken::Number(from),
                 RequestToken::Word(text) | RequestToken::Glyphs(text),
@@ -311,7 +311,7 @@ impl ParsedRequest {
             ] if between(text) => Some((*from, *to)),
             _ => None,
         });
-        let written = self.pieces.iter().find_map(|piece| match piece {
+        let written = self.tokens.iter().find_map(|token| match token {
             RequestToken::Range(from, to) => Some((*from, *to)),
             _ => None,
         });
@@ -337,7 +337,7 @@ impl ParsedRequest {
 
     /// `src 里`, `在 src`, 数据目录.
     fn chinese_place(&self) -> Option<String> {
-        let pairs = self.pieces.windows(2).find_map(|pair| match pair {
+        let pairs = self.tokens.windows(2).find_map(|pair| match pair {
             [RequestToken::Word(word), RequestToken::Glyphs(text)]
                 if words::extension(word).is_none()
                     && AFTER_PLACE.iter().any(|mark| text.starts_with(mark)) =>
@@ -351,7 +351,7 @@ impl ParsedRequest {
             }
             _ => None,
         });
-        let own = self.pieces.iter().find_map(|piece| match piece {
+        let own = self.tokens.iter().find_map(|token| match token {
             RequestToken::Glyphs(text) => {
                 ["目录", "文件夹"].iter().find_map(|mark| text.split_once(mark)).map(|(name, _)| name)
             }
@@ -364,7 +364,7 @@ impl ParsedRequest {
 
     /// A glob that is written, or the one of a kind of files that is named.
     fn glob(&self) -> Option<String> {
-        let written = self.pieces.iter().find_map(|piece| match piece {
+        let written = self.tokens.iter().find_map(|token| match token {
             RequestToken::Name(name) if name.contains('*') => Some(name.clone()),
             _ => None,
         });
@@ -382,9 +382,9 @@ impl ParsedRequest {
     /// The extension of a kind of files: `python files`, `.py files`, `lines of rust`, md 文件.
     pub(super) fn kind(&self) -> Option<String> {
         let counts = self.has(WordClass::Count);
-        self.pieces.iter().enumerate().find_map(|(at, piece)| {
-            let followed = self.pieces.get(at + 1).is_some_and(means_files);
-            match piece {
+        self.tokens.iter().enumerate().find_map(|(at, token)| {
+            let followed = self.tokens.get(at + 1).is_some_and(means_files);
+            match token {
                 // Nothing else is called so, which cannot be said of `go` and `c`.
                 RequestToken::Word(word) if counts && word.len() > 3 => {
                     words::extension(word).map(str::to_owned)
@@ -400,9 +400,9 @@ impl ParsedRequest {
 }
 
 /// Whether what stands before this is a kind of files.
-fn means_files(piece: &RequestToken) -> bool {
+fn means_files(token: &RequestToken) -> bool {
     const NOUNS: [&str; 7] = ["file", "files", "code", "source", "sources", "script", "scripts"];
-    match piece {
+    match token {
         RequestToken::Word(word) => NOUNS.contains(&word.to_lowercase().as_str()),
         RequestToken::Glyphs(text) => {
             ["文件", "代码", "源", "脚本"].iter().any(|mark| text.starts_with(mark))

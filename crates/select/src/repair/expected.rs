@@ -8,7 +8,7 @@ const MAX_CHARS: usize = 1_000;
 const MAX_DEPTH: usize = 4;
 
 /// The expected shape and an example, two lines. `example` is one the tool's author wrote, if there is one.
-pub fn wanted(schema: &Schema, example: Option<&str>) -> String {
+pub fn describe_expected(schema: &Schema, example: Option<&str>) -> String {
     let root = schema.project(Profile::Faithful);
     let shape = clip(&shape(&root, &root, 0));
     let example = example.map_or_else(|| clip(&sample(&root, &root, 0).to_string()), clip);
