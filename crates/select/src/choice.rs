@@ -1,6 +1,7 @@
-//! Choosing: candidates by relevance, without those the request rules out, ranked by six parts that anyone can see.
+//! Chooses tools: ranks relevant candidates by six visible score parts, without those that the
+//! request rules out.
 //!
-//! Why the parts are multiplied and not summed is told in `docs/decisions/0011-relevance-leads.md`.
+//! `docs/decisions/0011-relevance-leads.md` explains why the parts are multiplied and not summed.
 
 mod fit;
 mod parts;
@@ -15,45 +16,45 @@ use crate::{
     index::IndexEntry,
 };
 
-/// How many candidates are looked at closely, however few are wanted.
+/// Minimum number of candidates that are scored, even if fewer are requested.
 const MIN_CANDIDATES: usize = 50;
 
-/// What is known beside the request.
+/// Facts that are known besides the request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChoiceContext<'a> {
-    /// What became of earlier calls.
+    /// Results of earlier calls.
     pub usage: Option<&'a Usage>,
-    /// What was said or seen just before, read like a request.
+    /// The preceding text or output, parsed like a request.
     pub context: Option<&'a ToolRequest>,
 }
 
-/// The answer to a request.
+/// The tools chosen for a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolChoice {
-    /// What was understood.
+    /// The intent of the request.
     pub intent: RequestIntent,
     /// Tools, the best first.
     pub candidates: Vec<ToolCandidate>,
     /// Tools the request rules out, as relevant as the candidates.
     pub ruled_out: Vec<RuledOut>,
-    /// Whether any tool fits at all.
+    /// An estimate whether any tool fits at all.
     pub fit: FitEstimate,
 }
 
-/// A tool and why it stands where it stands.
+/// A tool with its score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCandidate {
-    /// Which.
+    /// The tool in the index.
     #[serde(skip)]
     pub id: ToolId,
     /// Its name.
     pub name: String,
-    /// The server it comes from; none for our own.
+    /// The server it comes from; empty for a built-in tool.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// All parts together, from 0 to 1.
+    /// The combined score, from 0 to 1.
     pub score: f32,
-    /// The parts.
+    /// The parts of the score.
     pub parts: ScoreParts,
 }
 
@@ -62,7 +63,7 @@ pub struct ToolCandidate {
 pub struct RuledOut {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -131,13 +132,13 @@ fn rank(
     candidates
 }
 
-/// Why a request rules a tool out, if it does.
+/// Returns the reason why a request rules a tool out, if it does.
 fn objection(entry: &IndexEntry, intent: &RequestIntent) -> Option<String> {
     let says = |words: &str| Some(format!("the request says {words}"));
     let changes = match entry.changes {
         ToolChanges::Something => true,
         ToolChanges::Nothing => false,
-        // Nobody said, so its name must.
+        // Without a declared effect the name decides.
         ToolChanges::Unsaid => entry.operation.changes(),
     };
     let runs = entry.operation == ToolOperation::Execute || entry.is_execution();

@@ -1,6 +1,7 @@
-//! What a request asks for, as far as its form says: which kind of work, on what, and what must not happen.
+//! Parses the intent of a request: the operation, its targets and its constraints.
 //!
-//! By rules, in English and Chinese. What is not understood stays [`ToolOperation::Other`] and forbids nothing.
+//! It works by rules, in English and Chinese. A request that is not understood is
+//! [`ToolOperation::Other`] and forbids nothing.
 
 mod negation;
 mod target;
@@ -19,46 +20,48 @@ pub use negation::RequestConstraint;
 pub(crate) use target::is_path;
 pub use target::{RequestTarget, TargetKind};
 
-/// What a request asks for.
+/// The intent of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestIntent {
-    /// The kind of work.
+    /// The requested operation.
     pub operation: ToolOperation,
-    /// What it is about: paths, addresses, quotations.
+    /// The paths, addresses and quotations that it names.
     pub targets: Vec<RequestTarget>,
-    /// What must hold.
+    /// Conditions that must hold.
     pub constraints: Vec<RequestConstraint>,
-    /// Words of which the request says that they are not wanted, such as a tool's name.
+    /// Words that the request rejects, such as the name of a tool.
     pub unwanted: Vec<String>,
-    /// Whether it is to delete something whole, and not a part of it: `delete the file`, but not `delete line 3 of it`.
+    /// True if a whole object is to be deleted and not a part of it: `delete the file`, but not
+    /// `delete line 3 of it`.
     #[serde(skip)]
     pub(crate) deletes_whole: bool,
 }
 
-/// Kinds of work.
+/// The kind of operation of a request or a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOperation {
-    /// Look at something that is known.
+    /// Read a known object.
     Read,
     /// Find something.
     Search,
-    /// Make something new.
+    /// Create something.
     Write,
-    /// Change something that is there.
+    /// Change an existing object.
     Edit,
-    /// Take something away.
+    /// Delete something.
     Delete,
-    /// Run something.
+    /// Run a program.
     Execute,
-    /// See whether something works.
+    /// Check that something works.
     Test,
-    /// Anything else.
+    /// Any other operation.
     Other,
 }
 
 impl ToolOperation {
-    /// How well what a tool does agrees with what is asked for, from -1 to 1; nothing if either is not known.
+    /// Returns the agreement of a tool with the requested operation, from -1.5 to 1; 0 if either is
+    /// unknown.
     pub(crate) fn agreement(self, tool: Self) -> f32 {
         match (self, tool) {
             (Self::Other, _) | (_, Self::Other) => 0.0,
@@ -71,14 +74,14 @@ impl ToolOperation {
         }
     }
 
-    /// Whether something is different afterwards.
+    /// Returns true if the operation changes something.
     pub fn changes(self) -> bool {
         matches!(self, Self::Write | Self::Edit | Self::Delete | Self::Execute)
     }
 }
 
 impl RequestIntent {
-    /// Reads a request.
+    /// Parses a request.
     pub fn parse(text: &str) -> Self {
         let negation::RequestNegations { constraints, unwanted, rest } = negation::negations(text);
         let operation = operation(&rest);
@@ -86,13 +89,13 @@ impl RequestIntent {
         Self { operation, targets: target::targets(text), constraints, unwanted, deletes_whole }
     }
 
-    /// Whether a constraint holds.
+    /// Returns true if the request has this constraint.
     pub fn demands(&self, constraint: RequestConstraint) -> bool {
         self.constraints.contains(&constraint)
     }
 }
 
-/// Whether something within another is spoken of: lines, or what is in or comes out of it.
+/// Returns true if the text is about a part of an object, such as lines, or words in it.
 fn is_about_part(text: &str) -> bool {
     const MARKS: [&str; 12] = [
         "line", "lines", "from", "in", "of", "word", "words", "text", "comment", "comments", "import",
@@ -103,14 +106,14 @@ fn is_about_part(text: &str) -> bool {
         || ["行", "里", "中", "注释"].iter().any(|mark| text.contains(mark))
 }
 
-/// The kind of work of a tool, judged by the words of its name.
+/// Returns the operation that the name of a tool suggests.
 pub(crate) fn operation_of_name(name: &str) -> ToolOperation {
     let mut found = None;
     text::tokenize(name, |token| found = found.or_else(|| english(token.text())));
     found.unwrap_or(ToolOperation::Other)
 }
 
-/// The first word that names a kind of work; `show me how to delete` is about showing.
+/// Returns the operation of the first verb; `show me how to delete` is about showing.
 fn operation(text: &str) -> ToolOperation {
     let mut first = None;
     for span in spans(text).into_iter().filter(|span| !span.is_quoted) {
@@ -133,7 +136,7 @@ fn english(word: &str) -> Option<ToolOperation> {
     STEMS.get(&text::stem(word)).copied()
 }
 
-/// The first Chinese word of the table that stands in a text.
+/// Returns the operation of the first Chinese verb in a text.
 fn chinese(text: &str) -> Option<ToolOperation> {
     let places = CHINESE.iter().flat_map(|(operation, words)| {
         words.iter().filter_map(|word| text.find(word).map(|at| (at, word.len(), *operation)))

@@ -1,4 +1,4 @@
-//! The words an index knows, each with its number and its meaning.
+//! The words that an index knows, each with its term and its vector.
 
 use crate::{
     hash::WordMap,
@@ -7,19 +7,19 @@ use crate::{
     vectors,
 };
 
-/// The number of a term: a stem, a character, or a pair of characters.
+/// The number of a term: a stem, a character or a pair of characters.
 pub(crate) type Term = u32;
 
-/// What is known of a word as it is written.
+/// The lexicon's data about a word as written.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct KnownWord {
-    /// Its term; words that say nothing have none.
+    /// Its term; stop words have none.
     pub(crate) term: Option<Term>,
-    /// Where the rows of its vector are in the lexicon's list.
+    /// The range of its vector rows in the lexicon's list.
     rows: (u32, u32),
 }
 
-/// Words and terms. It only grows: a word that no tool uses any more costs a few bytes.
+/// A map of words and terms. It only grows: a word that no tool uses any more costs a few bytes.
 #[derive(Debug, Default)]
 pub(crate) struct TermLexicon {
     seen: WordMap<Box<str>, KnownWord>,
@@ -28,9 +28,9 @@ pub(crate) struct TermLexicon {
 }
 
 impl TermLexicon {
-    /// What is known of a piece of text, which is learnt if it is new.
+    /// Returns the data about a token; adds it if it is new.
     pub(crate) fn learn(&mut self, token: TextToken<'_>) -> KnownWord {
-        // Characters are their own terms and have no vector, so there is nothing to keep of them.
+        // Characters are their own terms and have no vector, so nothing is stored for them.
         let TextToken::Word(word) = token else {
             return KnownWord { term: self.learn_term(token), rows: (0, 0) };
         };
@@ -61,7 +61,7 @@ impl TermLexicon {
         Some(next)
     }
 
-    /// The number of a piece of text, if any tool has it.
+    /// Returns the number of a token, if any tool has it.
     pub(crate) fn find(&self, token: TextToken<'_>) -> Option<Term> {
         match self.seen.get(token.text()) {
             Some(known) => known.term,
@@ -70,12 +70,12 @@ impl TermLexicon {
         }
     }
 
-    /// The rows of the table of vectors that mean a word.
+    /// Returns the rows of the vector table for a word.
     pub(crate) fn rows(&self, known: KnownWord) -> &[u32] {
         &self.rows[known.rows.0 as usize..known.rows.1 as usize]
     }
 
-    /// All terms, by their numbers.
+    /// Returns all terms, ordered by number.
     pub(crate) fn terms(&self) -> Vec<&str> {
         let mut terms = vec![""; self.terms.len()];
         for (text, term) in &self.terms {
@@ -84,13 +84,13 @@ impl TermLexicon {
         terms
     }
 
-    /// A lexicon of terms, in the order of their numbers. Words are learnt again as they come.
+    /// Creates a lexicon of terms, ordered by number. Words are added again as they occur.
     pub(crate) fn from_terms(terms: impl Iterator<Item = String>) -> Self {
         let terms = terms.enumerate().map(|(at, text)| (text.into(), to_u32(at))).collect();
         Self { terms, ..Self::default() }
     }
 
-    /// How many terms there are.
+    /// Returns the number of terms.
     pub(crate) fn len(&self) -> usize {
         self.terms.len()
     }

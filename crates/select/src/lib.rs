@@ -1,7 +1,8 @@
-//! Which tools fit a request, and why.
+//! Chooses the tools that fit a request, and explains the choice.
 //!
-//! Pure: cards of tools and the words of a request in, a ranking out. Nothing here reads a file, a clock or the
-//! environment, and nothing here can run a tool. `docs/selection.md` says how it works and how well.
+//! The input is cards of tools and the words of a request; the output is a ranking. The crate reads
+//! no file, no clock and no environment variable, and it cannot run a tool. `docs/selection.md`
+//! describes the method and its results.
 //!
 //! ```
 //! use windlass_select::{Card, ChoiceContext, Index, ToolRequest, choose};

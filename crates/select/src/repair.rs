@@ -1,7 +1,7 @@
-//! Arguments as models really write them: what can be read safely is read, and every liberty taken is named.
+//! Repairs arguments as models write them: reads what can be read safely and reports every repair.
 //!
-//! The schema leads: a value that fits is never touched, and nothing is kept that does not fit in the end. What was cut
-//! off stays cut off; nobody knows what would have followed.
+//! The schema leads: a value that fits is never changed, and a result that does not fit is
+//! rejected. Truncated arguments are not completed, because the missing part is unknown.
 
 use serde_json::Value;
 use windlass_contract::{ParameterAlias, Schema};
@@ -17,89 +17,91 @@ mod schema_fit;
 pub use expected::describe_expected;
 pub use names::{is_alike, nearest, same_name};
 
-/// The longest text worth repairing. Nobody writes more by hand, and every repair copies it.
+/// Maximum length of a text that is repaired. Arguments are rarely longer, and every repair copies
+/// them.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// How far a repair may go.
+/// The repairs that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RepairMode {
-    /// Only what can be read in one way. For calls that write or run something.
+    /// Only unambiguous repairs. For calls that write or run something.
     Exact,
-    /// What was most likely meant, too. For calls that only look.
+    /// The most likely reading, too. For calls that only read.
     Likely,
 }
 
-/// What the arguments of a tool must be.
+/// The parameters of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolParameters<'a> {
     /// The name of the tool.
     pub tool: &'a str,
     /// Other names of the tool.
     pub tool_aliases: &'a [&'static str],
-    /// What the tool takes.
+    /// The schema of the arguments.
     pub schema: &'a Schema,
     /// Other names of its parameters.
     pub aliases: &'a [ParameterAlias],
 }
 
-/// Arguments that fit after all.
+/// Arguments that fit the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairedArguments {
-    /// What they are now.
+    /// The repaired value.
     pub value: Value,
-    /// What was done to them.
+    /// The repairs that were made.
     pub repairs: Vec<ArgumentRepair>,
-    /// Whether the text says just this, and can be used as it stands.
+    /// True if the text is exactly this value and can be used unchanged.
     pub is_verbatim: bool,
 }
 
-/// One liberty taken with what a model wrote.
+/// A change to the arguments of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentRepair {
-    /// What kind.
+    /// The kind of repair.
     pub kind: RepairKind,
-    /// Where, and what exactly; never a value, since values may be secret.
+    /// The place and the change; never a value, since values may be secret.
     pub note: String,
 }
 
-/// Kinds of repair.
+/// The kinds of repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairKind {
     /// The text was not quite JSON.
     Notation,
-    /// A value was of another type, or wrapped in something.
+    /// A value had another type, or was wrapped.
     Type,
-    /// A parameter was called otherwise.
+    /// A parameter had another name.
     Name,
-    /// A parameter was called by another name that the tool knows.
+    /// A parameter had an alias that the tool declares.
     Alias,
-    /// `null` was given for what may be left out.
+    /// `null` was given for an optional parameter.
     Null,
     /// A parameter was given twice, with different values.
     Repeated,
 }
 
 impl RepairKind {
-    /// Whether it must be told. What means exactly the same as what was written need not be.
+    /// Returns true if the model must be informed. A repair that keeps the exact meaning is not
+    /// reported.
     pub fn is_reported(self) -> bool {
         !matches!(self, Self::Alias | Self::Null)
     }
 }
 
-/// Why arguments cannot be used.
+/// The reason why arguments cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArgumentError {
-    /// They end in the middle.
+    /// They are truncated.
     CutOff,
-    /// They are not JSON, nor close to it.
+    /// They are not JSON, nor similar to it.
     Unreadable,
-    /// A member is there twice, with different values: its path.
+    /// A member occurs twice with different values: its path.
     Repeated(String),
-    /// They are JSON, but not what the tool takes: all problems, each with its path.
+    /// They are JSON, but do not fit the schema: all problems, each with its path.
     Unfit(Vec<String>),
 }
 
-/// Reads arguments that may be damaged. Arguments that fit come back as they are, without repairs.
+/// Reads arguments that may be damaged. Arguments that fit are returned unchanged, without repairs.
 pub fn repair(
     parameters: &ToolParameters<'_>,
     text: &str,
@@ -136,13 +138,13 @@ impl ArgumentRepair {
     }
 }
 
-/// What a text says, and whether it says it in JSON as it should be.
+/// The value of a text, and whether the text is valid JSON without duplicates.
 struct ParsedArguments {
     value: Value,
     is_verbatim: bool,
 }
 
-/// JSON if it is JSON, and what is close to it if it is not.
+/// Reads JSON, or text that is close to it.
 fn read(
     text: &str,
     mode: RepairMode,

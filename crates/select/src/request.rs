@@ -1,4 +1,4 @@
-//! A request, read once: its words with what they count, in English too where it is Chinese, and what it means.
+//! A parsed request: its weighted words, translated if it is Chinese, and its meaning.
 
 mod implied;
 mod spans;
@@ -13,19 +13,19 @@ use crate::{
     vectors::{self, DIM, MeaningVector},
 };
 
-/// How much of a request is read. What a person wants is signature in less; the rest is data.
+/// Maximum number of bytes that are read. A longer request contains data.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
-/// How long a request can be a name, and how many names are looked for.
+/// Maximum length of a request that can be a name as a whole, and number of names.
 const MAX_NAME_BYTES: usize = 64;
 const MAX_NAMES: usize = 32;
 
-/// What someone wants, in their own words.
+/// The request of a user, in natural language.
 #[derive(Debug, Clone)]
 pub struct ToolRequest {
     intent: RequestIntent,
     words: Vec<(String, WordShape, f32)>,
-    /// Words it does not say, which find tools but are no span of what it means.
+    /// Words that the request implies. They find tools but do not change its meaning.
     implied: Vec<&'static str>,
     meaning: Box<MeaningVector>,
     is_chinese: bool,
@@ -34,7 +34,7 @@ pub struct ToolRequest {
     signature: RequestSignature,
 }
 
-/// What a request has that could be a value.
+/// The number of possible values in a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RequestValues {
     /// Numbers.
@@ -50,7 +50,7 @@ enum WordShape {
 }
 
 impl ToolRequest {
-    /// Reads a request.
+    /// Parses a request.
     pub fn new(text: &str) -> Self {
         let text = text::cut(text, MAX_REQUEST_BYTES);
         let mut words: Vec<(String, WordShape, f32)> = Vec::new();
@@ -68,7 +68,7 @@ impl ToolRequest {
         let values = values(text);
         let intent = RequestIntent::parse(text);
         let names = names(text);
-        // A Chinese character says as much as four letters or so.
+        // A Chinese character counts like about four letters.
         Self {
             intent,
             words,
@@ -81,42 +81,42 @@ impl ToolRequest {
         }
     }
 
-    /// What it asks for.
+    /// Returns the intent.
     pub fn intent(&self) -> &RequestIntent {
         &self.intent
     }
 
-    /// Whether it is mostly written in Chinese, or another script without spaces.
+    /// Returns true if it is mostly Chinese, or in another script without spaces.
     pub(crate) fn is_chinese(&self) -> bool {
         self.is_chinese
     }
 
-    /// How many words it has, without those that say nothing.
+    /// Returns the number of words, without stop words.
     pub(crate) fn word_count(&self) -> usize {
         self.words.len()
     }
 
-    /// What it is like another request by.
+    /// Returns the signature for comparison with other requests.
     pub(crate) fn signature(&self) -> &RequestSignature {
         &self.signature
     }
 
-    /// What it means.
+    /// Returns the meaning.
     pub(crate) fn meaning(&self) -> &MeaningVector {
         &self.meaning
     }
 
-    /// What in it may be the name of a tool, in its plain form.
+    /// Returns the possible names of tools in it, in their plain form.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
-    /// The values it has.
+    /// Returns the number of possible values.
     pub(crate) fn values(&self) -> RequestValues {
         self.values
     }
 
-    /// How much of it a tool's terms cover, weighed by how much each word counts, and how many words that is.
+    /// Returns the share of its weighted words that the terms cover, and the number of words.
     pub(crate) fn coverage(&self, lexicon: &TermLexicon, terms: &[Term]) -> (f32, usize) {
         let (mut has, mut all, mut count) = (0.0, 0.0, 0);
         for (word, shape, weight) in &self.words {
@@ -132,7 +132,7 @@ impl ToolRequest {
         (if all > 0.0 { has / all } else { 0.0 }, count)
     }
 
-    /// Its terms, as far as an index knows them, each once.
+    /// Returns its terms that an index knows, each once.
     pub(crate) fn terms(&self, lexicon: &TermLexicon) -> Vec<(Term, f32)> {
         let found = self.words.iter().filter_map(|(word, shape, weight)| {
             let token = match shape {
@@ -144,7 +144,7 @@ impl ToolRequest {
         let implied = self.implied.iter().filter_map(|word| lexicon.find(TextToken::Word(word)));
         let mut found: Vec<_> = found.chain(implied.map(|term| (term, implied::WEIGHT))).collect();
         found.sort_unstable_by_key(|(term, _)| *term);
-        // What is signature again counts again, but less.
+        // A repeated word counts again, but less.
         found.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
@@ -177,7 +177,7 @@ fn add_token(
     }
 }
 
-/// All of a short text, and the words of any text that are written as identifiers.
+/// Returns a short text as a whole, and the identifiers of any text.
 fn names(text: &str) -> Vec<String> {
     let words = text
         .split(|c: char| c.is_whitespace() || "`'\"()“”‘’，。,;:：；?？!！".contains(c) || text::is_glyph(c));

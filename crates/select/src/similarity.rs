@@ -1,8 +1,8 @@
-//! Requests beside one another: what someone wants now, and what a tool was the answer to before.
+//! Compares a request with the requests that a tool answered before.
 //!
-//! Unlike the words of a tool's description, those of a request come in its own mixture: half of them say nothing alone
-//! (`what is in …`), and the rest are values. So both count a little, and a value counts as what it is: `main.rs` is like
-//! `lib.rs`.
+//! The words of a request differ from those of a description: about half are stop words (`what is
+//! in …`), and the rest are mostly values. So both get a small weight, and a value is replaced by
+//! its kind: `main.rs` equals `lib.rs`.
 
 use std::hash::Hasher;
 
@@ -15,36 +15,36 @@ use crate::{
     vectors::{self, DIM, PackedVector},
 };
 
-/// A request, as far as it can be like another.
+/// A request, reduced to the data for comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RequestSignature {
-    /// Its words, each as a number that ends in its kind, in order.
+    /// Hashes of its words, sorted. The two lowest bits are the kind of word.
     pub(crate) words: Box<[u32]>,
-    /// What those mean that are not values.
+    /// The meaning of the words that are not values.
     pub(crate) meaning: PackedVector,
 }
 
-/// What a word counts by its kind: one that says nothing alone, a word, a pair of characters, a kind of value.
+/// Weights of the kinds of words: a stop word, a word, a pair of characters, a kind of value.
 const KIND_WEIGHTS: [f32; 4] = [0.2, 1.0, 0.5, 0.6];
 const STOP_WORD: u32 = 0;
 const WORD: u32 = 1;
 const PAIR: u32 = 2;
 const VALUE: u32 = 3;
 
-/// What a word counts that no example has: likely another value.
+/// Weight of a word that no example has. It is probably another value.
 const UNKNOWN_WORD_WEIGHT: f32 = 0.5;
 
-/// A request must have so many words of its own to be remembered.
+/// Minimum number of its own words that a request must have to be remembered.
 const MIN_DISTINCTIVE_WORDS: usize = 2;
 
-/// Requests whose words or meaning are less alike than this are not alike at all.
+/// Minimum overlap of words, and minimum cosine. Requests below both are not similar at all.
 const MIN_WORD_OVERLAP: f32 = 0.25;
 const MIN_MEANING_COSINE: f32 = 0.4;
 
-/// What it counts to mean the same in other words.
+/// Weight of the same meaning in other words.
 const MEANING_WEIGHT: f32 = 0.8;
 
-/// The endings of pictures.
+/// File extensions of pictures.
 const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "svg"];
 
 impl RequestSignature {
@@ -71,13 +71,13 @@ impl RequestSignature {
 }
 
 impl RequestSignature {
-    /// Whether it says enough by itself to be like another: `go on` and `yes` are said of anything.
+    /// Returns true if the request says enough to be compared: `go on` and `yes` fit anything.
     pub(crate) fn is_distinctive(&self) -> bool {
         self.words.iter().filter(|word| matches!(**word & 3, WORD | PAIR)).count() >= MIN_DISTINCTIVE_WORDS
     }
 }
 
-/// What kind of value a word is, if it is one.
+/// Returns the kind of value of a word, if it is one.
 fn value_kind(word: &str, is_quoted: bool) -> Option<&'static str> {
     let ending = word.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     if ending.is_some_and(|ending| PICTURES.contains(&&*ending)) && is_path(word) {
@@ -100,7 +100,7 @@ fn hash_token(token: TextToken<'_>) -> Option<u32> {
         TextToken::Word(word) if text::is_stop(word) => Some(hash_word(word, STOP_WORD)),
         TextToken::Word(_) => Some(hash_word(&token.term(), WORD)),
         TextToken::Pair(pair) => Some(hash_word(pair, PAIR)),
-        // Pairs say it better.
+        // Pairs represent it better.
         TextToken::Glyph(_) => None,
     }
 }
@@ -112,7 +112,7 @@ fn hash_word(word: &str, kind: u32) -> u32 {
     u32::from_le_bytes([a, b, c, d]) & !3 | kind
 }
 
-/// How many tools have each word in their examples.
+/// For each word the number of tools that have it in their examples.
 #[derive(Debug, Default)]
 pub(crate) struct ExampleFrequencies {
     counts: WordMap<u32, u32>,
@@ -120,7 +120,7 @@ pub(crate) struct ExampleFrequencies {
 }
 
 impl ExampleFrequencies {
-    /// Counts the examples of a tool.
+    /// Adds the examples of a tool.
     pub(crate) fn add<'a>(&mut self, examples: impl IntoIterator<Item = &'a RequestSignature>) {
         let words = distinct_words(examples);
         self.tools += usize::from(!words.is_empty());
@@ -129,7 +129,7 @@ impl ExampleFrequencies {
         }
     }
 
-    /// Forgets them.
+    /// Removes the examples of a tool.
     pub(crate) fn remove<'a>(&mut self, examples: impl IntoIterator<Item = &'a RequestSignature>) {
         let words = distinct_words(examples);
         self.tools -= usize::from(!words.is_empty());
@@ -140,7 +140,7 @@ impl ExampleFrequencies {
         }
     }
 
-    /// How much a request is like the most alike of a tool's examples, from 0 to 1.
+    /// Returns the likeness of a request to the most similar example of a tool, from 0 to 1.
     pub(crate) fn likeness<'a>(
         &self,
         request: &RequestSignature,
@@ -161,7 +161,7 @@ impl ExampleFrequencies {
         like.fold(0.0, f32::max)
     }
 
-    /// The rarer a word, the more it says.
+    /// Returns the weight of a word; rare words weigh more.
     fn weight(&self, word: u32) -> f32 {
         let kind = KIND_WEIGHTS[(word & 3) as usize];
         match self.counts.get(&word) {
@@ -171,7 +171,7 @@ impl ExampleFrequencies {
     }
 }
 
-/// What a share has above a line, as a share of what it can have.
+/// Rescales a share so that the minimum becomes 0 and 1 stays 1.
 fn rescale(share: f32, line: f32) -> f32 {
     ((share - line) / (1.0 - line)).max(0.0)
 }

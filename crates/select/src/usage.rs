@@ -1,28 +1,31 @@
-//! What became of earlier calls: how often a tool succeeded, how lately it was used, and what it was the answer to.
+//! Results of earlier calls: the success rate of each tool, its last use, and the requests it
+//! answered.
 //!
-//! Plain numbers in, from whoever records calls; they have forgotten what is long past. A clock is not read here: the caller
-//! says how long ago a tool was called.
+//! The caller provides plain numbers that already forget old calls. This module reads no clock: the
+//! caller passes the age of a call.
 
 use std::{collections::HashMap, time::Duration};
 
 use crate::{index::MAX_EXAMPLE_BYTES, text};
 
-/// A tool that was used this long ago counts half as recent as one that was used now.
+/// Time after which a use counts half as recent.
 const RECENT_HALF_LIFE: Duration = Duration::from_secs(3600);
 
-/// What a tool nobody has used is credited with: three calls of four.
+/// Success rate of a tool that was never used.
 const UNUSED_SUCCESS: f32 = 0.75;
 
-/// From where on success makes recent use a reason to use a tool again: that it failed lately is none.
+/// Minimum success rate at which recent use is a reason to use a tool again. A recent failure is
+/// not.
 const MIN_SUCCESS: f32 = 0.5;
 
-/// A request counts half as much after this long. Far longer than recent use: what someone asks for is asked again next month.
+/// Time after which a request counts half. It is much longer than for recent use, as people ask for
+/// the same again a month later.
 const REQUEST_HALF_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What became of earlier calls.
+/// Results of earlier calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// How every tool stands that was called, by the key of its card.
+    /// The record of every called tool, by the key of its card.
     records: HashMap<String, UsageRecord>,
     requests: Vec<AnsweredRequest>,
 }
@@ -32,11 +35,11 @@ pub struct Usage {
 pub(crate) struct AnsweredRequest {
     pub(crate) request: String,
     pub(crate) tools: Vec<String>,
-    /// What it counts: 1 for now, 0 for never.
+    /// The weight by age: 1 for now, 0 for never.
     pub(crate) weight: f32,
 }
 
-/// How one tool stands.
+/// The record of one tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UsageRecord {
     success: f32,
@@ -50,7 +53,7 @@ impl Default for UsageRecord {
 }
 
 impl Usage {
-    /// Says how likely calls of a tool succeed, from 0 to 1, and how long ago it was called.
+    /// Sets the success rate of a tool, from 0 to 1, and the age of its last call.
     pub fn add(&mut self, key: &str, success: f32, age: Duration) {
         let success = success.clamp(0.0, 1.0);
         let worth = ((success - MIN_SUCCESS) / (1.0 - MIN_SUCCESS)).max(0.0);
@@ -58,8 +61,8 @@ impl Usage {
         self.records.insert(key.to_owned(), UsageRecord { success, recent });
     }
 
-    /// Says which tools were the answer to a request, by name, and how long ago. The newest are said first: of many for one
-    /// tool, only the first count.
+    /// Adds a request with the names of the tools that answered it, and its age. Add the newest
+    /// first: of many requests for one tool only the first count.
     pub fn add_request(&mut self, request: &str, tools: Vec<String>, age: Duration) {
         let request = text::cut(request, MAX_EXAMPLE_BYTES).to_owned();
         self.requests.push(AnsweredRequest { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
@@ -69,19 +72,19 @@ impl Usage {
         &self.requests
     }
 
-    /// What is known of a tool.
+    /// Returns the record of a tool.
     pub fn record(&self, key: &str) -> UsageRecord {
         self.records.get(key).copied().unwrap_or_default()
     }
 }
 
 impl UsageRecord {
-    /// How likely a call succeeds, from 0 to 1.
+    /// Returns the success rate, from 0 to 1.
     pub fn success(self) -> f32 {
         self.success
     }
 
-    /// How lately it was used with success: 1 for now, 0 for never.
+    /// Returns how recent the last successful use is: 1 for now, 0 for never.
     pub fn recent(self) -> f32 {
         self.recent
     }

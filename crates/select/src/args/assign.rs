@@ -1,4 +1,4 @@
-//! A value for each slot: a word of its enum, what contends for it, or what is said about it.
+//! Assigns a value to each slot: an enum value, a mention, or a phrase about the slot.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
     valid, words,
 };
 
-/// A value for each slot, where the text has one.
+/// Returns a value for each slot, where the text has one.
 pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceContext) -> Vec<Option<Value>> {
     let mut values = vec![None; slots.len()];
     let lower = text.to_lowercase();
@@ -29,7 +29,7 @@ pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceCon
     match_mentions(text, slots, &mut mentions, &mut values);
     for (slot, value) in slots.iter().zip(&mut values) {
         if value.is_none() {
-            // What is only near a slot and does not fit it was not meant for it.
+            // A value that only stands near a slot and does not fit it was not meant for it.
             let is_meant = |value: &Value| valid::fits(slot, value) || phrase::stated(text, slot).is_some();
             *value = phrase_value(text, slot)
                 .filter(is_meant)
@@ -39,7 +39,7 @@ pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceCon
     values
 }
 
-/// A word of an enum that the text says; all of them for a list.
+/// Returns the enum value that the text contains; all of them for a list.
 fn enum_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     let mut said: Vec<(usize, usize, &Value)> = slot
         .choices
@@ -62,14 +62,14 @@ fn enum_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     said.into_iter().max_by_key(|(at, length, _)| (*length, *at)).map(|(_, _, choice)| choice.clone())
 }
 
-/// Where a text says a word in another form.
+/// Returns the position of a word in another inflected form.
 fn stemmed(lower: &str, word: &str) -> Option<usize> {
     let stem = words::stem(word);
     let long = stem.len() >= 4 && !word.contains(' ') && word.is_ascii();
     long.then(|| lower.find(&format!(" {stem}"))).flatten()
 }
 
-/// Verbs that ask for the same.
+/// Returns verbs that ask for the same operation.
 fn synonym(word: &str) -> &'static [&'static str] {
     match word {
         "add" | "create" => &["create", "add", "new", "添加", "新建"],
@@ -82,7 +82,7 @@ fn synonym(word: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a text asks for what a yes-or-no parameter is about.
+/// Returns the value of a boolean parameter that the text asks for, or asks to leave out.
 fn boolean_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     if slot.kind != SlotKind::Boolean || slot.list {
         return None;
@@ -135,7 +135,7 @@ fn boolean_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
     all.then_some(Value::Bool(!not))
 }
 
-/// Whether a mention is the word of an enum that was taken already.
+/// Returns true if the mention is an enum value that was already taken.
 fn is_choice(mention: &ValueMention, slots: &[ParameterSlot], values: &[Option<Value>]) -> bool {
     let same = |value: &Value| value.as_str().is_some_and(|word| word.eq_ignore_ascii_case(&mention.text));
     slots.iter().zip(values).any(|(slot, value)| {
@@ -146,7 +146,7 @@ fn is_choice(mention: &ValueMention, slots: &[ParameterSlot], values: &[Option<V
     })
 }
 
-/// Words that are files, because the context says so.
+/// Adds the words that are paths according to the context.
 fn add_files(text: &str, mentions: &mut Vec<ValueMention>, context: &InferenceContext) {
     for file in context.files.iter().take(2_000) {
         let taken =
@@ -163,7 +163,7 @@ fn add_files(text: &str, mentions: &mut Vec<ValueMention>, context: &InferenceCo
     mentions.sort_by_key(|mention| mention.start);
 }
 
-/// What is said about a slot without being a token of its own.
+/// Returns a phrase about the slot that is not a token by itself.
 fn phrase_value(text: &str, slot: &ParameterSlot) -> Option<Value> {
     if slot.kind != SlotKind::Text || !slot.choices.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Dates: found in text, moved by days, written as asked.
+//! Dates: parses them in text, moves them by days and formats them.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 impl CalendarDate {
-    /// A date, if there is such a day.
+    /// Returns the date, or `None` if there is no such day.
     pub fn new(year: i32, month: u32, day: u32) -> Option<Self> {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let last = match month {
@@ -35,21 +35,21 @@ impl CalendarDate {
         (1..=last).contains(&day).then_some(Self { year, month, day })
     }
 
-    /// The first date a text names in full, such as that of a line that says what day it is.
+    /// Returns the first complete date of a text, such as a line that gives the current day.
     pub fn first_in(text: &str) -> Option<Self> {
         let starts = text.char_indices().take(2_000).map(|(at, _)| at);
         let mut found = starts.filter_map(|at| read(&text[at..], None));
         found.next().map(|(date, _)| date)
     }
 
-    /// The day after.
+    /// Returns the following day.
     fn next(self) -> Self {
         Self::new(self.year, self.month, self.day + 1)
             .or_else(|| Self::new(self.year, self.month + 1, 1))
             .unwrap_or(Self { year: self.year + 1, month: 1, day: 1 })
     }
 
-    /// The day before.
+    /// Returns the preceding day.
     fn previous(self) -> Self {
         let (year, month) = if self.month == 1 { (self.year - 1, 12) } else { (self.year, self.month - 1) };
         Self::new(self.year, self.month, self.day.wrapping_sub(1))
@@ -58,7 +58,8 @@ impl CalendarDate {
     }
 }
 
-/// Reads a date at the beginning of a text: the date, and how many bytes it takes. Dates without a year are of this year.
+/// Parses a date at the beginning of a text. Returns it with its length in bytes. A date without a
+/// year is taken to be in the current year.
 pub(super) fn read(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     numeric(text)
         .or_else(|| chinese(text, today))
@@ -66,7 +67,7 @@ pub(super) fn read(text: &str, today: Option<CalendarDate>) -> Option<(CalendarD
         .or_else(|| relative(text, today))
 }
 
-/// `2023-05-01`, `2023/5/1`, `05/01/2023`.
+/// Parses `2023-05-01`, `2023/5/1`, `05/01/2023`.
 fn numeric(text: &str) -> Option<(CalendarDate, usize)> {
     let (first, rest) = digits(text, 4)?;
     let separator = rest.chars().next().filter(|c| "-/.".contains(*c))?;
@@ -81,7 +82,7 @@ fn numeric(text: &str) -> Option<(CalendarDate, usize)> {
     date.map(|date| (date, text.len() - end.len()))
 }
 
-/// `2023年5月1日`, `5月1号`.
+/// Parses `2023年5月1日`, `5月1号`.
 fn chinese(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     let (first, rest) = digits(text, 4)?;
     let (year, month, rest) = match rest.strip_prefix('年') {
@@ -96,7 +97,7 @@ fn chinese(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usi
     CalendarDate::new(year, month, day).map(|date| (date, text.len() - end.len()))
 }
 
-/// `March 5th 2023`, `5 March, 2023`, `March 5`.
+/// Parses `March 5th 2023`, `5 March, 2023`, `March 5`.
 fn english(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     let (day, month, rest) = if let Some((day, rest)) = digits(text, 2) {
         let (month, rest) = month(ordinal(rest).trim_start().trim_start_matches("of "))?;

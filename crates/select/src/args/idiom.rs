@@ -1,5 +1,5 @@
-//! Ways to speak of files and commands that say which parameter a value is for: `the first 10 lines`, `replace A with B`,
-//! `run X`, `10 seconds`. What such a phrase takes is no longer contended for.
+//! Idioms about files and commands that name the parameter of a value: `the first 10 lines`,
+//! `replace A with B`, `run X`, `10 seconds`. Values in such an idiom are not matched again.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::slot::{ParameterSlot, SlotKind};
 
-/// A word of a request and its place. What is quoted is one word, without its quotes.
+/// A word of a request and its byte range. A quotation is one word, without its quotes.
 struct IdiomToken<'a> {
     text: &'a str,
     place: Range<usize>,
@@ -23,7 +23,7 @@ impl IdiomToken<'_> {
     }
 }
 
-/// Fills what such phrases say, and returns the places they took.
+/// Fills the values that idioms give, and returns the byte ranges they used.
 pub(super) fn fill(text: &str, slots: &[ParameterSlot], values: &mut [Option<Value>]) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let mut taken = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn fill(text: &str, slots: &[ParameterSlot], values: &mut [Option<Val
             put(&["path"], place.text.into(), place.place.clone());
         }
     }
-    // Lines from the end have no parameter; a number of them is none for another.
+    // No parameter takes lines from the end, so their number must not go to another parameter.
     if let Some(place) = last_lines(text, &tokens) {
         taken.push(place);
     }
@@ -95,7 +95,7 @@ fn tokens(text: &str) -> Vec<IdiomToken<'_>> {
     tokens
 }
 
-/// `replace A with B`.
+/// Parses `replace A with B`.
 fn replacement<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'a>, &'t IdiomToken<'a>)> {
     tokens.windows(4).find_map(|four| match four {
         [verb, old, with, new]
@@ -107,7 +107,7 @@ fn replacement<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'
     })
 }
 
-/// `lines 5 to 10`, `lines 5-10`: both ends.
+/// Parses `lines 5 to 10` and `lines 5-10`. Returns both ends.
 fn lines(tokens: &[IdiomToken<'_>]) -> Option<(i64, i64, Range<usize>)> {
     let at = tokens.iter().position(|token| token.is(&["line", "lines"]))?;
     let from = tokens.get(at + 1)?;
@@ -121,12 +121,12 @@ fn lines(tokens: &[IdiomToken<'_>]) -> Option<(i64, i64, Range<usize>)> {
     (ends.0 <= ends.1).then_some((ends.0, ends.1, place))
 }
 
-/// `the first 10 lines`, 前10行.
+/// Parses `the first 10 lines` and 前10行.
 fn first_lines(text: &str, tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     counted(tokens, &["first", "top"]).or_else(|| chinese_count(text, '前'))
 }
 
-/// `the last 10 lines`, 最后10行.
+/// Parses `the last 10 lines` and 最后10行.
 fn last_lines(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     counted(tokens, &["last", "final", "bottom"])
         .or_else(|| chinese_count(text, '后'))
@@ -142,14 +142,14 @@ fn counted(tokens: &[IdiomToken<'_>], words: &[&str]) -> Option<(i64, Range<usiz
     })
 }
 
-/// A number between a mark and 行.
+/// Parses a number between a mark and 行.
 fn chinese_count(text: &str, mark: char) -> Option<(i64, Range<usize>)> {
     let start = text.find(mark)? + mark.len_utf8();
     let end = start + text[start..].find('行')?;
     Some((text[start..end].trim().parse().ok()?, start..end))
 }
 
-/// What follows `run`, up to what is said about it.
+/// Returns the command after `run`, up to the words that describe it.
 fn command(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     let at =
         tokens.iter().position(|token| token.is(&["run", "execute", "运行", "执行"])).filter(|at| *at < 2)?;
@@ -168,7 +168,7 @@ fn command(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     Some(first.place.start..last.place.end)
 }
 
-/// `10 seconds`, `2 minutes`, in milliseconds.
+/// Parses `10 seconds` and `2 minutes`. Returns milliseconds.
 fn duration(tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     const UNITS: [(&[&str], i64); 3] = [
         (&["ms", "millisecond", "milliseconds"], 1),
@@ -181,7 +181,7 @@ fn duration(tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     })
 }
 
-/// `search for A in B`: what is looked for, and where.
+/// Parses `search for A in B`. Returns the pattern and the place.
 fn sought<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'a>, Option<&'t IdiomToken<'a>>)> {
     let at =
         tokens.windows(2).position(|pair| pair[0].is(&["search", "look", "grep"]) && pair[1].is(&["for"]))?;

@@ -1,4 +1,4 @@
-//! Mentions contend for slots: every pair is scored, and the best is taken first.
+//! Matches mentions with slots: every pair is scored, and the best pair is taken first.
 
 use serde_json::{Number, Value, json};
 
@@ -9,13 +9,14 @@ use super::{
     valid,
 };
 
-/// Below this an optional parameter stays empty.
+/// Minimum score at which an optional parameter gets a value.
 const MIN_OPTIONAL_SCORE: i32 = 9;
 
-/// What a mention loses for a slot that cannot take it as it is. If it is still the best, it was meant and is wrong.
+/// Subtracted from the score of a mention that breaks the schema of the slot. If the mention still
+/// wins, it was meant for the slot and is reported as invalid.
 const INVALID_PENALTY: i32 = 2;
 
-/// Gives mentions to slots, the best pair first.
+/// Assigns mentions to slots, the best pair first.
 pub(super) fn match_mentions(
     text: &str,
     slots: &[ParameterSlot],
@@ -26,7 +27,7 @@ pub(super) fn match_mentions(
     let has_path = slots.iter().any(names_path);
     for (at, slot) in slots.iter().enumerate().filter(|(at, _)| values[*at].is_none()) {
         for (place, mention) in mentions.iter().enumerate() {
-            // A command is spelled out or quoted; a name in a request is something it is about.
+            // A command is spelled out or quoted. A bare name is what the request is about.
             let is_command = ["command", "cmd"].contains(&slot.own_name());
             if is_command && mention.kind != MentionKind::Quoted {
                 continue;
@@ -39,7 +40,8 @@ pub(super) fn match_mentions(
             if mention.kind == MentionKind::Path && is_file && slot.is_about(&["dir", "workdir", "cwd"]) {
                 continue;
             }
-            // A path is for the parameter that is called so, where there is one, and never for a text beside it.
+            // A path goes to the parameter that is named after paths, if there is one, and never to
+            // a text next to it.
             if has_path && mention.kind == MentionKind::Path && !names_path(slot) {
                 continue;
             }
@@ -59,7 +61,7 @@ pub(super) fn match_mentions(
             }
         }
     }
-    // Among equals the earlier parameter gets the earlier mention.
+    // Among equal scores the earlier parameter gets the earlier mention.
     pairs.sort_by_key(|(score, at, place)| (std::cmp::Reverse(*score), *at, *place));
     let mut used = vec![false; mentions.len()];
     for (_, at, place) in pairs {
@@ -96,7 +98,7 @@ fn names_path(slot: &ParameterSlot) -> bool {
     slot.is_about(&["path", "file", "filename", "dir", "directory", "folder", "image", "document"])
 }
 
-/// Whether nothing in the schema of a slot speaks against a mention.
+/// Returns true if the schema of the slot allows the mention.
 fn suits(slot: &ParameterSlot, mention: &ValueMention) -> bool {
     slot.list || value_of(slot, mention).is_none_or(|value| valid::fits(slot, &value))
 }
@@ -111,7 +113,8 @@ fn wants_state(slot: &ParameterSlot) -> bool {
         .any(|form| description.contains(form))
 }
 
-/// The mentions around one that are listed with it: same kind, with only commas and conjunctions between.
+/// Returns the mentions that are listed together with one: of the same kind, with only commas and
+/// conjunctions between them.
 fn run(text: &str, mentions: &[ValueMention], place: usize, used: &[bool]) -> std::ops::Range<usize> {
     let linked = |a: usize, b: usize| {
         let between = text.get(mentions[a].end..mentions[b].start).unwrap_or("x");
@@ -137,7 +140,7 @@ fn run(text: &str, mentions: &[ValueMention], place: usize, used: &[bool]) -> st
     start..end
 }
 
-/// A mention as the value of a slot, if it can be one.
+/// Converts a mention to the value of a slot, if possible.
 pub(super) fn value_of(slot: &ParameterSlot, mention: &ValueMention) -> Option<Value> {
     match (slot.kind, &mention.kind) {
         (SlotKind::Integer, MentionKind::Number { value, .. })

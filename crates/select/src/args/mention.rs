@@ -1,22 +1,23 @@
-//! What a request mentions that could be a value: quoted texts, numbers, dates, paths, codes and names.
+//! Finds the mentions of a request that could be values: quotations, numbers, dates, paths, codes
+//! and names.
 
 use super::{
     date::{self, CalendarDate},
     number,
 };
 
-/// Requests are looked at this far, and so many values are taken from them. Time grows with both.
+/// Maximum number of bytes that are read, and of mentions that are taken. Time grows with both.
 const MAX_BYTES: usize = 20_000;
 const MAX_MENTIONS: usize = 300;
 
-/// A piece of the request that could be a value.
+/// A substring of the request that could be a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ValueMention {
     pub(super) kind: MentionKind,
-    /// Where it is, in bytes.
+    /// The byte range.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// As it is written, without quotes.
+    /// The text as written, without quotes.
     pub(super) text: String,
 }
 
@@ -28,7 +29,7 @@ pub(super) enum MentionKind {
         unit: NumberUnit,
     },
     Date(CalendarDate),
-    /// `18:00`, in minutes since midnight.
+    /// `18:00`, as minutes since midnight.
     Time(u32),
     Email,
     Url,
@@ -38,7 +39,7 @@ pub(super) enum MentionKind {
     Name,
 }
 
-/// What is said right at a number.
+/// The unit next to a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberUnit {
     None,
@@ -46,7 +47,7 @@ pub(super) enum NumberUnit {
     Money,
 }
 
-/// The part of a request that is looked at.
+/// Returns the part of a request that is read.
 pub(super) fn head(request: &str) -> &str {
     let mut end = request.len().min(MAX_BYTES);
     while !request.is_char_boundary(end) {
@@ -55,7 +56,7 @@ pub(super) fn head(request: &str) -> &str {
     &request[..end]
 }
 
-/// Everything a text mentions, in order.
+/// Returns all mentions of a text, in order.
 pub(super) fn mentions(text: &str, today: Option<CalendarDate>) -> Vec<ValueMention> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -120,7 +121,7 @@ fn quoted(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     }
     let inner = &rest[open.len_utf8()..];
     let closes = |at: usize| {
-        // The apostrophe of "it's" closes nothing.
+        // The apostrophe of "it's" closes no quotation.
         open != '\'' || !inner[at + 1..].chars().next().is_some_and(char::is_alphanumeric)
     };
     let end = inner.match_indices(*close).map(|(at, _)| at).find(|at| closes(*at))?;
@@ -129,7 +130,7 @@ fn quoted(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     fits.then(|| (MentionKind::Quoted, text.to_owned(), open.len_utf8() + end + close.len_utf8()))
 }
 
-/// `18:00`, `6:30 PM`, `9 pm`.
+/// Parses `18:00`, `6:30 PM`, `9 pm`.
 fn time(rest: &str) -> Option<MentionMatch> {
     let hours = digits(rest);
     let hour: u32 = rest[..hours].parse().ok().filter(|hour| hours <= 2 && *hour < 25)?;
@@ -153,7 +154,7 @@ fn time(rest: &str) -> Option<MentionMatch> {
     Some((MentionKind::Time(hour * 60 + minute), rest[..end].to_owned(), end))
 }
 
-/// Words that are no words: addresses, paths, codes.
+/// Parses an address, a path or a code.
 fn token(rest: &str) -> Option<MentionMatch> {
     let end = rest.find(|c: char| !c.is_ascii() || c.is_whitespace() || "\"'`,;()[]{}<>!?|".contains(c));
     let word = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ':', ',']);
@@ -189,7 +190,7 @@ fn token(rest: &str) -> Option<MentionMatch> {
     Some((kind, word.to_owned(), word.len()))
 }
 
-/// Whether a word is a number with its unit or ending: `10kg`, `5th`, `3D`.
+/// Returns true if a word is a number with its unit or ending: `10kg`, `5th`, `3D`.
 fn measured(word: &str) -> bool {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
     let short = unit.len() <= 2 || unit.len() <= 4 && unit.chars().all(|c| c.is_ascii_lowercase());
@@ -223,7 +224,7 @@ fn numeral(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     Some((MentionKind::Number { value, unit }, rest[skipped..end].to_owned(), end))
 }
 
-/// A number at the beginning of a text, and its length.
+/// Parses a number at the beginning of a text. Returns it with its length in bytes.
 fn number_at(body: &str, before: Option<char>) -> Option<(f64, usize)> {
     let sign = usize::from(body.starts_with('-') && !before.is_some_and(char::is_alphanumeric));
     let number = &body[sign..];
@@ -232,7 +233,7 @@ fn number_at(body: &str, before: Option<char>) -> Option<(f64, usize)> {
         let mut end =
             number.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '.').unwrap_or(number.len());
         end = number[..end].trim_end_matches([',', '.']).len();
-        // `1,000` is one number, `1,2` are two.
+        // `1,000` is one number; `1,2` is two.
         if let Some(comma) = number[..end].find(',') {
             let groups = number[..end]
                 .split('.')
@@ -262,14 +263,15 @@ fn digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())
 }
 
-/// Words that begin sentences and are nobody's name.
+/// Words that begin sentences and are no proper names.
 const STARTERS: &str = " i i'm i've i'd i'll we you he she it they the a an this that these those what what's which who whose where when why how is are was were do does did \
 can could would will should may please find get calculate compute show give tell create make set add remove delete update search look book order play \
 send list check determine generate convert compare analyze provide identify retrieve fetch estimate predict evaluate help need want let use if for in on at \
 from to with and or but also my our your his her hi hello hey sure yes no ok okay thanks thank track plan schedule start stop open close turn run solve \
 simulate draw write read translate recommend suggest buy sell locate perform also then actually given using assuming consider mix plot say verify count reserve ";
 
-/// Capitalised words that belong together, in any script that has capitals; in Chinese text any foreign word.
+/// Parses capitalised words that form one name, in any script with capitals. In Chinese text any
+/// foreign word is a name.
 fn name(rest: &str, fresh: bool) -> Option<MentionMatch> {
     let mut end = 0;
     let mut words = 0;
@@ -303,20 +305,21 @@ fn name(rest: &str, fresh: bool) -> Option<MentionMatch> {
     }
     end += if words > 0 { glued(&rest[end..]) } else { 0 };
     let text = &rest[..end];
-    // A lone word at the beginning of a sentence has its capital from there.
+    // A single word at the beginning of a sentence is capitalised anyway.
     let lone =
         fresh && words == 1 && rest[end..].starts_with(' ') && text.chars().skip(1).all(char::is_lowercase);
     (words > 0 && !lone && text.len() < 200).then(|| (MentionKind::Name, text.to_owned(), end))
 }
 
-/// How much of a text is glued to the name before it by a sign: `@123`, `#1`. It is a part of the name, if a wrong one.
+/// Returns the length of a suffix such as `@123` or `#1` that follows a name directly. It belongs
+/// to the name, even if that makes the name wrong.
 fn glued(rest: &str) -> usize {
     let tail = rest.strip_prefix(['@', '#', '^']).unwrap_or_default();
     let end = tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
     if end > 0 { end + 1 } else { 0 }
 }
 
-/// Whether a character is a Chinese one.
+/// Returns true for a Chinese character.
 pub(super) fn is_cjk(c: char) -> bool {
     ('\u{3400}'..='\u{9fff}').contains(&c)
 }

@@ -1,17 +1,19 @@
-//! Values that are no single token: what follows "X is", what stands before a telling word, what a preposition leads to.
+//! Values of several words: the text after "X is", next to a word of the slot's name, or after a
+//! preposition.
 
 use super::{mention::is_cjk, slot::ParameterSlot, words};
 
-/// Words a phrase does not go past.
+/// Words that end a phrase.
 const ENDS: &str = " with in on at for from to by of and or that which who is are was using under over near between during within before after \
 while when where if because so then please can could would should will may not without including considering based as into about per via be has have i you my ";
 
-/// What is said about a slot in so many words: `LABEL is V`, `LABEL: V`, `LABEL=V`, `LABEL 是 V`.
+/// Returns the value that the text states for a slot: `LABEL is V`, `LABEL: V`, `LABEL=V`, `LABEL 是
+/// V`.
 pub(super) fn stated(text: &str, slot: &ParameterSlot) -> Option<String> {
     assigned(text, slot.own_name()).or_else(|| led(text, slot)).or_else(|| chinese(text, slot))
 }
 
-/// `key=value` and `key: value`, with the key as the schema has it.
+/// Parses `key=value` and `key: value`, where the key is written as in the schema.
 fn assigned(text: &str, name: &str) -> Option<String> {
     if name.len() < 2 {
         return None;
@@ -32,7 +34,7 @@ fn assigned(text: &str, name: &str) -> Option<String> {
     None
 }
 
-/// Text up to the end of its clause.
+/// Returns the text up to the end of its clause.
 fn clause(text: &str) -> &str {
     let mut end = text.len();
     for (at, c) in text.char_indices() {
@@ -47,7 +49,7 @@ fn clause(text: &str) -> &str {
     text[..end].trim().trim_matches(['"', '\'', '“', '”', '‘', '’', '`'])
 }
 
-/// `L是V`, `L为V`, `L叫V`, where L is what the description calls it.
+/// Parses `L是V`, `L为V`, `L叫V`, where the description of the slot contains L.
 fn chinese(text: &str, slot: &ParameterSlot) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
     for piece in text.split(['，', '。', '；', '\n', '！', '？', ',', '：']) {
@@ -68,7 +70,7 @@ fn chinese(text: &str, slot: &ParameterSlot) -> Option<String> {
     best.map(|(_, value)| value)
 }
 
-/// `从A到B`, `在A`, for parameters that say they are places or ends of a way.
+/// Parses `从A到B` and `在A` for parameters that are places, origins or destinations.
 fn led(text: &str, slot: &ParameterSlot) -> Option<String> {
     const PARTS: [(&[&str], &[char], &[char]); 3] = [
         (
@@ -94,7 +96,7 @@ fn led(text: &str, slot: &ParameterSlot) -> Option<String> {
     })
 }
 
-/// Things listed in Chinese: `A、B和C`.
+/// Parses a Chinese list: `A、B和C`.
 pub(super) fn listed(text: &str) -> Option<Vec<String>> {
     let pieces = text.split(['，', '。', '；', '\n', '！', '？', ',', '：']);
     let mut pieces: Vec<&str> = pieces.filter(|piece| piece.contains('、') || piece.contains('和')).collect();
@@ -110,7 +112,8 @@ pub(super) fn listed(text: &str) -> Option<Vec<String>> {
     (short && items.len() > 1).then(|| items.into_iter().map(|item| item.trim().to_owned()).collect())
 }
 
-/// An example of the description that the request uses too: `(e.g., light, dark, sepia)`, `如"技术"或"市场"`.
+/// Returns an example from the description that also occurs in the request: `(e.g., light, dark,
+/// sepia)`, `如"技术"或"市场"`.
 pub(super) fn exemplified(text: &str, slot: &ParameterSlot) -> Option<String> {
     let lower = text.to_lowercase();
     let begins =
@@ -128,12 +131,12 @@ pub(super) fn exemplified(text: &str, slot: &ParameterSlot) -> Option<String> {
     listed.into_iter().find(|each| says(&lower, &each.to_lowercase())).map(str::to_owned)
 }
 
-/// Whether a text says a word or phrase: as whole words where words have borders.
+/// Returns true if a text contains a word or phrase, as whole words where words have borders.
 pub(super) fn says(lower: &str, phrase: &str) -> bool {
     place(lower, phrase).is_some()
 }
 
-/// Where it says it.
+/// Returns the position of a word or phrase; see [`says`].
 pub(super) fn place(lower: &str, phrase: &str) -> Option<usize> {
     if phrase.is_empty() {
         return None;
@@ -146,7 +149,8 @@ pub(super) fn place(lower: &str, phrase: &str) -> Option<usize> {
     })
 }
 
-/// What stands before or after a telling word of the slot: `jazz music` for a genre of music, `topic of X`.
+/// Returns the words before or after a word of the slot's name: `jazz music` for a genre of music,
+/// `topic of X`.
 pub(super) fn beside(text: &str, slot: &ParameterSlot) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
@@ -177,7 +181,7 @@ pub(super) fn beside(text: &str, slot: &ParameterSlot) -> Option<String> {
     None
 }
 
-/// What the request is about, as its prepositions say.
+/// Returns the topic of the request: the words after a preposition such as `about`.
 pub(super) fn topic(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let idle = |word: &str| {

@@ -1,4 +1,5 @@
-//! How well a mention fits a slot: by its kind, by the words around it and by the preposition before it.
+//! Scores how well a mention fits a slot: by its kind, the words around it and the preposition
+//! before it.
 
 use super::{
     matching::value_of,
@@ -7,7 +8,7 @@ use super::{
     words,
 };
 
-/// How well a mention fits a slot; nothing if it cannot.
+/// Returns the score of a mention for a slot; 0 if it cannot be its value.
 pub(super) fn score(
     text: &str,
     slot: &ParameterSlot,
@@ -32,10 +33,10 @@ pub(super) fn score(
         + led(slot, mention, text.get(sentence..mention.start).unwrap_or_default())
 }
 
-/// Parameters that no sum of money and no share can be.
+/// Words of parameters that can be neither an amount of money nor a percentage.
 const TIMES: [&str; 10] = ["year", "time", "month", "day", "period", "term", "age", "duration", "count", "n"];
 
-/// Whether the kinds agree.
+/// Scores the kind of the mention against the slot.
 fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     let dated =
         slot.describes(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
@@ -81,7 +82,7 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
             }
             NumberUnit::Money | NumberUnit::Percent if slot.is_about(&TIMES) => 0,
             NumberUnit::Money | NumberUnit::Percent => 1,
-            // "two given numbers": how many there are, more often than one of them.
+            // In "two given numbers" the word is a count more often than one of the numbers.
             NumberUnit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
             NumberUnit::None => 3,
         },
@@ -142,7 +143,7 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     }
 }
 
-/// How close the words of the slot are to the mention.
+/// Scores how close the words of the slot are to the mention.
 fn near(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
     let mut score = 0;
     let behind: Vec<String> = words::words(before);
@@ -180,7 +181,7 @@ fn near(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
     score
 }
 
-/// What a unit measures.
+/// Returns the quantities that a unit measures.
 fn unit_of(word: &str) -> &'static [&'static str] {
     match word {
         "kg" | "kilogram" | "pound" | "lb" | "lbs" | "gram" | "g" => &["weight", "mass", "kilogram", "kg"],
@@ -199,7 +200,7 @@ fn unit_of(word: &str) -> &'static [&'static str] {
     }
 }
 
-/// What the preposition before a mention says about its part.
+/// Scores the preposition before a mention against the role of the slot.
 fn led(slot: &ParameterSlot, mention: &ValueMention, before: &str) -> i32 {
     const LEADS: [(&[&str], &[&str]); 5] = [
         (

@@ -1,8 +1,9 @@
-//! Whether any tool fits at all: a small model over what can be seen of the best candidate.
+//! Estimates whether any tool fits at all, with a small model over features of the best candidate.
 //!
-//! Logistic regression. The coefficients are fitted by `xtask/fit.py` on the dev part of four public sets (BFCL live and not,
-//! ACEBench English and Chinese), each set and each answer with the same weight, so that one half is where a tool fits as
-//! often as none does. Nothing it looks at depends on how many other tools there are.
+//! The model is a logistic regression. `xtask/fit.py` fits the coefficients on the dev part of four
+//! public sets: BFCL live and not live, ACEBench English and Chinese. Each set and each answer has
+//! the same weight, so that one half means that a tool fits as often as not. No feature depends on
+//! the number of other tools.
 
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use crate::{
     numbers::to_f32,
 };
 
-/// What the model looks at, and what that counts.
+/// The features of the model with their coefficients.
 pub const MODEL: [(&str, f32); 13] = [
     ("always", -2.109),
     ("share of the request's words that the tool has", -0.483),
@@ -30,18 +31,19 @@ pub const MODEL: [(&str, f32); 13] = [
     ("what the words count, logarithm", 3.782),
 ];
 
-/// From where on some tool is said to fit. Below one half, because it is worse to hide the right tool than to offer a wrong one: on
-/// the same data 90 to 98 of 100 requests that a tool fits are kept, and 74 to 100 of 100 that none fits are told.
+/// Minimum likelihood at which a tool is said to fit. It is below one half, because hiding the
+/// right tool is worse than offering a wrong one. On the same data it keeps 90 to 98 % of the
+/// requests that a tool fits, and recognises 74 to 100 % of those that none fits.
 const MIN_LIKELIHOOD: f32 = 0.3;
 
-/// What it counts that a tool was the answer to a like request. The tools of the sets have no examples, so this was not fitted
-/// but chosen: a request said in the same words as before fits, whatever the model thinks.
+/// Coefficient of the likeness to an earlier request. The tools of the sets have no examples, so it
+/// was chosen and not fitted: a request in the same words as before always fits.
 const LIKENESS_WEIGHT: f32 = 8.0;
 
-/// What is assumed of parameters that are not there.
+/// Value of a share if the tool has no parameters.
 const NO_PARAMETERS: f32 = 0.5;
 
-/// How likely it is that some tool fits.
+/// The likelihood that some tool fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitEstimate {
     /// From 0 to 1.
@@ -51,7 +53,8 @@ pub struct FitEstimate {
 }
 
 impl FitEstimate {
-    /// Judges the best candidate; without one, nothing fits, nor does anything fit a request that has no words.
+    /// Estimates the fit of the best candidate. Nothing fits if there is no candidate, or if the
+    /// request has no words.
     pub(super) fn new(index: &Index, request: &ToolRequest, best: Option<&(ToolHit, &IndexEntry)>) -> Self {
         let best = best.filter(|(hit, _)| request.word_count() > 0 || hit.likeness > 0.0);
         let Some((hit, entry)) = best else { return Self { likelihood: 0.0, features: [0.0; MODEL.len()] } };
@@ -60,12 +63,12 @@ impl FitEstimate {
         Self { likelihood: 1.0 / (1.0 + (-sum - LIKENESS_WEIGHT * hit.likeness).exp()), features }
     }
 
-    /// Whether some tool fits, rather than none.
+    /// Returns true if some tool probably fits.
     pub fn is_likely(&self) -> bool {
         self.likelihood >= MIN_LIKELIHOOD
     }
 
-    /// What it was judged by, in the order of [`MODEL`].
+    /// Returns the features, in the order of [`MODEL`].
     pub fn features(&self) -> &[f32] {
         &self.features
     }

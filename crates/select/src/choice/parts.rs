@@ -1,4 +1,4 @@
-//! The six parts of a score, their weights, and how they become one number.
+//! The six parts of a score, their weights, and their combination.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
@@ -14,22 +14,22 @@ use crate::{
 /// A part of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScorePart {
-    /// How well the tool's words and meaning fit the request's.
+    /// The match between the words and meaning of the tool and those of the request.
     Meaning,
-    /// How much of what it must be told the request tells.
+    /// The share of required parameters that the request fills.
     Parameters,
-    /// How often it succeeded.
+    /// The success rate of earlier calls.
     Success,
-    /// How lately it was used.
+    /// The time since the last use; more recent is better.
     Recent,
-    /// How much it wants to be told; less is better.
+    /// The number of parameters; fewer is better.
     Complexity,
-    /// How well it fits what went before.
+    /// The match with the preceding context.
     Context,
 }
 
 impl ScorePart {
-    /// Every part with its weight, in order. This is the one place for them.
+    /// All parts with their weights, in order. The weights are defined only here.
     pub const WEIGHTS: [(Self, f32); 6] = [
         (Self::Meaning, 30.0),
         (Self::Parameters, 25.0),
@@ -39,7 +39,7 @@ impl ScorePart {
         (Self::Context, 10.0),
     ];
 
-    /// Its name.
+    /// Returns the name of the part.
     pub fn name(self) -> &'static str {
         match self {
             Self::Meaning => "meaning",
@@ -52,17 +52,18 @@ impl ScorePart {
     }
 }
 
-/// What a tool gets in each part, from 0 to 1.
+/// The values of a tool for all parts, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoreParts([f32; 6]);
 
 impl ScoreParts {
-    /// Every part with what the tool gets in it, in the order of the weights.
+    /// Returns all parts with their values, in the order of the weights.
     pub fn iter(&self) -> impl Iterator<Item = (ScorePart, f32)> {
         ScorePart::WEIGHTS.iter().map(|(part, _)| *part).zip(self.0)
     }
 
-    /// All parts as one number, from 0 to 1: relevance leads, and the others move it by three tenths at most.
+    /// Combines all parts to one number from 0 to 1. Relevance leads; the others change it by at
+    /// most three tenths.
     pub(super) fn combined(&self) -> f32 {
         let [meaning, rest @ ..] = self.0;
         let [_, weights @ ..] = ScorePart::WEIGHTS;
@@ -86,7 +87,7 @@ impl Serialize for ScoreParts {
     }
 }
 
-/// What the parts of every candidate are judged by.
+/// The data that the parts of all candidates are computed from.
 pub(super) struct ScoringContext<'a> {
     index: &'a Index,
     situation: ChoiceContext<'a>,
@@ -94,10 +95,10 @@ pub(super) struct ScoringContext<'a> {
     terms: Vec<Term>,
 }
 
-/// How far the parts beside meaning can move a score.
+/// Maximum share of a score that the parts besides meaning can change.
 const MAX_REST_SHARE: f32 = 0.3;
 
-/// What is given where nothing is known.
+/// Value of a part that is not known.
 const UNKNOWN_VALUE: f32 = 0.5;
 
 impl<'a> ScoringContext<'a> {
@@ -112,7 +113,7 @@ impl<'a> ScoringContext<'a> {
         let required = to_f32(entry.required().count());
         let optional = to_f32(entry.parameters.len()) - required;
         ScoreParts([
-            // Where even the best is found by little, a little less is no great difference.
+            // If even the best score is low, a slightly lower one makes no great difference.
             (1.0 - (best - hit.score) / best.max(1.0)).clamp(0.0, 1.0),
             self.filled_share(entry).unwrap_or(UNKNOWN_VALUE),
             record.success(),
@@ -122,13 +123,13 @@ impl<'a> ScoringContext<'a> {
         ])
     }
 
-    /// How much of what a tool must be told is in the request; nothing if it need not be told anything.
+    /// Returns the share of required parameters that the request fills; `None` if none is required.
     pub(super) fn filled_share(&self, entry: &IndexEntry) -> Option<f32> {
         let filled: Vec<_> = entry.required().map(|parameter| self.evidence(parameter)).collect();
         (!filled.is_empty()).then(|| filled.iter().sum::<f32>() / to_f32(filled.len()))
     }
 
-    /// Whether the request has a value for a parameter.
+    /// Returns the evidence that the request has a value for a parameter, from 0 to 1.
     fn evidence(&self, parameter: &IndexedParameter) -> f32 {
         let named = self.mentions(&parameter.terms);
         let has = |there: bool| if there { 1.0 } else { 0.0 };

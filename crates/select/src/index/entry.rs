@@ -1,4 +1,4 @@
-//! What an index keeps of a tool: enough to rank it, and no more.
+//! The data that an index keeps about a tool: only as much as ranking needs.
 
 use serde_json::Value;
 use windlass_contract::Category;
@@ -12,10 +12,10 @@ use crate::{
     text,
 };
 
-/// How many parameters of a tool are kept, and how many values of each.
+/// Maximum number of parameters of a tool, and of enum values of a parameter, that are kept.
 const MAX_ITEMS: usize = 32;
 
-/// How much of an example is compared with a request.
+/// Maximum length of an example that is compared with a request.
 pub(crate) const MAX_EXAMPLE_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,23 +23,23 @@ pub(crate) struct IndexEntry {
     pub(crate) name: Box<str>,
     pub(crate) server: Box<str>,
     pub(crate) changes: ToolChanges,
-    /// What its name says it does.
+    /// The operation that its name suggests.
     pub(crate) operation: ToolOperation,
     pub(super) about: RestrictedCategory,
-    /// Stands for the card it was made from.
+    /// A hash of the card.
     pub(crate) digest: u64,
-    /// Every term it has, in order.
+    /// All its terms, in order.
     pub(crate) terms: Box<[Term]>,
     /// The terms of its name.
     pub(crate) name_terms: Box<[Term]>,
     pub(crate) parameters: Box<[IndexedParameter]>,
-    /// What it is the answer to.
+    /// Requests that it answers, from its author.
     pub(crate) examples: Box<[RequestSignature]>,
-    /// What it was the answer to, and what that counts.
+    /// Requests that it answered, with their weights.
     pub(crate) uses: Vec<(RequestSignature, f32)>,
 }
 
-/// What our own categories say about a tool, as far as a request can rule it out.
+/// Categories of built-in tools that a request can rule out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RestrictedCategory {
     Execution,
@@ -59,17 +59,17 @@ impl RestrictedCategory {
     }
 }
 
-/// A parameter, as far as choosing needs it.
+/// A parameter, reduced to the data that choosing needs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IndexedParameter {
     pub(crate) required: bool,
     pub(crate) kind: ParameterKind,
     pub(crate) terms: Box<[Term]>,
-    /// The terms of the values it may have, if there is a list.
+    /// The terms of its enum values.
     pub(crate) values: Box<[Term]>,
 }
 
-/// What a parameter takes.
+/// The type of value that a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterKind {
     Text,
@@ -101,12 +101,12 @@ impl IndexEntry {
         }
     }
 
-    /// All it is or was the answer to.
+    /// Returns the signatures of all requests that it answers or answered.
     pub(super) fn signatures(&self) -> impl Iterator<Item = &RequestSignature> {
         self.examples.iter().chain(self.uses.iter().map(|(signature, _)| signature))
     }
 
-    /// What of it is one of a few things, as bytes.
+    /// Encodes its enumerations as bytes.
     pub(super) fn flags(&self) -> [u8; 3] {
         let at = |place: Option<usize>| place.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX);
         [
@@ -116,7 +116,7 @@ impl IndexEntry {
         ]
     }
 
-    /// An entry without terms and parameters.
+    /// Creates an entry without terms and parameters.
     pub(super) fn from_flags(name: &str, server: &str, flags: [u8; 3], digest: u64) -> Option<Self> {
         let [changes, operation, about] = flags;
         Some(Self {
@@ -138,17 +138,17 @@ impl IndexEntry {
         self.parameters.iter().filter(|parameter| parameter.required)
     }
 
-    /// Whether a word is its name, however that is written.
+    /// Returns true if a word is its name, in any notation.
     pub(crate) fn answers_to(&self, word: &str) -> bool {
         text::plain(word) == text::plain(&self.name)
     }
 
-    /// Whether it starts programs.
+    /// Returns true if it starts programs.
     pub(crate) fn is_execution(&self) -> bool {
         self.about == RestrictedCategory::Execution
     }
 
-    /// Whether it reaches beyond this machine.
+    /// Returns true if it uses the network.
     pub(crate) fn is_online(&self) -> bool {
         self.about == RestrictedCategory::Web
     }
@@ -170,7 +170,7 @@ impl IndexedParameter {
     }
 }
 
-/// Each thing by its number in a saved index. New ones are added at the end.
+/// Enumerations by their numbers in a saved index. New values are added at the end.
 const KINDS: [ParameterKind; 5] = [
     ParameterKind::Text,
     ParameterKind::Number,

@@ -1,6 +1,6 @@
-//! An index as bytes, so that a program need not read ten thousand cards again to find the same words in them.
+//! Serializes an index, so that a program need not analyze ten thousand cards again.
 //!
-//! What is read back is untrusted: a sum at the end tells damage, and every number is checked before it is used.
+//! Saved bytes are untrusted: a checksum detects damage, and every number is checked before use.
 
 use std::{hash::Hasher, sync::LazyLock};
 
@@ -17,10 +17,10 @@ use crate::{
     vectors::{DIM, PackedVector},
 };
 
-/// The form. Another is not read.
+/// The format version. Other versions are rejected.
 const MAGIC: [u8; 8] = *b"wlindex3";
 
-/// The bytes are not an index, or not one that this version can use. Build it from the cards.
+/// The bytes are not an index, or not one of this version. Build the index from its cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DamagedIndex;
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for DamagedIndex {
 impl std::error::Error for DamagedIndex {}
 
 impl Index {
-    /// The index as bytes.
+    /// Serializes the index.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = MAGIC.to_vec();
         to.extend(format_fingerprint().to_le_bytes());
@@ -77,8 +77,8 @@ impl Index {
         }
     }
 
-    /// The index that [`to_bytes`](Self::to_bytes) wrote. Whether it is of the right tools is what its
-    /// [`digest`](Self::digest) says.
+    /// Reads an index that [`to_bytes`](Self::to_bytes) wrote. Compare its [`digest`](Self::digest)
+    /// to check that it has the right tools.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DamagedIndex> {
         let (body, expected) = bytes.split_last_chunk().ok_or(DamagedIndex)?;
         if u64::from_le_bytes(*expected) != checksum(body) {
@@ -89,8 +89,11 @@ impl Index {
         IndexReader(body).index().ok_or(DamagedIndex)
     }
 
-    /// The index of these tools, in this order. What this one knows of them is taken over and not read again, unless most
-    /// of its words are of tools that are gone: what is saved and renewed time and again would never stop growing.
+    /// Returns the index of these tools, in this order. Known tools are taken over and not analyzed
+    /// again.
+    ///
+    /// The index is built from scratch if most of its words belong to removed tools. Otherwise an
+    /// index that is saved and renewed repeatedly would only grow.
     #[must_use]
     pub fn renewed(mut self, cards: &[Card]) -> Self {
         let mut renewed = Self { lexicon: std::mem::take(&mut self.lexicon), ..Self::default() };
@@ -109,20 +112,22 @@ impl Index {
         if used < renewed.lexicon.len() / 2 { Self::from_cards(cards) } else { renewed }
     }
 
-    /// A number for finding an index that was saved of about the same tools: the same as long as one of them stays, which one is
-    /// chance. So a list in which a few tools change keeps its number, and another list has another.
+    /// Returns a key under which an index of similar tools is saved.
+    ///
+    /// It is the smallest hash of a tool, so it usually stays the same when a few tools change.
+    /// Another list of tools has another key.
     pub fn family_hash(cards: &[Card]) -> u64 {
         let hash = |card: &Card| checksum(format!("{}\0{}", card.key(), card.category).as_bytes());
         cards.iter().map(hash).min().unwrap_or_default()
     }
 
-    /// Whether it is what [`renewed`](Self::renewed) would make of these tools.
+    /// Returns true if [`renewed`](Self::renewed) with these tools would change nothing.
     pub fn matches_cards(&self, cards: &[Card]) -> bool {
         let known = self.entries.iter().map(|entry| entry.as_ref().map(|entry| entry.digest));
         known.eq(cards.iter().map(|card| Some(card.digest())))
     }
 
-    /// Adds what was known of a tool before, behind all others; not if there is one of that name.
+    /// Appends a tool from another index, unless there is one of that name.
     fn take(
         &mut self,
         entry: IndexEntry,
@@ -144,7 +149,8 @@ impl Index {
     }
 }
 
-/// Stands for how cards are read: an index that another version made of the same card in another way is not this one's.
+/// Returns a hash of an analyzed test card. It changes with the analysis, so that an index of
+/// another version is rejected.
 fn format_fingerprint() -> u64 {
     static FINGERPRINT: LazyLock<u64> = LazyLock::new(|| {
         let property = json!({"type": "integer", "description": "Number of days.", "enum": ["one", "few"]});
@@ -185,7 +191,7 @@ fn string(to: &mut Vec<u8>, text: &str) {
     to.extend(text.as_bytes());
 }
 
-/// Bytes that are read from the front.
+/// Reads bytes from the front.
 struct IndexReader<'a>(&'a [u8]);
 
 impl IndexReader<'_> {
@@ -234,7 +240,8 @@ impl IndexReader<'_> {
         Some(*taken)
     }
 
-    /// How many of something follow; each is a byte at least, so a number beyond what is left is a lie.
+    /// Reads a count. Each item has at least one byte, so a count beyond the remaining length is
+    /// invalid.
     fn count(&mut self) -> Option<usize> {
         let count = u32::from_le_bytes(self.take()?) as usize;
         (count <= self.0.len()).then_some(count)

@@ -1,4 +1,4 @@
-//! Parameters under other names that the tool knows: those of other agents' tools, and of earlier versions.
+//! Resolves aliases of parameters: names from the tools of other agents and from earlier versions.
 
 use serde_json::{Map, Value};
 use windlass_contract::{AliasMeaning, ParameterAlias};
@@ -9,7 +9,7 @@ use super::{
     schema_fit::NameHints,
 };
 
-/// Gives parameters the names of the schema, and says of the others why that cannot be.
+/// Replaces aliases by the names of the schema, and adds a hint for those that cannot be replaced.
 pub(super) fn resolve(
     aliases: &[ParameterAlias],
     known: &Map<String, Value>,
@@ -44,13 +44,13 @@ pub(super) fn resolve(
     }
 }
 
-/// Whether a name is written, in whatever case and with whatever separators. Short ones are options of commands: `-C` is
-/// not `-c`.
+/// Returns true if a name is written in any case and with any separators. Short names must be
+/// equal, as they are command options: `-C` is not `-c`.
 fn is_written(name: &str, written: &str) -> bool {
     name == written || letters(name).len() > 2 && letters(name) == letters(written)
 }
 
-/// Sets what a parameter of another name stands for, or says why that cannot be.
+/// Sets the parameter that an alias stands for, or returns the reason why not.
 fn resolved(
     means: AliasMeaning,
     value: &Value,

@@ -1,19 +1,19 @@
-//! JSON in which a member may be there twice: which, and whether it says something else the second time.
+//! Reads JSON and reports members that occur twice, and whether their values differ.
 
 use std::{cell::RefCell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A member that was there before.
+/// A member that occurred before.
 pub(super) struct RepeatedMember {
-    /// Where it is.
+    /// The path of the member.
     pub(super) path: String,
-    /// Whether its values differ.
+    /// True if its values differ.
     pub(super) differs: bool,
 }
 
-/// Reads JSON. Of members that are there twice, the last one is taken, as every parser does.
+/// Reads JSON. Of duplicate members the last one is taken, as every parser does.
 pub(super) fn read(text: &str) -> serde_json::Result<(Value, Vec<RepeatedMember>)> {
     let repeats = RefCell::new(Vec::new());
     let mut json = serde_json::Deserializer::from_str(text);
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> serde_json::Result<(Value, Vec<RepeatedMember>
     Ok((value, repeats.into_inner()))
 }
 
-/// Where a value is, and where repeats are noted.
+/// A visitor that knows the path of its value and collects duplicates.
 #[derive(Clone, Copy)]
 struct DuplicateVisitor<'a> {
     outer: Option<&'a DuplicateVisitor<'a>>,

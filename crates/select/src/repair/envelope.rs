@@ -1,24 +1,24 @@
-//! Arguments inside of a whole call: `{"name": …, "arguments": {…}}` and its relatives.
+//! Unwraps arguments inside a whole call: `{"name": …, "arguments": {…}}` and similar forms.
 
 use serde_json::Value;
 
 use super::{ArgumentError, ArgumentRepair, RepairKind, RepairMode, ToolParameters, names::same_name, read};
 
-/// Members that some models put all arguments in.
+/// Members that some models put all arguments into.
 const WRAPPERS: [&str; 9] =
     ["arguments", "parameters", "args", "params", "input", "kwargs", "tool_input", "function", "tool_call"];
 
-/// Members beside them that say which tool is called.
+/// Members next to them that name the called tool.
 const NAMES: [&str; 7] =
     ["name", "tool", "tool_name", "function", "function_name", "recipient_name", "toolName"];
 
-/// Members beside them that say nothing of interest.
+/// Members next to them that are ignored.
 const OTHERS: [&str; 4] = ["type", "id", "call_id", "index"];
 
-/// How many wrappers are taken off, one inside of the other.
+/// Maximum number of nested wrappers that are removed.
 const MAX_WRAPPERS: usize = 3;
 
-/// Takes off wrappers, unless the tool has parameters of that name, or another tool is called in there.
+/// Removes wrappers, unless the tool has a parameter of that name or the call is for another tool.
 pub(super) fn unwrap(
     parameters: &ToolParameters<'_>,
     value: &mut Value,
@@ -43,7 +43,7 @@ pub(super) fn unwrap(
 
 type WrappedArguments<'v> = Option<(&'static str, &'v Value)>;
 
-/// What is inside of a wrapper, if there is one.
+/// Returns the content of a wrapper, if there is one.
 fn wrapped<'v>(
     parameters: &ToolParameters<'_>,
     value: &'v Value,
@@ -75,7 +75,7 @@ fn wrapped<'v>(
     Ok(members.get(wrapper).map(|inner| (wrapper, inner)))
 }
 
-/// Refuses a call of another tool.
+/// Rejects a call of another tool.
 fn is_for(parameters: &ToolParameters<'_>, tool: &str) -> Result<(), ArgumentError> {
     let names = std::iter::once(parameters.tool).chain(parameters.tool_aliases.iter().copied());
     if names.into_iter().any(|name| same_name(name, tool)) {

@@ -1,4 +1,5 @@
-//! Text that is almost JSON: code fences, Python's literals and quotes, trailing commas, bare keys, raw line breaks.
+//! Parses text that is almost JSON: code fences, Python literals and quotes, trailing commas, bare
+//! keys, raw line breaks.
 
 use std::{collections::BTreeSet, iter::Peekable, str::Chars};
 
@@ -6,10 +7,10 @@ use serde_json::{Map, Number, Value};
 
 use super::{ArgumentError, RepairMode};
 
-/// How deep a value may be nested, as for JSON proper.
+/// Maximum nesting of a value, the same as for JSON.
 const MAX_DEPTH: usize = 128;
 
-/// Reads a value, and says in what the text was not JSON.
+/// Parses a value. Returns it with notes on the differences from JSON.
 pub(super) fn read(text: &str, mode: RepairMode) -> Result<(Value, Vec<&'static str>), ArgumentError> {
     let mut notes = BTreeSet::new();
     let text = text.trim_start_matches('\u{feff}').trim();
@@ -29,7 +30,8 @@ pub(super) fn read(text: &str, mode: RepairMode) -> Result<(Value, Vec<&'static 
     }
 }
 
-/// What is inside a code fence, if the text is one. A fence that does not close was cut off.
+/// Returns the content of a code fence, if the text is one. A fence that does not close was
+/// truncated.
 fn unfenced(text: &str) -> Result<Option<&str>, ArgumentError> {
     let Some(rest) = text.strip_prefix("```") else { return Ok(None) };
     let inner = rest.strip_suffix("```").ok_or(ArgumentError::CutOff)?;
@@ -72,7 +74,7 @@ impl LenientParser<'_> {
             self.blanks();
             self.expect(':')?;
             let value = self.value(depth + 1)?;
-            // Which of two was meant nobody can tell.
+            // It is impossible to know which of two values was meant.
             match members.get(&name) {
                 Some(before) if *before != value && self.mode == RepairMode::Exact => {
                     return Err(ArgumentError::Repeated(format!("arguments.{}", super::names::shown(&name))));
@@ -99,7 +101,7 @@ impl LenientParser<'_> {
         Ok(Value::Array(items))
     }
 
-    /// Takes the end, if it comes next.
+    /// Consumes the end character if it comes next.
     fn closes(&mut self, end: char) -> ParseResult<bool> {
         self.blanks();
         let closes = self.peek()? == end;
@@ -109,7 +111,8 @@ impl LenientParser<'_> {
         Ok(closes)
     }
 
-    /// Commas with nothing between them. In a list they might stand for something; in an object they cannot.
+    /// Skips commas with nothing between them. In a list they could stand for a value; in an object
+    /// they cannot.
     fn commas(&mut self) {
         self.blanks();
         while self.rest.next_if(|c| *c == ',').is_some() {
@@ -118,7 +121,7 @@ impl LenientParser<'_> {
         }
     }
 
-    /// A comma, or nothing before the end.
+    /// Consumes a comma, or nothing before the end.
     fn separator(&mut self, end: char) -> ParseResult<()> {
         self.blanks();
         if self.peek()? == end {
@@ -134,7 +137,7 @@ impl LenientParser<'_> {
 
     fn bare_key(&mut self) -> ParseResult<String> {
         let name = self.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-');
-        // What ends in a key may have been about to grow.
+        // Text that ends within a key may have been truncated.
         self.peek()?;
         if name.is_empty() {
             return Err(ArgumentError::Unreadable);
@@ -172,7 +175,7 @@ impl LenientParser<'_> {
             'r' => text.push('\r'),
             't' => text.push('\t'),
             'u' => text.push(self.unicode()?),
-            // `\d` of a regular expression: most likely the backslash itself was meant.
+            // `\d` of a regular expression: most likely the backslash was meant literally.
             c if self.mode >= RepairMode::Likely => {
                 self.notes.insert("a backslash that escapes nothing was kept as it is");
                 text.extend(['\\', c]);

@@ -1,18 +1,18 @@
-//! Bringing a value closer to a schema, one understood difference at a time.
+//! Fits a value to a schema, one understood difference at a time.
 
 use serde_json::{Map, Number, Value};
 use windlass_contract::{ParameterAlias, Profile, kind_of};
 
 use super::{ArgumentRepair, RepairKind, RepairMode, ToolParameters, aliases, lenient, names};
 
-/// How deep values are looked at, and how many of them: a repair is for arguments, not for documents.
+/// Maximum depth and number of values. A repair is for arguments, not for documents.
 const MAX_DEPTH: usize = 16;
 const MAX_VALUES: usize = 10_000;
 
-/// How many parameters are named where none is near.
+/// Maximum number of parameters that are listed if none is similar.
 const MAX_NAMES: usize = 12;
 
-/// What to say beside the problems with members that are not known, by their paths.
+/// Hints about unknown members, by path.
 #[derive(Debug, Default)]
 pub(super) struct NameHints(Vec<(String, String)>);
 
@@ -23,7 +23,7 @@ impl NameHints {
         }
     }
 
-    /// A problem with the hint to it, if there is one.
+    /// Returns a problem with its hint, if there is one.
     pub(super) fn added_to(&self, problem: &str) -> String {
         let hint = self.0.iter().find(|(path, _)| problem == format!("`{path}` is not known"));
         hint.map_or_else(|| problem.to_owned(), |(_, hint)| format!("{problem}; {hint}"))
@@ -49,7 +49,7 @@ impl<'a> SchemaFitter<'a> {
         Self { root, aliases, mode, repairs, hints: NameHints::default(), left: MAX_VALUES }
     }
 
-    /// Fits the arguments as a whole.
+    /// Fits the whole arguments.
     pub(super) fn root(&mut self, value: &mut Value) {
         let root = self.root.clone();
         let known = root.get("properties").and_then(Value::as_object);
@@ -79,7 +79,7 @@ impl<'a> SchemaFitter<'a> {
         }
     }
 
-    /// A schema without the detour over `$ref`, and with the one form of `anyOf` that is not `null`.
+    /// Returns a schema without `$ref`, and with the only form of `anyOf` that is not `null`.
     fn resolved(&self, schema: &Value) -> Value {
         let mut schema = schema;
         for _ in 0..MAX_DEPTH {
@@ -97,7 +97,7 @@ impl<'a> SchemaFitter<'a> {
         schema.clone()
     }
 
-    /// Reads a value as the type it should have been.
+    /// Converts a value to the type of the schema.
     fn kind(&mut self, schema: &Value, value: &mut Value, path: &str) {
         let kinds: Vec<&str> = match schema.get("type") {
             Some(Value::String(kind)) => vec![kind],
@@ -139,7 +139,7 @@ impl<'a> SchemaFitter<'a> {
                 _ => None,
             },
             ("string", Value::Bool(yes)) => Some(Value::String(yes.to_string())),
-            // Not 3.10, which would come out as 3.1.
+            // Not 3.10, which would become 3.1.
             ("string", Value::Number(number)) if likely || !number.is_f64() => {
                 Some(Value::String(number.to_string()))
             }
@@ -151,14 +151,15 @@ impl<'a> SchemaFitter<'a> {
                 let (inner, _) = lenient::read(text, self.mode).ok()?;
                 (kind_of(&inner) == kind).then_some(inner)
             }
-            // A single value for a list. For what runs this can change the meaning: a command line is no program name.
+            // A single value for a list. For tools that run something this could change the
+            // meaning: a command line is not a program name.
             ("array", Value::Null) => None,
             ("array", value) if likely => Some(Value::Array(vec![value.clone()])),
             _ => None,
         }
     }
 
-    /// Finds the one word of an enum that differs only in case or separators.
+    /// Finds the only enum value that differs just in case or separators.
     fn choice(&mut self, schema: &Value, value: &mut Value, path: &str) {
         let (Some(allowed), Value::String(said)) = (schema.get("enum").and_then(Value::as_array), &*value)
         else {
@@ -195,7 +196,7 @@ impl<'a> SchemaFitter<'a> {
         }
     }
 
-    /// Gives members their right name, where only one can be meant and it is not taken.
+    /// Renames members if exactly one free name can be meant.
     fn rename(&mut self, known: &Map<String, Value>, members: &mut Map<String, Value>, path: &str) {
         let strange: Vec<String> =
             members.keys().filter(|name| !known.contains_key(*name)).cloned().collect();
@@ -219,7 +220,7 @@ impl<'a> SchemaFitter<'a> {
     }
 }
 
-/// What may have been meant by a name that is not known, or what there is.
+/// Returns the parameter most similar to an unknown name, or the list of parameters.
 fn hint(name: &str, known: &Map<String, Value>) -> String {
     let names = || known.keys().map(String::as_str);
     if let Some(near) = names::near(name, names()) {
@@ -241,7 +242,7 @@ fn takes_null(schema: &Value) -> bool {
     kinds.is_none_or(listed) || forms.into_iter().any(|form| form.get("type").is_some_and(listed))
 }
 
-/// 3.0 as 3.
+/// Converts 3.0 to 3.
 fn whole(number: &Number) -> Option<Value> {
     let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15)?;
     format!("{number:.0}").parse::<i64>().ok().map(Value::from)

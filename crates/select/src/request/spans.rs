@@ -1,21 +1,21 @@
-//! A request in spans: its own words, and what it only mentions.
+//! Splits a request into spans: its own words, and values that it mentions.
 
 use crate::{intent::is_path, text};
 
-/// What is quoted, a path or an address is more often a value than a description of the tool.
+/// Weight of a quotation, path or address. It is more often a value than a description of the tool.
 const MENTION_WEIGHT: f32 = 0.5;
 
-/// What goes on for longer than this without a space is pasted data, such as a picture in base64: its letters say nothing.
-/// Scripts that write no spaces are not meant.
+/// Maximum length of a word. A longer one is pasted data, such as a picture in base64. Scripts
+/// without spaces are exempt.
 const MAX_WORD_BYTES: usize = 200;
 
-/// The longest quotation, in bytes; a quote that closes later was an apostrophe.
+/// Maximum length of a quotation, in bytes. A quote that closes later was an apostrophe.
 const MAX_QUOTATION_BYTES: usize = 400;
 
 const QUOTES: [(char, char); 8] =
     [('"', '"'), ('`', '`'), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》'), ('«', '»')];
 
-/// A stretch of text and what its words count, which is nothing for data.
+/// A substring with the weight of its words, which is 0 for data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestSpan<'a> {
     pub(crate) text: &'a str,
@@ -23,7 +23,7 @@ pub(crate) struct RequestSpan<'a> {
     pub(crate) is_quoted: bool,
 }
 
-/// All of a text, in order.
+/// Returns all spans of a text, in order.
 pub(crate) fn spans(text: &str) -> Vec<RequestSpan<'_>> {
     let mut spans = Vec::new();
     let mut rest = text;
@@ -36,7 +36,7 @@ pub(crate) fn spans(text: &str) -> Vec<RequestSpan<'_>> {
     spans
 }
 
-/// What stands before, in and after the first pair of quotes.
+/// Returns the text before, inside and after the first pair of quotes.
 fn quotation(text: &str) -> Option<(&str, &str, &str)> {
     text.char_indices().find_map(|(at, c)| {
         let (open, close) = QUOTES.iter().find(|(open, _)| *open == c)?;
