@@ -1,7 +1,9 @@
-//! The offline rules: they plan tool calls from plain language, English and Chinese. They are no model, and need no server and no key.
+//! The offline rules: they plan tool calls from natural language, English and Chinese. They are not
+//! a model, and need no server and no key.
 //!
-//! `request` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
-//! `phrases` how the answer reads. `docs/rules.md` says what they can do.
+//! `tokens` and `parsed_request` parse a request, `goal` recognises its goal, and `references`
+//! resolves references to earlier turns. `steps` reaches the goal, `results` parses the outputs of
+//! tools, and `phrases` holds the answers. `docs/rules.md` describes the abilities.
 
 mod compound;
 mod goal;
@@ -28,20 +30,20 @@ use phrases::{AnswerLanguage, AnswerPhrase};
 use references::{ConversationMemory, ResolvedGoal};
 use run::{NextAction, PlanResult, PlanRun};
 
-/// The name of the provider, of its only model and of its wire.
+/// The name of the provider, of its only model and of its wire format.
 pub const RULES: &str = "rules";
 
-/// The name the provider had before, which configurations and sessions may still have.
+/// The former name of the provider, which configurations and sessions may still contain.
 pub const FORMER_NAME: &str = "builtin";
 
-/// How much of a request is read. What a person wants is said in less.
+/// Maximum length of a request.
 const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
-/// How long an answer may be.
+/// Maximum number of lines of an answer, and length of a line.
 const MAX_LINES: usize = 200;
 const MAX_LINE_BYTES: usize = 500;
 
-/// Rules that answer in place of a model.
+/// Returns the rules as a model client.
 pub fn rules() -> Arc<dyn ModelClient> {
     let [provider, model] = [RULES, RULES].map(str::to_owned);
     let info = ModelInfo {
@@ -94,7 +96,7 @@ impl ModelClient for RulePlanner {
     }
 }
 
-/// What is left of an answer.
+/// The remaining events of an answer.
 struct AnswerStream(VecDeque<ModelEvent>);
 
 impl ModelStream for AnswerStream {
@@ -103,13 +105,15 @@ impl ModelStream for AnswerStream {
     }
 }
 
-/// What a call is known by: no other conversation has it, or `windlass undo` could not tell which is meant.
+/// Returns the id of a call. It is unique among conversations, as `windlass undo` must identify the
+/// call.
 fn id(prompt: Prompt<'_>) -> String {
     let thread = prompt.thread.as_str();
     format!("{RULES}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
 }
 
-/// What comes next in a conversation. Earlier turns are gone through again, for what this one may refer to.
+/// Returns the next action of a conversation. Earlier turns are replayed, because the request may
+/// refer to them.
 fn next(history: &[Cached<Item>]) -> NextAction {
     let (earlier, mut run) = PlanRun::turns(history);
     let mut memory = ConversationMemory::default();
@@ -128,7 +132,7 @@ fn next(history: &[Cached<Item>]) -> NextAction {
     }
 }
 
-/// What a turn wants and how far it comes, if its request can be read.
+/// Returns the goal of a turn and its progress, unless the request is too long.
 fn plan(run: &mut PlanRun<'_>, memory: &ConversationMemory) -> Option<(ResolvedGoal, PlanResult<String>)> {
     if run.request.len() > MAX_REQUEST_BYTES {
         return None;
@@ -146,7 +150,7 @@ fn plan(run: &mut PlanRun<'_>, memory: &ConversationMemory) -> Option<(ResolvedG
     Some((wanted, end))
 }
 
-/// An answer that a person reads to its end.
+/// Cuts an answer to a length that a person reads.
 fn bounded(answer: &str, language: AnswerLanguage) -> String {
     let lines = answer.lines().count();
     let kept = answer.lines().take(MAX_LINES).map(|line| text::cut(line, MAX_LINE_BYTES));
@@ -168,12 +172,12 @@ mod tests {
         Cached::new(Item::message(Role::User, text))
     }
 
-    /// A conversation in which every call so far was answered like this.
+    /// Returns the next action after so many calls with the same output.
     fn after(request: &str, calls: usize, output: &str) -> NextAction {
         after_each(request, &vec![output; calls])
     }
 
-    /// A conversation in which the calls were answered like this, one after the other.
+    /// Returns the next action after calls with these outputs, one after the other.
     fn after_each(request: &str, outputs: &[&str]) -> NextAction {
         let mut history =
             vec![said("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), said(request)];

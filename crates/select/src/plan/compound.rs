@@ -1,5 +1,5 @@
-//! Requests of several parts: `run the tests, then show git status`, 先跑测试，再看 git 状态. Either every part is
-//! understood and each is done in its turn, or none is.
+//! Compound requests: `run the tests, then show git status`, 先跑测试，再看 git 状态. Either every part is
+//! understood and all are done in order, or none is done.
 
 use super::{
     goal::PlanGoal,
@@ -9,14 +9,14 @@ use super::{
     tokens::{RequestToken, quotation},
 };
 
-/// A part of a request, and what it wants.
+/// A part of a request, and its goal.
 pub(super) struct RequestPart {
     text: String,
     request: ParsedRequest,
     goal: PlanGoal,
 }
 
-/// What divides parts, the longest first. A weak mark may also stand within a part.
+/// Separators of parts, the longest first. A weak separator may also occur within a part.
 const STRONG: [&str; 14] = [
     ", and then ",
     "，然后再",
@@ -35,14 +35,14 @@ const STRONG: [&str; 14] = [
 ];
 const WEAK: [&str; 8] = [", and ", ", ", ". ", " and ", "，并且", "，并", "，", "并"];
 
-/// Words with which a part begins that say only when its turn comes.
+/// Words at the beginning of a part that only give its order.
 const LEADS: [&str; 9] = ["first ", "then ", "finally ", "now ", "also ", "先", "再", "然后", "最后"];
 
-/// Words that speak of another part.
+/// Words that refer to another part.
 const REFERENCES: [&str; 12] =
     [" it ", " there ", " inside ", " them ", " that ", " this ", "里面", "那里", "其中", "它", "该", "这个"];
 
-/// The parts of a request, if there are several and every one is understood by itself.
+/// Returns the parts of a request, if there are several and every one is understood alone.
 pub(super) fn understood_parts(request: &ParsedRequest) -> Option<Vec<RequestPart>> {
     let forbids = request.changes_nothing || request.runs_nothing;
     let all: Vec<_> = STRONG.into_iter().chain(WEAK).collect();
@@ -51,7 +51,7 @@ pub(super) fn understood_parts(request: &ParsedRequest) -> Option<Vec<RequestPar
         let read = parts.into_iter().map(|text| {
             let request = ParsedRequest::new(text);
             let goal = PlanGoal::from_request(&request);
-            // A name alone has no verb of its own: `delete a.txt and b.txt`.
+            // A single name has no verb: `delete a.txt and b.txt`.
             let is_bare = matches!(
                 request.tokens[..],
                 [RequestToken::Name(_)
@@ -59,9 +59,9 @@ pub(super) fn understood_parts(request: &ParsedRequest) -> Option<Vec<RequestPar
                     | RequestToken::Symbol(_)
                     | RequestToken::Quoted(_)]
             );
-            // Nothing says where a command without quotes ends.
+            // The end of a command without quotes is unknown.
             let is_open = matches!(goal, PlanGoal::Run { .. }) && request.quoted().is_empty();
-            // What a part leaves out, or takes from the one before, is not filled in.
+            // A part that is incomplete, or depends on the one before, is not completed.
             let is_partial = matches!(
                 goal,
                 PlanGoal::SetValue { file: None, .. } | PlanGoal::LeaveAlone { .. } | PlanGoal::RunNothing
@@ -74,7 +74,7 @@ pub(super) fn understood_parts(request: &ParsedRequest) -> Option<Vec<RequestPar
     })
 }
 
-/// A text cut at these marks, but not within quotations.
+/// Splits a text at these separators, but not within quotations.
 fn divide<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(c) = text[at..].chars().next() {
@@ -97,7 +97,7 @@ fn divide<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
 }
 
 impl PlanRun<'_> {
-    /// Does one part after the other. After one that failed only those are done that look.
+    /// Does one part after the other. After a failure only parts that read are done.
     pub(super) fn reach_all(&self, parts: &[RequestPart]) -> PlanResult<String> {
         let (mut answers, mut failed) = (Vec::new(), false);
         for RequestPart { text, request, goal } in parts {

@@ -1,4 +1,4 @@
-//! What a request wants: the first rule that recognises it decides.
+//! Recognises the goal of a request: the first rule that matches decides.
 
 use super::{
     parsed_request::{LineSelection, ParsedRequest, SearchScope},
@@ -16,7 +16,7 @@ mod vocabulary;
 pub(super) use git::{CommitQuery, HistoryStart};
 pub(super) use rank::{DEFAULT_RANKED_FILES, FileRanking, RankOrder};
 
-/// What is to be done.
+/// The goal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PlanGoal {
     Show {
@@ -36,14 +36,14 @@ pub(super) enum PlanGoal {
         texts: Vec<String>,
         scope: SearchScope,
         want: SearchOutput,
-        /// Whether it must stand alone: who uses `total` does not mean `subtotal`.
+        /// True for whole words only: a search for uses of `total` must not find `subtotal`.
         whole_word: bool,
     },
     List {
         directory: Option<String>,
     },
     Layout,
-    /// What the project says about itself, and its layout.
+    /// The README of the project, and its layout.
     About,
     Run {
         command: String,
@@ -103,30 +103,30 @@ pub(super) enum PlanGoal {
     DeleteDirectory {
         name: String,
     },
-    /// Give a key of a file another value.
+    /// Set the value of a key in a file.
     SetValue {
         file: Option<String>,
         key: String,
         value: String,
     },
-    /// `don't delete a.txt`, and nothing else.
+    /// `don't delete a.txt`, without any other order.
     LeaveAlone {
         name: Option<String>,
     },
-    /// `don't run the tests`, and nothing else.
+    /// `don't run the tests`, without any other order.
     RunNothing,
     Greet,
-    /// It cannot be done, or not without knowing more.
+    /// The goal is impossible, or needs more information.
     Say(AnswerPhrase),
-    /// A word could turn the request into another one than the nearest that can be done.
+    /// A word could change the meaning of the request, so the nearest goal is not taken.
     Unaccounted {
         word: String,
-        /// A request that would be understood, in English and in Chinese.
+        /// A request that is understood, in English and in Chinese.
         example: (&'static str, &'static str),
     },
 }
 
-/// What is wanted of the places that are found.
+/// The form in which matches are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SearchOutput {
     Places,
@@ -138,7 +138,8 @@ pub(super) enum SearchOutput {
 /// Recognises one kind of request.
 type GoalRule = fn(&ParsedRequest) -> Option<PlanGoal>;
 
-/// Narrow rules first: what changes something, then what needs judgement, then what only looks.
+/// Narrow rules come first: those that change something, then those that need judgement, then those
+/// that only read.
 const RULES: [GoalRule; 29] = [
     refrain,
     change::delete_directory,
@@ -172,12 +173,12 @@ const RULES: [GoalRule; 29] = [
 ];
 
 impl PlanGoal {
-    /// What a request is taken for, whatever else it says.
+    /// Recognises the goal of a request, without checking all its words.
     pub(super) fn recognise(request: &ParsedRequest) -> Self {
         RULES.iter().find_map(|rule| rule(request)).unwrap_or(Self::Say(AnswerPhrase::Unclear))
     }
 
-    /// What a request wants, if all its words are accounted for.
+    /// Recognises the goal of a request, if all its words are accounted for.
     pub(super) fn from_request(request: &ParsedRequest) -> Self {
         let goal = Self::recognise(request);
         match (goal.unaccounted(request), goal.vocabulary()) {
@@ -186,17 +187,17 @@ impl PlanGoal {
         }
     }
 
-    /// Whether it is known what to do.
+    /// Returns true if the goal is known.
     pub(super) fn is_understood(&self) -> bool {
         !matches!(self, Self::Say(_) | Self::Unaccounted { .. })
     }
 
-    /// Whether reaching it changes or runs something.
+    /// Returns true if reaching the goal changes or runs something.
     pub(super) fn acts(&self) -> bool {
         self.is_understood() && self.vocabulary().is_none() || matches!(self, Self::Test { .. })
     }
 
-    /// Where it looks, if that can be said.
+    /// Returns the scope of the goal, if it has one.
     pub(super) fn scope_mut(&mut self) -> Option<&mut SearchScope> {
         match self {
             Self::Search { scope, .. }
@@ -209,7 +210,7 @@ impl PlanGoal {
     }
 }
 
-/// `don't delete a.txt`: what is to be left alone, and nothing else.
+/// Recognises `don't delete a.txt` without any other order.
 fn refrain(request: &ParsedRequest) -> Option<PlanGoal> {
     let changes = [
         WordClass::Delete,
@@ -256,7 +257,7 @@ fn layout(request: &ParsedRequest) -> Option<PlanGoal> {
     (wanted && !names && !request.has_any(&other)).then_some(PlanGoal::Layout)
 }
 
-/// What only a model could do, unless the request looks for something first.
+/// Recognises requests that need a model, unless the request asks to find something first.
 fn judgement(request: &ParsedRequest) -> Option<PlanGoal> {
     let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
     let thinks = request.begins_with(WordClass::Think, &looks)

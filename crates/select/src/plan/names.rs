@@ -1,4 +1,4 @@
-//! Names in a request, checked against what is there.
+//! Resolves names in a request to existing files and directories.
 
 use serde_json::json;
 
@@ -10,24 +10,26 @@ use super::{
 };
 use crate::text::distance;
 
-/// How much is listed to find a name, and where all files are asked about: no listing has more.
+/// Maximum number of entries that are listed to resolve a name, and to answer about all files; and
+/// the depth.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_ALL_ENTRIES: usize = 100_000;
 const MAX_DEPTH: usize = 50;
 
-/// How many names are offered where one does not fit.
+/// Maximum number of similar names that are suggested.
 const MAX_SUGGESTIONS: usize = 8;
 
-/// What a name of a request may stand for.
+/// The files or directories that a name may stand for.
 pub(super) enum NameLookup<'a> {
     One(&'a str),
     Several(Vec<&'a str>),
-    /// Nothing, but these come near.
+    /// No match; these are similar.
     None(Vec<&'a str>),
 }
 
 impl NameLookup<'_> {
-    /// The one at the top, of files that any directory may have: *the README* is that of the project.
+    /// Prefers the file in the top directory, for names that occur in any directory: *the README*
+    /// is that of the project.
     pub(super) fn prefer_top_level(self, name: &str) -> Self {
         match self {
             Self::Several(paths) if is_bare_name(name) => {
@@ -43,18 +45,18 @@ impl NameLookup<'_> {
 }
 
 impl PlanRun<'_> {
-    /// Everything below a directory, without what ignore files leave out.
+    /// Lists everything below a directory, without ignored files.
     pub(super) fn list_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         self.parse_listing(directory, MAX_DEPTH, MAX_ENTRIES)
     }
 
-    /// What is in a directory, ignored or not.
+    /// Lists the entries of a directory, including ignored ones.
     pub(super) fn list_entries(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let output = self.list_every_entry(directory, 1)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
-    /// Everything below a directory, without what ignore files leave out; none if it is a file.
+    /// Lists everything below a directory, without ignored files; `None` if it is a file.
     pub(super) fn list_directory(&self, place: &str) -> PlanResult<Option<DirectoryListing<'_>>> {
         let top = self.list_tree(".")?;
         if top.files.contains(&place) {
@@ -68,13 +70,13 @@ impl PlanRun<'_> {
         self.call("list_dir", &arguments)
     }
 
-    /// Everything below a directory, also what ignore files leave out.
+    /// Lists everything below a directory, including ignored files.
     pub(super) fn list_with_ignored(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let output = self.list_every_entry(directory, MAX_DEPTH)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
-    /// Everything below a directory, where each file counts.
+    /// Lists everything below a directory, with the higher limit for answers about all files.
     pub(super) fn list_whole_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let listing = self.list_tree(directory)?;
         if listing.more { self.parse_listing(directory, MAX_DEPTH, MAX_ALL_ENTRIES) } else { Ok(listing) }
@@ -90,12 +92,12 @@ impl PlanRun<'_> {
         self.call("list_dir", &arguments)
     }
 
-    /// What a name of a file stands for.
+    /// Resolves the name of a file.
     pub(super) fn look_up(&self, name: &str) -> PlanResult<NameLookup<'_>> {
         Ok(find(name, &self.list_tree(".")?.files))
     }
 
-    /// The one file a name stands for.
+    /// Returns the only file that a name stands for.
     pub(super) fn file(&self, name: &str) -> PlanResult<String> {
         if self.is_path(name)? {
             return Ok(name.to_owned());
@@ -106,7 +108,7 @@ impl PlanRun<'_> {
         }
     }
 
-    /// The one directory or file a name stands for.
+    /// Returns the only directory or file that a name stands for.
     pub(super) fn place(&self, name: &str) -> PlanResult<String> {
         let outside = name.starts_with('/') || name == ".." || name.starts_with("../");
         if outside || self.is_path(name)? {
@@ -126,8 +128,8 @@ impl PlanRun<'_> {
         }
     }
 
-    /// Whether a name is the path of something that a listing may lack: where there is too much to be listed, its
-    /// directory is looked at.
+    /// Returns true if a name is the path of an entry that a truncated listing may lack. In this
+    /// case its directory is listed.
     pub(super) fn is_path(&self, name: &str) -> PlanResult<bool> {
         if !self.list_tree(".")?.more {
             return Ok(false);
@@ -138,7 +140,7 @@ impl PlanRun<'_> {
         Ok(listing.files.contains(&last) || listing.directories.contains(&last))
     }
 
-    /// Whether a name is the path of something that ignore files leave out.
+    /// Returns true if a name is the path of an ignored entry.
     pub(super) fn is_ignored(&self, name: &str) -> PlanResult<bool> {
         let path = name.trim_start_matches("./").trim_end_matches('/');
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
@@ -146,7 +148,8 @@ impl PlanRun<'_> {
         Ok(last != ".git" && (listing.files.contains(&last) || listing.directories.contains(&last)))
     }
 
-    /// Whether several directories have this very name and so are all meant: `src` in a workspace of packages.
+    /// Returns true if several directories have exactly this name, so that all are meant: `src` in
+    /// a workspace of packages.
     pub(super) fn is_repeated_directory(&self, name: &str) -> PlanResult<bool> {
         let found = find(name, &self.list_tree(".")?.directories);
         let plain = !name.contains(['*', '?', '[', ']', '{', '}', '!', '\\']);
@@ -155,7 +158,7 @@ impl PlanRun<'_> {
         )
     }
 
-    /// The one thing that was found, or what to say instead.
+    /// Returns the only match, or declines with an explanation.
     pub(super) fn require_one(
         &self,
         name: &str,
@@ -169,7 +172,7 @@ impl PlanRun<'_> {
         }
     }
 
-    /// What to say of a name that must be a path and is none: what it could stand for is offered and never taken.
+    /// Declines a name that must be an exact path. Similar paths are suggested but never taken.
     pub(super) fn decline_inexact(
         &self,
         name: &str,
@@ -207,7 +210,7 @@ impl PlanRun<'_> {
     }
 }
 
-/// Looks for a name: as it is, as the end of a path, without its extension, and in another case.
+/// Finds a name: as a whole path, as the end of a path, without its extension, and in another case.
 pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> NameLookup<'a> {
     let name = name.trim_start_matches("./").trim_end_matches('/');
     if let Some(path) = paths.iter().find(|path| **path == name) {
@@ -239,18 +242,18 @@ fn ends_in(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The last part of a path, without its extension.
+/// Returns the last component of a path, without its extension.
 fn stem(path: &str) -> &str {
     let last = last(path);
     last.rsplit_once('.').map_or(last, |(stem, _)| if stem.is_empty() { last } else { stem })
 }
 
-/// The paths whose last part is nearest to that of a name, if any is near at all.
+/// Returns the paths whose last component is most similar to that of a name, if any is similar.
 fn near<'a>(name: &str, paths: &[&'a str]) -> Vec<&'a str> {
     let wanted = last(name).to_lowercase();
     let most = (wanted.chars().count() / 3).clamp(1, 3);

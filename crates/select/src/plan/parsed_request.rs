@@ -1,4 +1,4 @@
-//! A request, read: its tokens, its words, and what it says about places and lines.
+//! A parsed request: its tokens, its words, and the places and lines that it names.
 
 use super::{
     tokens::{BEFORE_PLACE, RequestToken, tokenize},
@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{RequestConstraint, RequestIntent};
 
-/// Words that stand between a place and the word before it.
+/// Words between a place and the preposition before it.
 const ARTICLES: [&str; 8] = ["the", "this", "my", "our", "all", "every", "directory", "folder"];
 
-/// Words that name no place although they stand where one would.
+/// Words that are not a place, even after a preposition.
 const NO_PLACE: [&str; 25] = [
     "log",
     "here",
@@ -38,13 +38,13 @@ const NO_PLACE: [&str; 25] = [
     "contents",
 ];
 
-/// What follows a place in Chinese.
+/// Words that follow a place in Chinese.
 const AFTER_PLACE: [&str; 6] = ["目录", "文件夹", "里", "下", "中", "内"];
 
-/// What a request can forbid altogether.
+/// Constraints that forbid a whole kind of action.
 const FORBIDDEN: [RequestConstraint; 2] = [RequestConstraint::ChangeNothing, RequestConstraint::RunNothing];
 
-/// Which part of a file is wanted.
+/// The requested lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineSelection {
     Whole,
@@ -54,16 +54,16 @@ pub(super) enum LineSelection {
 }
 
 impl LineSelection {
-    /// Whether it is one line.
+    /// Returns true for a single line.
     pub(super) fn is_single(self) -> bool {
         matches!(self, Self::Lines(from, to) if from == to)
     }
 }
 
-/// How many lines are shown where the request says only *the first lines*.
+/// Number of lines for a request that only says *the first lines*.
 const DEFAULT_LINES: u64 = 10;
 
-/// Where something is looked for.
+/// The files in which something is searched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SearchScope {
     /// A file or directory, as the request names it.
@@ -73,35 +73,35 @@ pub(super) struct SearchScope {
 }
 
 impl SearchScope {
-    /// What it names.
+    /// Returns the place and the glob that it names.
     pub(super) fn named(&self) -> impl Iterator<Item = &str> {
         self.place.iter().chain(&self.glob).map(String::as_str)
     }
 }
 
-/// The files that *the log* means.
+/// The files that *the log* stands for.
 pub(super) const LOG_FILES: &str = "*.log";
 
-/// A request, read once.
+/// A parsed request.
 #[derive(Debug)]
 pub(super) struct ParsedRequest {
-    /// As it was written, without what must not happen.
+    /// The text as written, without forbidden actions.
     pub(super) text: String,
     pub(super) tokens: Vec<RequestToken>,
-    /// Whether nothing may be changed.
+    /// True if nothing may be changed.
     pub(super) changes_nothing: bool,
-    /// Whether nothing may be run.
+    /// True if nothing may be run.
     pub(super) runs_nothing: bool,
-    /// The words in lower case with one space around each; what is quoted and what is a name is left out.
+    /// The words in lower case with one space around each. Quotations and names are left out.
     plain: String,
 }
 
 impl ParsedRequest {
-    /// Reads a request.
+    /// Parses a request.
     pub(super) fn new(request: &str) -> Self {
         let forbids = |text: &str, what| RequestIntent::parse(text).demands(what);
         let [changes_nothing, runs_nothing] = FORBIDDEN.map(|what| forbids(request, what));
-        // What must not be done is no order to do it.
+        // A clause that forbids an action is not an order.
         let text = if changes_nothing || runs_nothing {
             let forbids_any = |clause: &&str| FORBIDDEN.iter().any(|what| forbids(clause, *what));
             clauses(request).filter(|clause| !forbids_any(clause)).collect()
@@ -112,7 +112,7 @@ impl ParsedRequest {
         Self { text, changes_nothing, runs_nothing, ..Self::from_tokens(tokens) }
     }
 
-    /// Reads what was taken apart already.
+    /// Creates a request from tokens.
     pub(super) fn from_tokens(tokens: Vec<RequestToken>) -> Self {
         let mut plain = String::from(" ");
         for token in &tokens {
@@ -131,17 +131,17 @@ impl ParsedRequest {
         Self { text: plain.clone(), tokens, changes_nothing: false, runs_nothing: false, plain }
     }
 
-    /// Whether a word of this kind is in it.
+    /// Returns true if it has a word of this class.
     pub(super) fn has(&self, word: WordClass) -> bool {
         self.place_of(word).is_some()
     }
 
-    /// Whether any is.
+    /// Returns true if it has a word of any of these classes.
     pub(super) fn has_any(&self, words: &[WordClass]) -> bool {
         words.iter().any(|word| self.has(*word))
     }
 
-    /// Whether one is and none of the others stands before it.
+    /// Returns true if it has a word of this class, and none of the others comes before it.
     pub(super) fn begins_with(&self, word: WordClass, others: &[WordClass]) -> bool {
         let Some(place) = self.place_of(word) else { return false };
         others.iter().filter_map(|other| self.place_of(*other)).all(|other| other >= place)
@@ -151,8 +151,8 @@ impl ParsedRequest {
         word.place(&self.plain)
     }
 
-    /// Whether it asks if something may be done, or says that it could be, and is no polite way to order it: `can I delete
-    /// it`, `I could delete it`, 可以删了吗.
+    /// Returns true if it asks or says that something could be done, and is not a polite order:
+    /// `can I delete it`, `I could delete it`, 可以删了吗.
     pub(super) fn is_question(&self) -> bool {
         const DOUBTS: [&str; 3] = ["可以", "能不能", "吗"];
         const REQUESTS: [&str; 7] = ["请", "帮", "你", "您", "麻烦", "劳驾", "给我"];
@@ -161,7 +161,7 @@ impl ParsedRequest {
         let mut polite = says(&REQUESTS);
         for (at, word) in words.iter().enumerate() {
             match (*word, words.get(at + 1)) {
-                // What follows is what to run: `run the tests I wrote`.
+                // The following words name what to run: `run the tests I wrote`.
                 ("run", _) => break,
                 ("can" | "could" | "would", Some(&"you")) => polite = true,
                 ("i" | "we", Some(&"want")) => {}
@@ -169,12 +169,12 @@ impl ParsedRequest {
                 _ => {}
             }
         }
-        // `a.txt 删了` tells what was done, 把 a.txt 删了 is an order.
+        // `a.txt 删了` reports a deletion; 把 a.txt 删了 is an order.
         let told = says(&["删了", "掉了"]) && !says(&["把", "将"]);
         !polite && (told || says(&DOUBTS) || self.text.trim_end().ends_with(['?', '？']))
     }
 
-    /// Names of files and directories, without globs.
+    /// Returns the names of files and directories, without globs.
     pub(super) fn names(&self) -> Vec<&str> {
         let names = self.tokens.iter().filter_map(|token| match token {
             RequestToken::Name(name) if !name.contains('*') => Some(name.as_str()),
@@ -183,7 +183,7 @@ impl ParsedRequest {
         names.collect()
     }
 
-    /// Quotations.
+    /// Returns the quotations.
     pub(super) fn quoted(&self) -> Vec<&str> {
         let quoted = self.tokens.iter().filter_map(|token| match token {
             RequestToken::Quoted(text) => Some(text.as_str()),
@@ -192,7 +192,7 @@ impl ParsedRequest {
         quoted.collect()
     }
 
-    /// What looks like a part of a program, or is quoted: what is searched for.
+    /// Returns the search terms: quotations and identifiers.
     pub(super) fn terms(&self) -> Vec<&str> {
         let terms = self.tokens.iter().filter_map(|token| match token {
             RequestToken::Quoted(text) | RequestToken::Symbol(text) => Some(text.as_str()),
@@ -201,7 +201,7 @@ impl ParsedRequest {
         terms.collect()
     }
 
-    /// Words that are not of a script without spaces.
+    /// Returns the words, except those of scripts without spaces.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         self.tokens.iter().filter_map(|token| match token {
             RequestToken::Word(word) => Some(word.as_str()),
@@ -209,7 +209,7 @@ impl ParsedRequest {
         })
     }
 
-    /// The first word after one of these, past articles.
+    /// Returns the first word after one of these, without articles.
     pub(super) fn after(&self, marks: &[&str]) -> Option<&str> {
         let at = self.tokens.iter().position(
             |token| matches!(token, RequestToken::Word(word) if marks.contains(&word.to_lowercase().as_str())),
@@ -227,7 +227,7 @@ impl ParsedRequest {
         })?
     }
 
-    /// The first number.
+    /// Returns the first number.
     pub(super) fn number(&self) -> Option<u64> {
         self.tokens.iter().find_map(|token| match token {
             RequestToken::Number(number) => Some(*number),
@@ -235,7 +235,7 @@ impl ParsedRequest {
         })
     }
 
-    /// Which part of a file is wanted.
+    /// Returns the requested lines of a file.
     pub(super) fn part(&self) -> LineSelection {
         if let Some((from, to)) = self.range() {
             return LineSelection::Lines(from, to);
@@ -268,7 +268,7 @@ impl ParsedRequest {
         }
     }
 
-    /// Whether a number is that of a line: `line 3`, 第3行, but not `3 lines`.
+    /// Returns true if a number is that of a line: `line 3`, 第3行, but not `3 lines`.
     fn numbers_line(&self) -> bool {
         self.tokens.windows(2).any(|pair| match pair {
             [RequestToken::Word(word), RequestToken::Number(_)] => {
@@ -279,7 +279,7 @@ impl ParsedRequest {
         })
     }
 
-    /// Whether a line is only where something begins or ends: `from line 3`, `up to line 3`, 到第3行.
+    /// Returns true if a line is only one end of a range: `from line 3`, `up to line 3`, 到第3行.
     pub(super) fn opens_range(&self) -> bool {
         const OPEN: [&str; 6] = ["from", "to", "until", "through", "after", "before"];
         self.tokens.windows(2).any(|pair| match pair {
@@ -295,7 +295,7 @@ impl ParsedRequest {
         })
     }
 
-    /// `10-20`, `10 to 20`, 10到20.
+    /// Parses `10-20`, `10 to 20`, 10到20.
     fn range(&self) -> Option<(u64, u64)> {
         const BETWEEN: [&str; 6] = ["to", "through", "until", "-", "到", "至"];
         let between = |text: &str| {
@@ -318,12 +318,12 @@ impl ParsedRequest {
         written.or(spelled).map(|(a, b)| (a.min(b).max(1), a.max(b).max(1)))
     }
 
-    /// Where something is to be looked for.
+    /// Returns the files in which to search.
     pub(super) fn scope(&self) -> SearchScope {
         SearchScope { place: self.place(), glob: self.glob() }
     }
 
-    /// A file or directory that is named.
+    /// Returns the file or directory that is named.
     fn place(&self) -> Option<String> {
         let named = self.names().into_iter().find(|name| extension_of(name).is_none());
         named.map(str::to_owned).or_else(|| self.chinese_place()).or_else(|| self.english_place())
@@ -335,7 +335,7 @@ impl ParsedRequest {
         (is_place && self.words().any(|each| each == word)).then(|| word.to_owned())
     }
 
-    /// `src 里`, `在 src`, 数据目录.
+    /// Parses `src 里`, `在 src`, 数据目录.
     fn chinese_place(&self) -> Option<String> {
         let pairs = self.tokens.windows(2).find_map(|pair| match pair {
             [RequestToken::Word(word), RequestToken::Glyphs(text)]
@@ -362,7 +362,7 @@ impl ParsedRequest {
         })
     }
 
-    /// A glob that is written, or the one of a kind of files that is named.
+    /// Returns the glob that is written, or that of the named kind of files.
     fn glob(&self) -> Option<String> {
         let written = self.tokens.iter().find_map(|token| match token {
             RequestToken::Name(name) if name.contains('*') => Some(name.clone()),
@@ -372,20 +372,21 @@ impl ParsedRequest {
         written.or_else(kind).or_else(|| self.means_log().then(|| LOG_FILES.to_owned()))
     }
 
-    /// Whether it speaks of *the log*, and of no commits: then the lines of a file are meant.
+    /// Returns true if it is about *the log* and not about commits, so that log files are meant.
     pub(super) fn means_log(&self) -> bool {
         let says = |words: &[&str]| self.words().any(|word| words.contains(&word.to_lowercase().as_str()));
         let log = says(&["log"]) || self.text.contains("日志");
         log && self.names().is_empty() && !says(&["git", "commit", "commits"]) && !self.text.contains("提交")
     }
 
-    /// The extension of a kind of files: `python files`, `.py files`, `lines of rust`, md 文件.
+    /// Returns the extension of the named kind of files: `python files`, `.py files`, `lines of
+    /// rust`, md 文件.
     pub(super) fn kind(&self) -> Option<String> {
         let counts = self.has(WordClass::Count);
         self.tokens.iter().enumerate().find_map(|(at, token)| {
             let followed = self.tokens.get(at + 1).is_some_and(means_files);
             match token {
-                // Nothing else is called so, which cannot be said of `go` and `c`.
+                // Longer names are unambiguous; `go` and `c` are not.
                 RequestToken::Word(word) if counts && word.len() > 3 => {
                     words::extension(word).map(str::to_owned)
                 }
@@ -399,7 +400,7 @@ impl ParsedRequest {
     }
 }
 
-/// Whether what stands before this is a kind of files.
+/// Returns true if the word before this token is a kind of files.
 fn means_files(token: &RequestToken) -> bool {
     const NOUNS: [&str; 7] = ["file", "files", "code", "source", "sources", "script", "scripts"];
     match token {
@@ -411,19 +412,19 @@ fn means_files(token: &RequestToken) -> bool {
     }
 }
 
-/// The parts of a sentence, with what divides them.
+/// Splits a text into clauses, with their separators.
 fn clauses(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split_inclusive(['，', '。', '；', '：', ',', ';', '\n']);
     let parts =
         parts.flat_map(|part| part.split_inclusive(" but ")).flat_map(|part| part.split_inclusive(". "));
-    // `delete a.txt without running anything` says two things.
+    // `delete a.txt without running anything` has two clauses.
     parts.flat_map(|part| {
         let (first, rest) = part.split_at(part.find(" without ").unwrap_or(part.len()));
         [first, rest].into_iter().filter(|part| !part.is_empty())
     })
 }
 
-/// The extension that a name such as `.py` is.
+/// Returns the extension, if the name is only an extension, such as `.py`.
 fn extension_of(name: &str) -> Option<String> {
     words::extension(name.strip_prefix('.')?).map(str::to_owned)
 }

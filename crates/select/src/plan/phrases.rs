@@ -1,6 +1,6 @@
-//! Everything the planner says, in both languages.
+//! All answers of the planner, in both languages.
 
-/// The language of a request, and so of its answer.
+/// The language of a request and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerLanguage {
     English,
@@ -8,21 +8,22 @@ pub(super) enum AnswerLanguage {
 }
 
 impl AnswerLanguage {
-    /// The language a text is written in. Japanese and Korean are answered in English.
+    /// Detects the language of a text. Japanese and Korean are answered in English.
     pub(super) fn detect(text: &str) -> Self {
         let has = |from: char, to: char| text.chars().any(|c| (from..=to).contains(&c));
         let kana_or_hangul = has('\u{3040}', '\u{30ff}') || has('\u{ac00}', '\u{d7a3}');
         if has('\u{4e00}', '\u{9fff}') && !kana_or_hangul { Self::Chinese } else { Self::English }
     }
 
-    /// A phrase with its blanks filled in.
+    /// Returns a phrase with its placeholders filled in.
     pub(super) fn say(self, phrase: AnswerPhrase, blanks: &[&str]) -> String {
         let (english, chinese) = phrase.texts();
         let mut text = match self {
             Self::English => english,
             Self::Chinese => chinese,
         };
-        // Blanks are filled from left to right in one pass, so that braces in a file's name stay what they are.
+        // Placeholders are filled from left to right in one pass, so that braces in the name of a
+        // file are kept.
         let mut said = String::new();
         while let Some((before, rest)) = text.split_once('{') {
             let Some((number, after)) = rest.split_once('}') else { break };
@@ -38,7 +39,7 @@ impl AnswerLanguage {
         said + text
     }
 
-    /// Names in a row.
+    /// Joins names.
     pub(super) fn list(self, names: &[&str]) -> String {
         names.join(match self {
             Self::English => ", ",
@@ -47,7 +48,7 @@ impl AnswerLanguage {
     }
 }
 
-/// The first word of ` lines in …` without its ending, and what comes after.
+/// Returns the singular of the noun in ` lines in …`, and the text after it.
 fn singular(text: &str) -> Option<(&str, &str)> {
     let nouns = [" lines", " files", " functions", " commits", " items", " tests"];
     let noun = nouns.into_iter().find(|noun| text.starts_with(noun))?;
@@ -56,7 +57,7 @@ fn singular(text: &str) -> Option<(&str, &str)> {
 
 macro_rules! phrases {
     ($($name:ident: $english:literal, $chinese:literal;)*) => {
-        /// Something to say. `{0}` and `{1}` are blanks.
+        /// An answer. `{0}` and `{1}` are placeholders.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum AnswerPhrase { $($name),* }
 

@@ -1,7 +1,8 @@
-//! What a request takes from the turns before it: `show the second one`, `who changed it?`, `now in docs`, 那第三个呢.
+//! Resolves references to earlier turns: `show the second one`, `who changed it?`, `now in docs`,
+//! 那第三个呢.
 //!
-//! A reference is followed only if every other word of the request is one that looks, so `delete it` is none. Where nothing
-//! fits, the answer says so.
+//! A reference is resolved only if every other word of the request is about reading, so `delete it`
+//! is not. If nothing fits, the answer says so.
 
 use std::ops::Range;
 
@@ -14,44 +15,45 @@ use super::{
     words::{self, WordClass},
 };
 
-/// Lines shown on each side of a place.
+/// Number of lines shown on each side of a place.
 const CONTEXT_LINES: u64 = 3;
 
-/// Words that a request may have beside a reference.
+/// Words that a request may have besides a reference.
 const LOOKS: &str = " show see display print cat open view read look at what what's is in inside contents content of give me the and now then \
     also only again please can could you just how many count lines line first last top head tail beginning end from to through who changed \
     wrote blame does do did have has about let's code ";
 const LOOKS_CHINESE: &str = "看一下 看看 查看 看 打开 显示 展示 打印 读 内容 是什么 有什么 是谁 谁 什么 里面 里 最后 最近 开头 末尾 前 后 第 到 至 行 多少 几 \
     有 是 修改 改 写 过 的 了 再 那么 那 呢 吧 吗 请 帮我 给我 一下 把 也 还 然后 现在 一共 共 代码 只 文件";
 
-/// What stands around the one thing that is different this time.
+/// Words around the one thing that changes when a request is repeated.
 const AGAIN: &str = " and now in under inside what how about for the same also too then again directory folder files file but only please ";
 const AGAIN_CHINESE: &str =
     "目录 文件夹 文件 里面 里 中 下 在 呢 那么 那 再 也 同样 换成 现在 然后 吧 找 看看";
 
-/// Verbs one of which a request has that is about *it*.
+/// Classes of verbs; a request about *it* must have one of them.
 const VERBS: [WordClass; 4] = [WordClass::Show, WordClass::Count, WordClass::Who, WordClass::Line];
 
-/// What earlier turns have left to refer to.
+/// The results of earlier turns that a request can refer to.
 #[derive(Debug, Default)]
 pub(super) struct ConversationMemory {
-    /// What the last list had, in its order.
+    /// The entries of the last list, in order.
     listed: Vec<FileLocation>,
-    /// The one thing it was about last.
+    /// The only file of the last answer.
     it: Option<FileLocation>,
-    /// What was wanted last, other than something of the list.
+    /// The last goal that was not about an entry of the list.
     goal: Option<PlanGoal>,
-    /// What was wanted last of something in the list.
+    /// The last goal about an entry of the list.
     goal_of_listed: Option<PlanGoal>,
 }
 
-/// What a request wants, and whether it spoke of something in the list, which then stays the list.
+/// The goal of a request, and whether it is about an entry of the list. In that case the list is
+/// kept.
 pub(super) struct ResolvedGoal {
     pub(super) goal: PlanGoal,
     is_from_list: bool,
 }
 
-/// Which of the things before is meant.
+/// The entry that a reference means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReferenceTarget {
     Number(usize),
@@ -60,7 +62,7 @@ enum ReferenceTarget {
 }
 
 impl ConversationMemory {
-    /// What a request wants after all that was said.
+    /// Returns the goal of a request in the context of earlier turns.
     pub(super) fn resolve(&self, request: &ParsedRequest) -> ResolvedGoal {
         if let Some(goal) = self.resolve_reference(request) {
             return ResolvedGoal { goal, is_from_list: true };
@@ -71,7 +73,7 @@ impl ConversationMemory {
         }
     }
 
-    /// Keeps what a turn was about, if it came to an end.
+    /// Records the results of a turn, if it is complete.
     pub(super) fn record_turn(&mut self, run: &PlanRun<'_>, wanted: ResolvedGoal, end: &PlanResult<String>) {
         let told = run.remembered();
         let says = matches!(wanted.goal, PlanGoal::Say(_) | PlanGoal::Unaccounted { .. })
@@ -91,7 +93,7 @@ impl ConversationMemory {
         self.it = one;
     }
 
-    /// The goal of a request that speaks of something told before.
+    /// Returns the goal of a request that refers to an earlier result.
     fn resolve_reference(&self, request: &ParsedRequest) -> Option<PlanGoal> {
         let (span, which) = reference(&request.text)?;
         let (before, after) = (&request.text[..span.start], &request.text[span.end..]);
@@ -110,7 +112,7 @@ impl ConversationMemory {
         let name = RequestToken::Name(place.path.clone());
         let named = ParsedRequest::from_tokens(before.into_iter().chain([name]).chain(after).collect());
         Some(match PlanGoal::recognise(&named) {
-            // There is no verb in it: `and the third?`
+            // The request has no verb: `and the third?`
             PlanGoal::Say(_) => self.repeat_for(place, named.part()),
             PlanGoal::Show { files, part } => PlanGoal::Show { files, part: place.part(part) },
             PlanGoal::Blame { file, line: None } => PlanGoal::Blame { file, line: place.line },
@@ -122,7 +124,7 @@ impl ConversationMemory {
         match which {
             ReferenceTarget::It if self.listed.len() > 1 => self.it.as_ref().ok_or(AnswerPhrase::WhichOne),
             ReferenceTarget::It => self.it.as_ref().ok_or(AnswerPhrase::NothingBefore),
-            // It was not kept to its end.
+            // The list was truncated, so its last entry is unknown.
             ReferenceTarget::Last if self.listed.len() >= MAX_REMEMBERED_LOCATIONS => {
                 Err(AnswerPhrase::WhichOne)
             }
@@ -134,7 +136,7 @@ impl ConversationMemory {
         }
     }
 
-    /// What was wanted last, of another file.
+    /// Repeats the last goal for another file.
     fn repeat_for(&self, place: &FileLocation, part: LineSelection) -> PlanGoal {
         let path = place.path.clone();
         match self.goal_of_listed.as_ref().or(self.goal.as_ref()) {
@@ -147,7 +149,7 @@ impl ConversationMemory {
         }
     }
 
-    /// What was wanted last with one thing changed: where, in which kind of files, or what is looked for.
+    /// Repeats the last goal with one change: another place, kind of files, or search text.
     fn repeat_changed(&self, request: &ParsedRequest) -> Option<PlanGoal> {
         let mut goal = self.goal.clone()?;
         let is_lead = |token: &RequestToken| is_among(token, AGAIN, AGAIN_CHINESE);
@@ -172,7 +174,7 @@ impl ConversationMemory {
             (PlanGoal::List { directory }, RequestToken::Name(name) | RequestToken::Word(name)) => {
                 *directory = Some(name.clone())
             }
-            // After a search a bare word may be another text to look for as well as a place.
+            // After a search a single word could be a search text or a place.
             (PlanGoal::Search { .. }, RequestToken::Word(_)) if kind.is_none() && place.is_none() => {
                 return None;
             }
@@ -190,7 +192,7 @@ impl ConversationMemory {
 }
 
 impl FileLocation {
-    /// The part that is wanted, or the lines around a place in a file where no part is named.
+    /// Returns the requested lines, or the lines around the location if none are requested.
     fn part(&self, wanted: LineSelection) -> LineSelection {
         match (wanted, self.line) {
             (LineSelection::Whole, Some(line)) => LineSelection::Lines(
@@ -202,7 +204,7 @@ impl FileLocation {
     }
 }
 
-/// Whether a token has no words but these.
+/// Returns true if a token has only these words.
 fn is_among(token: &RequestToken, english: &str, chinese: &str) -> bool {
     match token {
         RequestToken::Word(word) => english.contains(&format!(" {} ", word.to_lowercase())),
@@ -218,7 +220,7 @@ fn is_among(token: &RequestToken, english: &str, chinese: &str) -> bool {
     }
 }
 
-/// Where a text speaks of something told before, and of which.
+/// Finds a reference in a text: its range and its target.
 fn reference(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
     english(text).or_else(|| chinese(text))
 }
@@ -241,7 +243,7 @@ fn english(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
             "it" | "its" => (ReferenceTarget::It, 1),
             "that" | "this" | "the" if noun => (ReferenceTarget::It, 2),
             "that" | "this" if ends && at > 0 => (ReferenceTarget::It, 1),
-            // A line has one, too.
+            // `line number 3` is not a reference.
             "number" if at == 0 || word(at - 1) != Some("line") => {
                 (ReferenceTarget::Number(word(at + 1)?.parse().ok()?), 2)
             }
@@ -251,7 +253,7 @@ fn english(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
     })
 }
 
-/// `second`, `2nd`, `#2`, `last`.
+/// Parses `second`, `2nd`, `#2`, `last`.
 fn ordinal(word: &str) -> Option<ReferenceTarget> {
     const ORDINALS: [&str; 10] =
         ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];

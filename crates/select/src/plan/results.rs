@@ -1,8 +1,8 @@
-//! What tools said, as facts.
+//! Parses the outputs of tools.
 
 use std::collections::BTreeSet;
 
-/// Lines of a file, with their numbers: `L1: text`.
+/// Parses numbered lines of a file: `L1: text`.
 pub(super) fn numbered(output: &str) -> Option<Vec<(u64, &str)>> {
     let rows: Vec<_> = output
         .lines()
@@ -14,21 +14,21 @@ pub(super) fn numbered(output: &str) -> Option<Vec<(u64, &str)>> {
     (!rows.is_empty()).then_some(rows)
 }
 
-/// Why a file could not be read, if it could not.
+/// Returns the reason why a file could not be read, if that failed.
 pub(super) fn unreadable(output: &str) -> Option<&str> {
     output.strip_prefix("failed to read file: ").map(str::trim_end)
 }
 
-/// Entries of a directory, as paths from it on.
+/// The entries of a directory, as paths relative to it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct DirectoryListing<'a> {
     pub(super) files: Vec<&'a str>,
     pub(super) directories: Vec<&'a str>,
-    /// Whether there are more.
+    /// True if there are more entries.
     pub(super) more: bool,
 }
 
-/// What a flat listing has, unless it is no listing.
+/// Parses a flat listing; `None` for any other output.
 pub(super) fn listing(output: &str) -> Option<DirectoryListing<'_>> {
     let mut rows = output.lines();
     rows.next().filter(|first| first.starts_with("Absolute path: "))?;
@@ -46,45 +46,46 @@ pub(super) fn listing(output: &str) -> Option<DirectoryListing<'_>> {
     Some(listing)
 }
 
-/// What a search found.
+/// The rows of a search result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ResultRows<T> {
     pub(super) rows: Vec<T>,
-    /// Whether there are more.
+    /// True if there are more rows.
     pub(super) more: bool,
 }
 
 impl<T> ResultRows<T> {
-    /// The rows of an output, unless it is no result: to fail is not to find nothing.
+    /// Creates the rows, unless the output is no result: a failure is not an empty result.
     fn from_output(output: &str, rows: Vec<T>) -> Option<Self> {
         let more = output.lines().any(|row| row.starts_with("(there are more;") || is_truncation_mark(row));
         (!rows.is_empty() || output == NO_MATCHES).then_some(Self { rows, more })
     }
 }
 
-/// What a search says that found nothing.
+/// The output of a search without matches.
 const NO_MATCHES: &str = "No matches found.";
 
-/// Whether the middle of an output was left out here.
+/// Returns true if the middle of an output was cut here.
 fn is_truncation_mark(row: &str) -> bool {
     row.contains(" truncated…")
 }
 
-/// A line that was found, or one around it.
+/// A matching line, or a context line next to one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MatchedLine<'a> {
     pub(super) path: &'a str,
     pub(super) line: u64,
     pub(super) text: &'a str,
-    /// Whether it fits, or only stands near one that does.
+    /// True for a match, false for a context line.
     pub(super) fits: bool,
 }
 
-/// Lines that were found: `path:1:text`, and `path-2-text` for those around them.
+/// Parses matching lines, `path:1:text`, and context lines, `path-2-text`.
 pub(super) fn matched_lines(output: &str) -> Option<ResultRows<MatchedLine<'_>>> {
     let fitting = |row| marked(row, ':').next();
     let paths: BTreeSet<_> = output.lines().filter_map(fitting).map(|hit| hit.path).collect();
-    // A name may hold either mark (`2026-11-16.md`), but there are lines around others only in files that have those.
+    // A file name may contain either separator (`2026-11-16.md`), but only files with matches have
+    // context lines.
     let around = |row| marked(row, '-').find(|hit| paths.contains(hit.path));
     ResultRows::from_output(
         output,
@@ -92,7 +93,7 @@ pub(super) fn matched_lines(output: &str) -> Option<ResultRows<MatchedLine<'_>>>
     )
 }
 
-/// Every number between two marks, with what stands before and after.
+/// Returns all numbers between two separators, with the text before and after.
 fn marked(row: &str, mark: char) -> impl Iterator<Item = MatchedLine<'_>> {
     row.match_indices(mark).filter_map(move |(at, _)| {
         let (number, text) = row[at + 1..].split_once(mark)?;
@@ -102,19 +103,19 @@ fn marked(row: &str, mark: char) -> impl Iterator<Item = MatchedLine<'_>> {
     })
 }
 
-/// How many lines fit in each file, and in all.
+/// The number of matching lines in each file and in total.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MatchCounts<'a> {
     pub(super) rows: Vec<(&'a str, u64)>,
-    /// Whether there are files beside those.
+    /// True if there are more files than listed.
     pub(super) cut: bool,
     pub(super) files: u64,
     pub(super) lines: u64,
-    /// Whether those numbers may be larger.
+    /// True if the totals may be larger.
     pub(super) more: bool,
 }
 
-/// How many lines fit in each file: `path:3`; and after many of them, in all.
+/// Parses the number of matching lines in each file, `path:3`, and the total line.
 pub(super) fn counts(output: &str) -> Option<MatchCounts<'_>> {
     let rows = output.lines().filter_map(|row| row.rsplit_once(':'));
     let rows = rows.filter_map(|(path, count)| Some((path, count.parse().ok()?))).collect();
@@ -125,13 +126,13 @@ pub(super) fn counts(output: &str) -> Option<MatchCounts<'_>> {
     Some(MatchCounts { rows, cut, files, lines, more: cut && all.is_none() })
 }
 
-/// `(in all: 3 files, 7 lines)`
+/// Parses `(in all: 3 files, 7 lines)`.
 fn parse_totals(row: &str) -> Option<(u64, u64)> {
     let (files, lines) = row.strip_prefix("(in all: ")?.strip_suffix(" lines)")?.split_once(" files, ")?;
     Some((files.parse().ok()?, lines.parse().ok()?))
 }
 
-/// How a command ended, and what it printed.
+/// Parses the exit code and the output of a command.
 pub(super) fn command(output: &str) -> Option<(i64, &str)> {
     let code = output.strip_prefix("Exit code: ")?;
     let (code, rest) = code.split_once('\n')?;
@@ -139,7 +140,8 @@ pub(super) fn command(output: &str) -> Option<(i64, &str)> {
     Some((code.parse().ok()?, printed))
 }
 
-/// Whether a report of tests counts some that passed and none that failed: `cargo: 3 passed, 0 failed, 1 skipped`.
+/// Returns true if a test report has passed tests and no failed ones: `cargo: 3 passed, 0 failed, 1
+/// skipped`.
 pub(super) fn all_passed(report: &str) -> bool {
     let counts = |row: &str| {
         let (_, counts) = row.split_once(": ")?;
@@ -151,7 +153,7 @@ pub(super) fn all_passed(report: &str) -> bool {
     counted.iter().any(|(passed, _)| *passed > 0) && counted.iter().all(|(_, failed)| *failed == 0)
 }
 
-/// Where the first failure of a report of tests is: `FAILED name (src/lib.rs:12:5)`.
+/// Returns the location of the first failure in a test report: `FAILED name (src/lib.rs:12:5)`.
 pub(super) fn first_failure(report: &str) -> Option<(&str, u64)> {
     let row = report.lines().find(|row| row.starts_with("FAILED ") && row.ends_with(')'))?;
     let (_, place) = row.rsplit_once('(')?;

@@ -1,6 +1,9 @@
-//! A plan at work. A plan is an ordinary function that asks for results as it goes. It is run from its beginning for every
-//! answer: what was done before is looked up in the conversation, and the first result that is not there yet is what the
-//! model does next. So nothing is remembered beside the conversation, and a resumed session goes on where it was.
+//! Runs a plan.
+//!
+//! A plan is an ordinary function that asks for the results of calls. It runs from its start for
+//! every answer: results of earlier calls are looked up in the conversation. The first missing
+//! result becomes the next call. So there is no state besides the conversation, and a resumed
+//! session continues where it was.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,49 +19,50 @@ use super::{
     tokens::{RequestToken, tokenize},
 };
 
-/// The most calls of one turn.
+/// Maximum number of calls in one turn.
 const MAX_CALLS: usize = 10;
 
-/// How many turns before this one can be referred to, and how much of an answer.
+/// Maximum number of earlier turns, and of locations in an answer, that a request can refer to.
 const MAX_EARLIER_TURNS: usize = 10;
 pub(super) const MAX_REMEMBERED_LOCATIONS: usize = 200;
 
 /// Tools that start programs.
 const RUNNING_TOOLS: [&str; 2] = ["shell_command", "run_tests"];
 
-/// Tools that only look.
+/// Tools that only read.
 const READING_TOOLS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
 
-/// What happens next.
+/// The next action of the planner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NextAction {
-    /// It asks for a call.
+    /// Calls a tool.
     Call { tool: &'static str, input: String, announcement: Option<String> },
-    /// It answers, and the turn is over.
+    /// Answers and ends the turn.
     Say(String),
-    /// It says why it does not do it, or what it must know first, and the turn is over.
+    /// Explains why the request is not done, or asks for more information, and ends the turn.
     Decline(String),
 }
 
-/// A result, or what must happen before there is one.
+/// A result, or the action that must come first.
 pub(super) type PlanResult<T> = Result<T, NextAction>;
 
-/// What was said and done since the user last spoke.
+/// A turn: the request of the user and the calls since.
 pub(super) struct PlanRun<'a> {
     pub(super) language: AnswerLanguage,
-    /// What the user said.
+    /// The text of the user.
     pub(super) request: String,
-    /// Whether nothing may be run.
+    /// True if nothing may be run.
     pub(super) runs_nothing: bool,
     environment: SessionEnvironment<'a>,
     done: Vec<RecordedCall<'a>>,
-    /// A plan only asks and tells, so it is handed around unchanged; this is what it leaves.
+    /// Locations that the answer mentions. Plans share the run immutably, so this is a cell.
     remembered: RefCell<Vec<FileLocation>>,
-    /// What was understood, said before the first call that does more than look.
+    /// An announcement that is shown before the first call that does more than read.
     announced: RefCell<Option<String>>,
-    /// The calls of this part of the request begin here: what an earlier part saw may have changed since.
+    /// The index of the first call of this part of the request. Results from earlier parts may be
+    /// outdated.
     part_start: Cell<usize>,
-    /// How many calls the plan has looked up.
+    /// The number of calls that the plan has looked up.
     looked_up: Cell<usize>,
 }
 
@@ -69,10 +73,10 @@ struct RecordedCall<'a> {
     output: Option<String>,
 }
 
-/// Something an answer told of.
+/// A file or directory, or a line, that an answer mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileLocation {
-    /// From the working directory on; that of a directory ends in `/`.
+    /// The path relative to the working directory; that of a directory ends in `/`.
     pub(super) path: String,
     pub(super) line: Option<u64>,
 }
@@ -92,18 +96,19 @@ impl<'a> PlanRun<'a> {
         }
     }
 
-    /// Goes on with the next part of the request.
+    /// Starts the next part of the request.
     pub(super) fn start_part(&self) {
         self.part_start.set(self.looked_up.get());
         self.announced.take();
     }
 
-    /// Says what was understood before anything is changed.
+    /// Sets the announcement that is shown before anything is changed.
     pub(super) fn announce(&self, text: String) {
         self.announced.replace(Some(text));
     }
 
-    /// The last turns of a conversation in the directory where it is now; the one at work is apart.
+    /// Returns the last turns of a conversation, and separately the current one. Only turns in the
+    /// current working directory are kept.
     pub(super) fn turns(history: &'a [Cached<Item>]) -> (VecDeque<Self>, Self) {
         let mut earlier = VecDeque::new();
         let mut environment = SessionEnvironment::default();
@@ -136,12 +141,12 @@ impl<'a> PlanRun<'a> {
             }
             earlier.drain(..earlier.len().saturating_sub(MAX_EARLIER_TURNS));
         }
-        // Elsewhere, what was told is called otherwise.
+        // In another directory the same file has another path.
         earlier.retain(|turn| turn.environment.cwd == run.environment.cwd);
         (earlier, run)
     }
 
-    /// The answer tells of this, so that the next request can refer to it.
+    /// Records a location that the answer mentions, so that the next request can refer to it.
     pub(super) fn remember(&self, path: &str, line: Option<u64>) {
         let mut told = self.remembered.borrow_mut();
         let place = FileLocation { path: self.relative_path(path).to_owned(), line };
@@ -150,19 +155,19 @@ impl<'a> PlanRun<'a> {
         }
     }
 
-    /// The answer tells of these files.
+    /// Records files that the answer mentions.
     pub(super) fn remember_all<'p>(&self, paths: impl IntoIterator<Item = &'p str>) {
         for path in paths {
             self.remember(path, None);
         }
     }
 
-    /// What the answer tells of.
+    /// Returns the locations that the answer mentions.
     pub(super) fn remembered(&self) -> Vec<FileLocation> {
         self.remembered.borrow().clone()
     }
 
-    /// What came of a call.
+    /// Returns the output of a call, or asks for the call.
     pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> PlanResult<&str> {
         if self.runs_nothing && RUNNING_TOOLS.contains(&tool) {
             return Err(self.decline(AnswerPhrase::RunsNothing, &[]));
@@ -183,38 +188,39 @@ impl<'a> PlanRun<'a> {
         }
     }
 
-    /// Whether this can only be a text to look for: it is quoted, or looks like a part of a program.
+    /// Returns true if this can only be a search text: it is quoted or looks like an identifier.
     pub(super) fn is_text(&self, text: &str) -> bool {
         tokenize(&self.request).iter().any(
             |token| matches!(token, RequestToken::Quoted(said) | RequestToken::Symbol(said) | RequestToken::Name(said) if said == text),
         )
     }
 
-    /// Whether a scope is sure to hold what was meant: a kind of files has more endings than are known here.
+    /// Returns true if the scope certainly includes the files that were meant. A kind of files can
+    /// have extensions that are not known here.
     pub(super) fn is_certain(&self, scope: &SearchScope) -> bool {
         scope.glob.as_deref().is_none_or(|glob| self.is_text(glob))
     }
 
-    /// A phrase in the language of the request.
+    /// Returns a phrase in the language of the request.
     pub(super) fn say(&self, phrase: AnswerPhrase, blanks: &[&str]) -> String {
         self.language.say(phrase, blanks)
     }
 
-    /// A phrase that ends the turn with what was asked for not done.
+    /// Ends the turn with a phrase, without doing what was requested.
     pub(super) fn decline(&self, phrase: AnswerPhrase, blanks: &[&str]) -> NextAction {
         NextAction::Decline(self.say(phrase, blanks))
     }
 
-    /// A number, which may be larger where not everything was counted.
+    /// Formats a count, with "at least" if not everything was counted.
     pub(super) fn count_text(&self, count: &impl ToString, more: bool) -> String {
         let count = count.to_string();
         if more { self.say(AnswerPhrase::AtLeast, &[&count]) } else { count }
     }
 
-    /// A tool did not do it; what it said is for the user.
+    /// Declines with the error of a tool.
     pub(super) fn failed(&self, output: &str) -> NextAction {
         let said = self.say(AnswerPhrase::Failed, &[output.trim()]);
-        // A command's result says itself which path was refused, and how to allow it.
+        // The output of a command already names the refused path and the way to allow it.
         let read_only = output.contains("read-only sandbox");
         NextAction::Decline(if read_only {
             format!("{said}\n{}", self.say(AnswerPhrase::ReadOnly, &[]))
@@ -223,7 +229,7 @@ impl<'a> PlanRun<'a> {
         })
     }
 
-    /// Whether what a command writes there is gone when the session ends.
+    /// Returns true if a file that a command writes there is lost at the end of the session.
     pub(super) fn is_temporary(&self, path: &str) -> bool {
         let SessionEnvironment { cwd, sandboxed, roots } = self.environment;
         let mut parts = Vec::new();
@@ -240,24 +246,24 @@ impl<'a> PlanRun<'a> {
         sandboxed && parts.first() == Some(&"tmp") && !is_in(cwd) && !roots.any(is_in)
     }
 
-    /// A path as people write it here.
+    /// Returns a path relative to the working directory.
     pub(super) fn relative_path<'p>(&self, path: &'p str) -> &'p str {
         let inside = path.strip_prefix(self.environment.cwd).filter(|_| !self.environment.cwd.is_empty());
         inside.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path)
     }
 }
 
-/// Where work happens, and behind what.
+/// The working directory and the sandbox.
 #[derive(Clone, Copy, Default)]
 struct SessionEnvironment<'a> {
     cwd: &'a str,
-    /// Whether commands run in a sandbox, which has a `/tmp` of its own.
+    /// True if commands run in a sandbox, which has a separate `/tmp`.
     sandboxed: bool,
-    /// Where they may write besides, each as `<root>PATH</root>`.
+    /// Additional writable directories, each as `<root>PATH</root>`.
     roots: &'a str,
 }
 
-/// What the program around the model says of that, if it does here.
+/// Parses the environment message of the agent.
 fn parse_environment(content: &[Content]) -> Option<SessionEnvironment<'_>> {
     let [Content::Text(text)] = content else { return None };
     let inner = text.strip_prefix("<environment_context>")?;
@@ -268,7 +274,7 @@ fn parse_environment(content: &[Content]) -> Option<SessionEnvironment<'_>> {
     Some(SessionEnvironment { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), sandboxed, roots })
 }
 
-/// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.
+/// Returns the output of a tool without the verdict line, which is only for models.
 fn output_text(content: &[Content]) -> String {
     let mut text = Content::join(content);
     let last = text.trim_end().rfind('\n').map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! How a goal is reached: one plan for each, written as if every result were there already.
+//! Plans that reach a goal. Each is written as if all results were already there.
 
 use super::{
     goal::PlanGoal,
@@ -18,11 +18,11 @@ mod search;
 mod show;
 mod value;
 
-/// How much is shown of what a project says about itself.
+/// Maximum number of lines of the README that are shown.
 const README_LINES: u64 = 10;
 
 impl PlanRun<'_> {
-    /// The answer, or what must happen before there is one.
+    /// Returns the answer, or the action that must come first.
     pub(super) fn reach(&self, goal: &PlanGoal, request: &ParsedRequest) -> PlanResult<String> {
         if request.is_question()
             && let Some(order) = self.order(goal, request)
@@ -100,8 +100,8 @@ impl PlanRun<'_> {
         format!("{}\n{}", self.say(phrase, &[]), self.say(AnswerPhrase::Abilities, &[]))
     }
 
-    /// What is said comes before what is asked for: *do not change anything* wins over an order to. *Do not run anything*
-    /// may mean the same, or commands only.
+    /// Declines if the request forbids changes: *do not change anything* wins over an order. *Do
+    /// not run anything* may mean all changes or only commands, so it is declined too.
     fn unless_forbidden(&self, request: &ParsedRequest, name: &str) -> PlanResult<&Self> {
         match request {
             ParsedRequest { changes_nothing: true, .. } => {
@@ -114,12 +114,12 @@ impl PlanRun<'_> {
         }
     }
 
-    /// Nobody can say what a command changes.
+    /// Declines if the request forbids changes, as the effects of a command are unknown.
     fn unless_read_only(&self, request: &ParsedRequest, what: &str) -> PlanResult<&Self> {
         if request.changes_nothing { Err(self.decline(AnswerPhrase::NotRun, &[what])) } else { Ok(self) }
     }
 
-    /// How to say clearly that something is to be done which does more than look.
+    /// Returns an unambiguous order for a goal that does more than read.
     fn order(&self, goal: &PlanGoal, request: &ParsedRequest) -> Option<String> {
         let tests = self.say(AnswerPhrase::TheTests, &[]);
         Some(match goal {
@@ -141,7 +141,7 @@ impl PlanRun<'_> {
         })
     }
 
-    /// What a command printed that ended well, or as it may.
+    /// Runs a command. Returns its output if the exit code is one of `fine`.
     fn command(&self, line: &str, fine: &[i64]) -> PlanResult<(i64, &str)> {
         let output = self.call("shell_command", &serde_json::json!({"command": line}))?;
         match super::results::command(output) {
@@ -152,7 +152,7 @@ impl PlanRun<'_> {
     }
 }
 
-/// A word that the shell takes as it is.
+/// Quotes a word for the shell.
 fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./=:+,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -162,12 +162,12 @@ fn shell_quote(word: &str) -> String {
     }
 }
 
-/// Rows below a heading.
+/// Appends rows to a heading.
 fn with_rows(heading: String, rows: impl IntoIterator<Item = String>) -> String {
     rows.into_iter().fold(heading, |text, row| text + "\n" + &row)
 }
 
-/// A text to be found to the letter, as a regular expression.
+/// Escapes a text for a regular expression.
 fn escape_regex(text: &str) -> String {
     text.chars().fold(String::new(), |mut pattern, c| {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {

@@ -1,25 +1,25 @@
-//! A request taken apart: quotations, names of files, identifiers, numbers, and words.
+//! Splits a request into tokens: quotations, names of files, identifiers, numbers and words.
 
 use std::fmt;
 
 use crate::text::is_glyph;
 
-/// A part of a request, in order.
+/// A token of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestToken {
-    /// Between quotes or backticks.
+    /// A text between quotes or backticks.
     Quoted(String),
-    /// Looks like a path or a glob.
+    /// A path or a glob.
     Name(String),
-    /// Looks like something out of a program: `unwrap_or`, `TODO`.
+    /// An identifier of a program: `unwrap_or`, `TODO`.
     Symbol(String),
-    /// A number, and what is glued to it: `2` of `2KB`.
+    /// A number, also the one of a number with a unit: `2` of `2KB`.
     Number(u64),
-    /// Two numbers: `10-20`.
+    /// A range of numbers: `10-20`.
     Range(u64, u64),
-    /// A word, as it was written.
+    /// A word as written.
     Word(String),
-    /// Chinese, and other scripts without spaces.
+    /// Text in Chinese, or in another script without spaces.
     Glyphs(String),
     /// An option of a command: `-n`.
     Option(String),
@@ -43,16 +43,16 @@ impl fmt::Display for RequestToken {
 const QUOTES: [(char, char); 8] =
     [('"', '"'), ('`', '`'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》')];
 
-/// Words after which a place is named.
+/// Words that precede a place.
 pub(super) const BEFORE_PLACE: [&str; 7] = ["in", "under", "inside", "within", "from", "below", "ls"];
 
-/// Files that have no extension.
+/// Names of files without an extension.
 const BARE_NAMES: [&str; 6] = ["makefile", "dockerfile", "license", "readme", "changelog", "justfile"];
 
-/// What a Chinese numeral stands before when it counts.
+/// Measure words that follow a Chinese numeral in a count.
 const MEASURES: &str = "行个次条天周月份处遍项";
 
-/// All tokens of a request.
+/// Returns all tokens of a request.
 pub(super) fn tokenize(text: &str) -> Vec<RequestToken> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -73,8 +73,8 @@ pub(super) fn tokenize(text: &str) -> Vec<RequestToken> {
     found
 }
 
-/// What stands between a quote at the beginning and the one that closes it, and what comes after. The apostrophe of
-/// `what's` opens nothing.
+/// Parses a quotation at the beginning of `rest`. Returns its content and the text after it. The
+/// apostrophe of `what's` opens no quotation.
 pub(super) fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a str, &'a str)> {
     let open = rest.chars().next()?;
     let (_, close) = QUOTES.iter().find(|(each, _)| *each == open)?;
@@ -87,21 +87,21 @@ pub(super) fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a
     Some((&inner[..end], &inner[end + close.len_utf8()..]))
 }
 
-/// Whether a character can be part of a word or a path.
+/// Returns true if a character can be part of a word or a path.
 fn belongs(c: char) -> bool {
     c.is_alphanumeric() || "_-./*~+=:@#%\\$^'’".contains(c)
 }
 
-/// A stretch without spaces: one thing, or Chinese with other things in it.
+/// Tokenizes a text without spaces, which may mix Chinese with other tokens.
 fn chunk(text: &str, found: &mut Vec<RequestToken>) {
-    // Marks alone are a place only where one would stand; elsewhere they divide.
+    // Signs alone are a place only after a preposition; elsewhere they are separators.
     if ["/", "..", "../", "~", "~/"].contains(&text) && found.last().is_some_and(leads_to_place) {
         found.push(RequestToken::Name(text.to_owned()));
         return;
     }
     let text = text.trim_end_matches(['.', ':', '\'', '’']).trim_start_matches([':', '\'', '’']);
     if let Some(option) = text.strip_prefix('-') {
-        // `tail -5` counts lines.
+        // `tail -5` gives a number of lines.
         found.push(
             option.parse().map_or_else(|_| RequestToken::Option(text.to_owned()), RequestToken::Number),
         );
@@ -126,7 +126,7 @@ fn chunk(text: &str, found: &mut Vec<RequestToken>) {
     }
 }
 
-/// Whether what comes after this is a place.
+/// Returns true if the next token is a place.
 fn leads_to_place(token: &RequestToken) -> bool {
     match token {
         RequestToken::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
@@ -135,8 +135,8 @@ fn leads_to_place(token: &RequestToken) -> bool {
     }
 }
 
-/// A name of a file with Chinese in it: `使用说明.md`, `数据/价格.csv`. What stands before the name without a space is in
-/// here too; whoever looks for the file finds out.
+/// Returns the name of a file with Chinese characters: `使用说明.md`, `数据/价格.csv`. Words before the
+/// name without a space are included; the file lookup removes them.
 fn chinese_name(text: &str) -> Option<&str> {
     let joint = text.char_indices().zip(text.chars().skip(1));
     let has_joint = joint
@@ -147,7 +147,7 @@ fn chinese_name(text: &str) -> Option<&str> {
     Some(if text[..end].ends_with('/') { text } else { &text[..end] })
 }
 
-/// Chinese, with its numerals as numbers where they count something.
+/// Splits Chinese text at numerals that are counts.
 fn numerals(text: &str, found: &mut Vec<RequestToken>) {
     let is_numeral = |c: char| "一二两三四五六七八九十百".contains(c);
     let mut plain = String::new();
@@ -171,7 +171,7 @@ fn numerals(text: &str, found: &mut Vec<RequestToken>) {
     found.extend((!plain.is_empty()).then_some(RequestToken::Glyphs(plain)));
 }
 
-/// A Chinese numeral below a thousand, as a value.
+/// Returns the value of a Chinese numeral below a thousand.
 pub(super) fn numeral(text: &str) -> u64 {
     let (mut total, mut digit) = (0, None);
     for c in text.chars() {
@@ -184,7 +184,7 @@ pub(super) fn numeral(text: &str) -> u64 {
     total + digit.unwrap_or(0)
 }
 
-/// One thing that is not Chinese.
+/// Tokenizes a text without Chinese characters.
 fn single_token(text: &str) -> Vec<RequestToken> {
     let text = text.trim_end_matches(['.', ':', '\'', '’', '=']).trim_start_matches([':', '\'', '’', '=']);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -204,7 +204,7 @@ fn single_token(text: &str) -> Vec<RequestToken> {
         let number = text[..digits].parse().ok().map(RequestToken::Number);
         return number.into_iter().chain([RequestToken::Word(unit.to_owned())]).collect();
     }
-    // The plural of what is written in capitals: `TODOs`.
+    // The plural of a word in capitals: `TODOs`.
     let single = text.strip_suffix('s').filter(|single| single.len() > 1 && is_capitals(single));
     let text = single.unwrap_or(text).to_owned();
     vec![if is_name(&text) {
@@ -216,7 +216,7 @@ fn single_token(text: &str) -> Vec<RequestToken> {
     }]
 }
 
-/// Whether a word looks like a path or a glob.
+/// Returns true if a word looks like a path or a glob.
 fn is_name(word: &str) -> bool {
     let extension = word.rsplit_once('.').is_some_and(|(stem, end)| {
         !stem.ends_with(['.', ':'])
@@ -232,12 +232,12 @@ fn is_name(word: &str) -> bool {
         || is_bare_name(word)
 }
 
-/// Whether files are called so, without an extension.
+/// Returns true if it is a common file name without an extension.
 pub(super) fn is_bare_name(word: &str) -> bool {
     BARE_NAMES.contains(&word.to_lowercase().as_str())
 }
 
-/// Whether a word looks like an identifier rather than a word of a language.
+/// Returns true if a word looks like an identifier rather than a word of a language.
 fn is_symbol(word: &str) -> bool {
     let humps = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(char::is_alphabetic);

@@ -1,6 +1,6 @@
-//! The words the planner knows, in both languages.
+//! The vocabulary of the planner, in both languages.
 
-/// What a word of a request is about.
+/// A class of words with the same role in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordClass {
     Show,
@@ -58,7 +58,7 @@ pub(super) enum WordClass {
     Failure,
 }
 
-/// For each its English words (`*`: any ending, `_`: a space) and its Chinese ones.
+/// The English words of each class (`*`: any ending, `_`: a space) and its Chinese words.
 #[rustfmt::skip]
 const WORDS: &[(WordClass, &str, &str)] = &[
     (WordClass::Show, "show peek see display print cat open view read head tail look_at what's_in what_is_in inside contents content_of give_me look_like looks_like",
@@ -119,7 +119,8 @@ const WORDS: &[(WordClass, &str, &str)] = &[
 ];
 
 impl WordClass {
-    /// Where a text first has such a word. The text is in lower case, with one space around English words.
+    /// Returns the position of the first word of this class. The text is in lower case, with one
+    /// space around English words.
     pub(super) fn place(self, text: &str) -> Option<usize> {
         let (_, english, chinese) = WORDS.iter().find(|(word, ..)| *word == self)?;
         let english = english.split(' ').filter_map(|word| {
@@ -131,7 +132,7 @@ impl WordClass {
     }
 }
 
-/// Languages of programs by the words for them, with the globs of their files and what begins a function in them.
+/// Programming languages and file types: name, words for them, and extension.
 #[rustfmt::skip]
 const KINDS: &[(&str, &[&str], &str)] = &[
     ("Rust", &["rust", "rs"], "rs"),
@@ -156,13 +157,13 @@ const KINDS: &[(&str, &[&str], &str)] = &[
     ("SQL", &["sql"], "sql"),
 ];
 
-/// The extension of the files that a word such as `python` or `md` stands for.
+/// Returns the extension for a word such as `python` or `md`.
 pub(super) fn extension(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
     KINDS.iter().find(|(_, words, _)| words.contains(&word.as_str())).map(|(.., extension)| *extension)
 }
 
-/// The language of files with an extension.
+/// Returns the language of files with an extension.
 pub(super) fn language(extension: &str) -> Option<&'static str> {
     KINDS
         .iter()

@@ -1,12 +1,12 @@
-//! Requests that change files. An order is followed only if every word of it is understood: `delete line 3 of a.txt` is not
-//! an order to delete `a.txt`.
+//! Requests that change files. An order is followed only if every word of it is understood: `delete
+//! line 3 of a.txt` is not an order to delete `a.txt`.
 
 use super::{PlanGoal, vocabulary::is_covered};
 use crate::plan::{
     parsed_request::ParsedRequest, phrases::AnswerPhrase, tokens::RequestToken, words::WordClass,
 };
 
-/// Verbs that only look: where one of them comes first, a later `change` or `new` is not an order.
+/// Classes of verbs that only read. After one of them, `change` or `new` is not an order.
 const LOOKING: [WordClass; 6] = [
     WordClass::Show,
     WordClass::Find,
@@ -16,7 +16,7 @@ const LOOKING: [WordClass; 6] = [
     WordClass::Compare,
 ];
 
-/// Words that may stand in any order without changing what it says.
+/// Words that may occur in any order without changing its meaning.
 const POLITE: &str = " please can could would should shall may you kindly just now the a an my this that file files named called for me to into from as in i we want ok okay but ";
 const POLITE_CHINESE: &str = "请 帮我 给我 麻烦 你能不能 能不能 你可以 可以 你能 您能 把 将 给 在 这个 那个 这 那 一个 文件 一下 吧 吗 名为 名叫 叫 了 到 为 成 的 里 中 但 但是";
 
@@ -24,7 +24,7 @@ pub(super) fn delete(request: &ParsedRequest) -> Option<PlanGoal> {
     if !request.begins_with(WordClass::Delete, &LOOKING) {
         return None;
     }
-    // `delete that from a.txt` means a part of it.
+    // `delete that from a.txt` means a part of the file.
     let within = request.tokens.iter().any(|token| match token {
         RequestToken::Word(word) => ["from", "in"].contains(&word.to_lowercase().as_str()),
         RequestToken::Glyphs(text) => text.contains(['里', '中']),
@@ -38,7 +38,7 @@ pub(super) fn delete(request: &ParsedRequest) -> Option<PlanGoal> {
     })
 }
 
-/// `delete the directory build`, 把 build 目录删掉.
+/// Recognises `delete the directory build`, 把 build 目录删掉.
 pub(super) fn delete_directory(request: &ParsedRequest) -> Option<PlanGoal> {
     if !request.begins_with(WordClass::Delete, &LOOKING) || !request.has(WordClass::Directory) {
         return None;
@@ -51,7 +51,7 @@ pub(super) fn delete_directory(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::DeleteDirectory { name })
 }
 
-/// `make a directory called tmp`, 新建目录 tmp.
+/// Recognises `make a directory called tmp`, 新建目录 tmp.
 pub(super) fn make_directory(request: &ParsedRequest) -> Option<PlanGoal> {
     let wanted = request.has(WordClass::Directory) || request.words().next() == Some("mkdir");
     if !request.begins_with(WordClass::Create, &LOOKING) || !wanted {
@@ -61,7 +61,7 @@ pub(super) fn make_directory(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::MakeDirectory { path })
 }
 
-/// `copy a.txt to b.txt`, 把 a.txt 复制为 b.txt.
+/// Recognises `copy a.txt to b.txt`, 把 a.txt 复制为 b.txt.
 pub(super) fn copy(request: &ParsedRequest) -> Option<PlanGoal> {
     if !request.begins_with(WordClass::Copy, &LOOKING) {
         return None;
@@ -79,14 +79,14 @@ pub(super) fn copy(request: &ParsedRequest) -> Option<PlanGoal> {
     })
 }
 
-/// `append "x" to a.txt`, 在 a.txt 末尾追加“x”.
+/// Recognises `append "x" to a.txt`, 在 a.txt 末尾追加“x”.
 pub(super) fn append(request: &ParsedRequest) -> Option<PlanGoal> {
     let [names, quoted] = [request.names(), request.quoted()];
     let is_added = request.tokens.iter().any(adds) && names.len() == 1 && quoted.len() == 1;
     if !is_added && !request.begins_with(WordClass::Append, &LOOKING) {
         return None;
     }
-    // 加一行: one line is what is added anyway.
+    // 加一行 asks for one line, which is the default.
     let tokens = request.tokens.iter().filter(|token| **token != RequestToken::Number(1));
     let plain = are_known(
         tokens,
@@ -104,7 +104,7 @@ pub(super) fn append(request: &ParsedRequest) -> Option<PlanGoal> {
     }
 }
 
-/// `add`, 添加: with a text and a file that is what an order to append says.
+/// Returns true for `add` and 添加, which mean append if there is a text and a file.
 fn adds(token: &RequestToken) -> bool {
     match token {
         RequestToken::Word(word) => word.eq_ignore_ascii_case("add"),
@@ -116,7 +116,8 @@ fn adds(token: &RequestToken) -> bool {
     }
 }
 
-/// The one name in a request that has no other words but these and polite ones: a directory may be called like any word.
+/// Returns the only name in a request that otherwise has just these words and polite ones. A
+/// directory can have any word as its name.
 fn only_name(request: &ParsedRequest, english: &str, chinese: &str) -> Option<String> {
     let allowed = format!("{POLITE}{english} directory folder dir ");
     let chinese = format!("{chinese} 目录 文件夹");
@@ -158,7 +159,8 @@ pub(super) fn rename(request: &ParsedRequest) -> Option<PlanGoal> {
     })
 }
 
-/// Whether the first name is the old one and becomes the second: `A to B`, `cp A B`, but not `A and B` or `to A from B`.
+/// Returns true if the first name is the old one and the second the new one: `A to B`, `cp A B`,
+/// but not `A and B` or `to A from B`.
 fn in_order(request: &ParsedRequest) -> bool {
     let is_name = |token: &RequestToken| matches!(token, RequestToken::Name(_) | RequestToken::Quoted(_));
     let mut places = request.tokens.iter().enumerate().filter(|(_, token)| is_name(token)).map(|(at, _)| at);
@@ -196,7 +198,7 @@ pub(super) fn create(request: &ParsedRequest) -> Option<PlanGoal> {
     plain.then(|| PlanGoal::Create { path: path.to_owned(), content })
 }
 
-/// `replace "A" with "B" in F`, 把 F 里的 "A" 改成 "B": the first text is the old one.
+/// Recognises `replace "A" with "B" in F`, 把 F 里的 "A" 改成 "B". The first text is the old one.
 pub(super) fn replace(request: &ParsedRequest) -> Option<PlanGoal> {
     if !request.begins_with(WordClass::Replace, &LOOKING) {
         return None;
@@ -209,7 +211,7 @@ pub(super) fn replace(request: &ParsedRequest) -> Option<PlanGoal> {
             Some(PlanGoal::Replace { file, old, new })
         }
         (_, names) => set_value(request).or_else(|| {
-            // `what did I change` is a question, and so is any change of nothing in particular.
+            // `what did I change` is a question, and so is any change without an object.
             let is_question = names.is_empty() && request.after(&["replace", "substitute", "set"]).is_none();
             (!is_question).then_some(PlanGoal::Say(AnswerPhrase::WhichText))
         }),
@@ -220,7 +222,8 @@ const REPLACING: &str =
     "replace change substitute all every occurrence occurrences of word text string with by";
 const REPLACING_CHINESE: &str = "替换 改成 改为 换成 修改为 换为 所有 全部 文本 字符串 每个 都";
 
-/// `change KEY to VALUE in F`, 把 F 里的 KEY 改成 VALUE: the value of that name, never the name, and never any other text.
+/// Recognises `change KEY to VALUE in F`, 把 F 里的 KEY 改成 VALUE. It sets the value of that key, and
+/// changes neither the key nor any other text.
 fn set_value(request: &ParsedRequest) -> Option<PlanGoal> {
     const SETTING: &str = " change set the value of to in please file can could you ";
     const SETTING_CHINESE: &str = "改成 改为 换成 修改为 换为 设为 设成 设置为 值 把 将 文件";
@@ -243,7 +246,7 @@ fn set_value(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::SetValue { file, key: key.clone(), value })
 }
 
-/// `to`, 改成: what stands before it gets what stands after it.
+/// Returns true for `to` and 改成, between a key and its new value.
 fn sets(token: &RequestToken) -> bool {
     match token {
         RequestToken::Word(word) => word.eq_ignore_ascii_case("to"),
@@ -252,15 +255,15 @@ fn sets(token: &RequestToken) -> bool {
     }
 }
 
-/// Whether what stands between the first quotation and the second makes the one the other. `A for B`, `A and B` do not say
-/// which of them goes.
+/// Returns true if the words between two quotations say that the second replaces the first. `A for
+/// B` and `A and B` are ambiguous.
 fn is_joined(request: &ParsedRequest) -> bool {
     let is_quoted = |token: &RequestToken| matches!(token, RequestToken::Quoted(_));
     let between = request.tokens.iter().skip_while(|token| !is_quoted(token)).skip(1);
     between.take_while(|token| !is_quoted(token)).any(joins)
 }
 
-/// `with`, 改成: what stands before it becomes what stands after it.
+/// Returns true for `with` and 改成, between the old and the new text.
 fn joins(token: &RequestToken) -> bool {
     match token {
         RequestToken::Word(word) => ["with", "to", "by", "into"].contains(&word.as_str()),
@@ -269,7 +272,7 @@ fn joins(token: &RequestToken) -> bool {
     }
 }
 
-/// Names of files; a quotation is one too.
+/// Returns the names of files, including quotations.
 fn names(request: &ParsedRequest) -> Vec<String> {
     let names = request.tokens.iter().filter_map(|token| match token {
         RequestToken::Name(name) | RequestToken::Quoted(name) if !name.contains('*') => Some(name.clone()),
@@ -278,7 +281,7 @@ fn names(request: &ParsedRequest) -> Vec<String> {
     names.collect()
 }
 
-/// Whether a request has no words but these and polite ones.
+/// Returns true if a request has only these words and polite ones.
 pub(super) fn says_only(request: &ParsedRequest, english: &str, chinese: &str) -> bool {
     are_known(request.tokens.iter(), request, english, chinese)
 }
@@ -301,9 +304,9 @@ fn are_known<'a>(
     })
 }
 
-/// Whether a Chinese text has no words but these and polite ones.
+/// Returns true if a Chinese text has only these words and polite ones.
 fn is_known(request: &ParsedRequest, text: &str, words: &str) -> bool {
-    // A Chinese name of a file is among the words as well.
+    // The Chinese name of a file is also a token of text.
     let names = request.names().into_iter().any(|name| name.starts_with(text));
     names || is_covered(text, &format!("{words} {POLITE_CHINESE}"), &[])
 }

@@ -6,12 +6,12 @@ use crate::{
     text::is_glyph,
 };
 
-/// Programs by which a command is recognised that is not between backticks.
+/// Programs that identify a command without quotes.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
     head id java javac jq kubectl ls make mkdir mvn mv node npm npx perl php pip pip3 pnpm printenv printf ps pwd pytest python python3 rg rm ruby \
     rustc rustup sed seq sh bash sleep sort stat tail tar touch tr tree true false uname uniq wc which whoami xargs yarn zip ";
 
-/// Verbs a command is given by, and what may stand before them and between them and the command.
+/// Verbs before a command, words before the verb, and words between the verb and the command.
 const VERBS: [&str; 7] = ["run ", "run:", "execute ", "execute:", "exec ", "运行", "执行"];
 const BEFORE: [&str; 9] = ["please", "can you", "could you", "now", "请", "帮我", "麻烦", "给我", ","];
 const BETWEEN: [&str; 12] = [
@@ -29,7 +29,7 @@ const BETWEEN: [&str; 12] = [
     "下",
 ];
 
-/// A command that is spelled out.
+/// Recognises a command that is spelled out.
 pub(super) fn run(request: &ParsedRequest) -> Option<PlanGoal> {
     if let Some(command) = after_colon(&request.text) {
         return Some(PlanGoal::Run { command: command.to_owned() });
@@ -48,7 +48,8 @@ pub(super) fn run(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::Run { command: command.to_owned() })
 }
 
-/// `run the command: X`: all behind the colon is the command, but for quotes around the whole of it.
+/// Parses `run the command: X`. Everything after the colon is the command, except quotes around all
+/// of it.
 fn after_colon(text: &str) -> Option<&str> {
     let start = without(text, &BEFORE);
     let verb = ["run", "execute", "exec", "运行", "执行", "跑"]
@@ -76,11 +77,12 @@ fn after_colon(text: &str) -> Option<&str> {
     Some(quoted.unwrap_or(command)).filter(|command| !command.is_empty())
 }
 
-/// What ends a command that nothing marks the end of: a word of these belongs to the sentence and not to the command.
+/// Words of a sentence. If one follows an unquoted command, the end of the command is unknown.
 const SENTENCE: &str = " and then please tell what which how why if so to for me in on at from of with until unless when because but or only once \
     twice again now after before afterwards also first next the a an my our your it its this that i you we ";
 
-/// What follows the verb, if that is where the request begins and it begins with a program.
+/// Returns the text after the verb, if the request begins with the verb and the text with a
+/// program.
 fn spelled(text: &str) -> Option<&str> {
     let start = without(text, &BEFORE);
     let verb = VERBS
@@ -91,7 +93,7 @@ fn spelled(text: &str) -> Option<&str> {
     (PROGRAMS.contains(&format!(" {program} ")) || program.starts_with("./")).then_some(command)
 }
 
-/// Whether what follows the program says more than its arguments.
+/// Returns true if the text after the program has more than arguments.
 fn goes_on(command: &str) -> bool {
     let says = |word: &str| {
         let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
@@ -101,7 +103,7 @@ fn goes_on(command: &str) -> bool {
     chinese || command.contains(", ") || command.split_whitespace().skip(1).any(says)
 }
 
-/// A text without any of these words at its beginning.
+/// Removes these words from the beginning of a text.
 fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
     let mut text = text.trim();
     let starts = |text: &'a str, word: &str| {
@@ -115,16 +117,16 @@ fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
     text
 }
 
-/// Words that leave out some tests.
+/// Words that select some tests.
 const FAILING: [&str; 7] = ["failing", "failed", "fails", "fail", "passing", "passed", "pass"];
 
-/// The tests of the project.
+/// Recognises a request to run the tests of the project.
 pub(super) fn test(request: &ParsedRequest) -> Option<PlanGoal> {
     let wanted = request.has(WordClass::Test) && request.has_any(&[WordClass::Run, WordClass::Outcome]);
     if !wanted || request.has_any(&[WordClass::Count, WordClass::Commit, WordClass::Not]) {
         return None;
     }
-    // `run the failing tests` means some of them only.
+    // `run the failing tests` means only some of them.
     let fails = request.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
     if request.has(WordClass::Run) && (fails || request.text.contains("失败的测试")) {
         return None;
@@ -136,7 +138,7 @@ pub(super) fn test(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::Test { filter, code })
 }
 
-/// An order to git. Only its first word tells: `the last commit` is none.
+/// Recognises an order to git by its first word; `the last commit` is not an order.
 pub(super) fn act(request: &ParsedRequest) -> Option<PlanGoal> {
     let first = match request.tokens.first()? {
         RequestToken::Word(word) => format!(" {} ", word.to_lowercase()),
@@ -147,7 +149,7 @@ pub(super) fn act(request: &ParsedRequest) -> Option<PlanGoal> {
     undoes.or_else(|| WordClass::Act.place(&first).map(|_| PlanGoal::Say(AnswerPhrase::WhichCommand)))
 }
 
-/// Something is to be run, but it is not said what.
+/// Recognises a request to run something without a command.
 pub(super) fn which(request: &ParsedRequest) -> Option<PlanGoal> {
     request.has(WordClass::Run).then_some(PlanGoal::Say(AnswerPhrase::WhichCommand))
 }

@@ -1,21 +1,21 @@
-//! Questions that the history of the project answers.
+//! Questions about the git history of the project.
 
 use super::PlanGoal;
 use crate::plan::{parsed_request::ParsedRequest, tokens::RequestToken, words::WordClass};
 
-/// How many commits are shown where the request does not say how many.
+/// Default number of commits.
 const DEFAULT_COMMITS: u64 = 10;
 
-/// From when on.
+/// The start of a period in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::plan) enum HistoryStart {
     /// A commit, a branch or a tag.
     Revision(String),
-    /// A time in words that git understands.
+    /// A time that git understands.
     Time(String),
 }
 
-/// Which commits are wanted.
+/// The requested commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::plan) struct CommitQuery {
     pub(in crate::plan) count: u64,
@@ -23,7 +23,7 @@ pub(in crate::plan) struct CommitQuery {
     pub(in crate::plan) author: Option<String>,
 }
 
-/// Who changed a line, a file or the project.
+/// Recognises questions about the author of a line, a file or the project.
 pub(super) fn blame(request: &ParsedRequest) -> Option<PlanGoal> {
     if !request.has(WordClass::Who) {
         return None;
@@ -66,26 +66,26 @@ pub(super) fn log(request: &ParsedRequest) -> Option<PlanGoal> {
     if request.has(WordClass::Count) {
         return Some(PlanGoal::CountCommits { path });
     }
-    // Who that is, git would have to be asked.
+    // The name of the user would have to be asked from git.
     if request.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
         return None;
     }
     let count =
         request.number().or_else(|| (when || only_one(request)).then_some(1)).unwrap_or(DEFAULT_COMMITS);
-    // Of one commit its files are shown; the subjects of several do not say what they changed.
+    // One commit is shown with its files. The subjects of several do not tell what they changed.
     if request.has(WordClass::Commit) && request.has(WordClass::Change) && path.is_none() && count > 1 {
         return None;
     }
     Some(PlanGoal::Log(CommitQuery { count, path, author: author(request) }))
 }
 
-/// `the last commit`, 最后一次提交.
+/// Returns true for `the last commit`, 最后一次提交.
 fn only_one(request: &ParsedRequest) -> bool {
     let one = request.words().any(|word| word == "commit") && !request.words().any(|word| word == "commits");
     one && request.has_any(&[WordClass::Last, WordClass::Newest]) || request.text.contains("上次提交")
 }
 
-/// `commits by Bob`, Bob 的提交.
+/// Returns the author in `commits by Bob`, Bob 的提交.
 fn author(request: &ParsedRequest) -> Option<String> {
     let chinese = request.tokens.windows(2).find_map(|pair| match pair {
         [RequestToken::Word(name), RequestToken::Glyphs(text)]

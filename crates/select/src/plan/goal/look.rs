@@ -1,4 +1,4 @@
-//! Requests that only look: show, list, find, search, count.
+//! Requests that only read: show, list, find, search, count.
 
 use super::{PlanGoal, SearchOutput, change::says_only};
 use crate::plan::{
@@ -7,7 +7,7 @@ use crate::plan::{
     words::{self, WordClass},
 };
 
-/// Lines around a place where the request does not say how many.
+/// Default number of lines around a place.
 const CONTEXT_LINES: u64 = 3;
 
 pub(super) fn count(request: &ParsedRequest) -> Option<PlanGoal> {
@@ -75,7 +75,7 @@ pub(super) fn search(request: &ParsedRequest) -> Option<PlanGoal> {
     let want = if request.has(WordClass::Around) {
         SearchOutput::Around(request.number().unwrap_or(CONTEXT_LINES))
     } else if request.has(WordClass::File) && !kind {
-        // Files that have the one and the other are another question than those that have either.
+        // Files with both texts are another question than files with either.
         if texts.len() > 1 && both {
             return None;
         }
@@ -88,14 +88,14 @@ pub(super) fn search(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::Search { texts, scope, want, whole_word: asks_for_usages(request) })
 }
 
-/// Whether it asks who uses something.
+/// Returns true if it asks for the uses of something.
 fn asks_for_usages(request: &ParsedRequest) -> bool {
     const USES: &str = " use uses used using usage usages call calls caller callers reference references ";
     let chinese = ["用到", "使用", "引用", "调用", "用了"].iter().any(|verb| request.text.contains(verb));
     chinese || request.words().any(|word| USES.contains(&format!(" {} ", word.to_lowercase())))
 }
 
-/// What looks like a file and is a text all the same, as it stands after `use`: `console.log`.
+/// Returns a text after `use` that only looks like a file: `console.log`.
 fn used(request: &ParsedRequest) -> Option<String> {
     const VERBS: [&str; 10] =
         ["use", "uses", "using", "call", "calls", "contain", "contains", "containing", "mention", "mentions"];
@@ -114,14 +114,15 @@ fn terms(request: &ParsedRequest) -> Vec<String> {
     request.terms().into_iter().map(str::to_owned).collect()
 }
 
-/// A plain word that is looked for: after the verb, or the one word that stands in Chinese.
+/// Returns the plain word to search for: after the verb, or the only English word in a Chinese
+/// request.
 fn sought(request: &ParsedRequest) -> Option<String> {
     const MARKS: &str = " for of calls grep word text string contain contains containing mention mentions mentioning use uses using say says called occurrences ";
     if !request.has(WordClass::Search) {
         return None;
     }
     let place = request.scope().place;
-    // `csv files` says where to look.
+    // `csv files` gives the kind of files.
     let kind = request.kind();
     let is_kind = |word: &str| kind.is_some() && words::extension(word) == kind.as_deref();
     let is_mark = |word: &str| MARKS.contains(&format!(" {} ", word.to_lowercase()));
@@ -135,7 +136,8 @@ fn sought(request: &ParsedRequest) -> Option<String> {
     after.or_else(only).filter(|word| Some(*word) != place.as_deref()).map(str::to_owned)
 }
 
-/// What the lines around it are wanted of: `fn main` as code has it, or the name of a function.
+/// Returns the text whose surrounding lines are wanted: `fn main` as in code, or the name of a
+/// function.
 fn around(request: &ParsedRequest) -> Option<String> {
     const WRITTEN: [&str; 7] = ["fn", "def", "func", "struct", "class", "enum", "trait"];
     if !request.has(WordClass::Around) {
@@ -145,7 +147,7 @@ fn around(request: &ParsedRequest) -> Option<String> {
     written.or_else(|| request.after(&["function", "method"]).map(str::to_owned))
 }
 
-/// Words that are never what is looked for.
+/// Returns true for words that are never the search text.
 fn is_common(word: &str) -> bool {
     const COMMON: &str = " the a an all any every each of in is it are was for to and with that this my our me where do does we you what what's which who tell need see \
         find search show grep look please file files line lines word text string function functions fn def method defined definition implemented \
@@ -180,7 +182,7 @@ pub(super) fn find(request: &ParsedRequest) -> Option<PlanGoal> {
     }
 }
 
-/// What is in a directory, if nothing is said that would make it another question.
+/// Recognises a request to list a directory, if every word of it is understood.
 pub(super) fn list(request: &ParsedRequest) -> Option<PlanGoal> {
     let listed = request.has_any(&[WordClass::List, WordClass::Find])
         || (request.has(WordClass::Show) && request.has(WordClass::Directory));
@@ -206,7 +208,8 @@ pub(super) fn list(request: &ParsedRequest) -> Option<PlanGoal> {
 
 pub(super) fn show(request: &ParsedRequest) -> Option<PlanGoal> {
     let part = match request.part() {
-        // A number is that of a line only after the word; `20 lines around` something are not line 20.
+        // A number is a line number only after the word `line`: `20 lines around` something is not
+        // line 20.
         LineSelection::Lines(line, to) if line == to && request.has(WordClass::Around) => {
             let named = request.tokens.windows(2).any(
                 |pair| matches!(pair, [RequestToken::Word(word), RequestToken::Number(_)] if word.eq_ignore_ascii_case("line")),
@@ -236,12 +239,12 @@ pub(super) fn show(request: &ParsedRequest) -> Option<PlanGoal> {
     }
     let word = request.words().find(|word| !is_common(word) && !is_verb(word));
     let file = request.terms().first().copied().or(word)?;
-    // `the notes file` is one file; `hidden files` are a kind of which nothing is known here.
+    // `the notes file` is one file; `hidden files` is an unknown kind of files.
     let many = request.has(WordClass::File) && request.words().all(|word| word != "file");
     (request.has(WordClass::Show) && !many).then(|| PlanGoal::Show { files: vec![file.to_owned()], part })
 }
 
-/// Whether a word asks to see something.
+/// Returns true if a word asks to show or list something.
 fn is_verb(word: &str) -> bool {
     let word = format!(" {} ", word.to_lowercase());
     WordClass::Show.place(&word).or(WordClass::List.place(&word)).is_some()

@@ -7,20 +7,20 @@ use crate::plan::{
     words::WordClass,
 };
 
-/// Files in an order.
+/// A list of files in an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::plan) struct FileRanking {
     pub(in crate::plan) order: RankOrder,
     pub(in crate::plan) scope: SearchScope,
-    /// How many at most.
+    /// Maximum number of files.
     pub(in crate::plan) count: usize,
-    /// `find`'s own test, if only some are wanted.
+    /// The test for `find`, if only some files are wanted.
     pub(in crate::plan) limit: Option<String>,
-    /// Show this of the first.
+    /// The lines of the first file to show.
     pub(in crate::plan) then: Option<LineSelection>,
 }
 
-/// By what files are put in order.
+/// The order of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::plan) enum RankOrder {
     Largest,
@@ -29,10 +29,10 @@ pub(in crate::plan) enum RankOrder {
     Oldest,
 }
 
-/// How many files are listed where the request does not say how many.
+/// Default number of files.
 pub(in crate::plan) const DEFAULT_RANKED_FILES: usize = 10;
 
-/// How many lines of the first are shown where the request does not say how many.
+/// Default number of lines of the first file.
 const DEFAULT_SHOWN_LINES: u64 = 10;
 
 const ORDERS: [(WordClass, RankOrder); 7] = [
@@ -77,7 +77,7 @@ pub(super) fn rank(request: &ParsedRequest) -> Option<PlanGoal> {
     Some(PlanGoal::Rank(FileRanking { order, scope, count, limit, then }))
 }
 
-/// A size that is named, in bytes.
+/// Returns the named size, in bytes.
 fn size(request: &ParsedRequest) -> Option<u64> {
     let at = request.tokens.iter().position(|token| matches!(token, RequestToken::Number(_)))?;
     let RequestToken::Number(number) = request.tokens[at] else { return None };
@@ -90,13 +90,13 @@ fn size(request: &ParsedRequest) -> Option<u64> {
         "m" | "mb" | "mib" | "megabytes" => 1 << 20,
         "g" | "gb" | "gib" | "gigabytes" => 1 << 30,
         "b" | "byte" | "bytes" => 1,
-        // Lines, days, or whatever else.
+        // Lines, days or another unit.
         _ => return None,
     };
     number.checked_mul(times)
 }
 
-/// A time that is named, in days.
+/// Returns the named period, in days.
 fn days(request: &ParsedRequest) -> Option<u64> {
     let number = request.number().unwrap_or(1);
     let unit = |words: &[&str], glyphs: &[char]| {

@@ -1,6 +1,8 @@
-//! Every word of a request must be accounted for: by what each request may say, by the words of the ability that
-//! would answer it, or as one of the things that the goal names. A word beside these could turn the request into
-//! another one (`except the tests`, `per author`, `this week`), so it is declined.
+//! Accounts for every word of a request.
+//!
+//! A word must be common, belong to the vocabulary of the goal, or name an object of the goal. Any
+//! other word could change the meaning of the request (`except the tests`, `per author`, `this
+//! week`), so the request is declined.
 
 use std::{cell::RefCell, iter};
 
@@ -14,21 +16,22 @@ use crate::{
     text::is_glyph,
 };
 
-/// Words that say nothing about what is wanted. Those that restrict (`not`, `only`, `except`) must never be here.
+/// Words without meaning for the goal. Words that restrict (`not`, `only`, `except`) must never be
+/// here.
 const COMMON: &str = " please can could would you kindly just now the a an this that these me is are was were do does did of in on \
     at ok okay hey here there tell to see we ";
 const COMMON_CHINESE: &str = "请问 请 帮我 给我 我想 想 麻烦 你能不能 能不能 你能 您能 可以 把 将 在 这个 那个 这里 这 那 当前 现在 目前 一下 \
     一个 吧 吗 呢 了 的 是 里面 里 中 上 下 有 都 我要 要";
 
-/// Marks of a restriction in Chinese. A text that is not taken apart must have none.
+/// Chinese words that restrict. A text that is not split into words must have none.
 const RESTRICTIONS: [&str; 12] =
     ["不要", "不能", "不用", "不许", "不可", "不得", "别", "除", "只", "勿", "仅", "以外"];
 
-/// What an ability understands, and a request that it answers.
+/// The words that a goal understands, and an example.
 pub(in crate::plan) struct GoalVocabulary {
     english: &'static str,
     chinese: &'static str,
-    /// In English and in Chinese.
+    /// The example in English and in Chinese.
     pub(in crate::plan) example: (&'static str, &'static str),
 }
 
@@ -155,8 +158,8 @@ const GREET: GoalVocabulary = vocabulary(
 );
 
 impl PlanGoal {
-    /// The ability that would reach this goal, unless it is one of those that change or run something: these check every
-    /// word where they are recognised.
+    /// Returns the vocabulary of this goal. Goals that change or run something have none: they
+    /// check every word when they are recognised.
     pub(in crate::plan) fn vocabulary(&self) -> Option<&'static GoalVocabulary> {
         Some(match self {
             Self::Show { .. } => &SHOW,
@@ -194,11 +197,11 @@ impl PlanGoal {
         })
     }
 
-    /// The first word of a request that this goal does not account for.
+    /// Returns the first word of a request that this goal does not account for.
     pub(super) fn unaccounted(&self, request: &ParsedRequest) -> Option<String> {
         let vocabulary = self.vocabulary()?;
         let (objects, numbers) = (self.objects(), RefCell::new(self.numbers(request)));
-        // Each is used once: `the first 3 and the last 3 lines` has one too many.
+        // Each number is used once: `the first 3 and the last 3 lines` has one too many.
         let take = |number: u64| {
             let at = numbers.borrow().iter().position(|each| *each == number);
             at.map(|at| numbers.borrow_mut().swap_remove(at)).is_some()
@@ -233,7 +236,7 @@ impl PlanGoal {
         unknown.map(|(_, token)| token.to_string())
     }
 
-    /// The things a goal names: files, texts, places, and the words that stand for them.
+    /// Returns the objects of a goal: files, texts, places, and the words that stand for them.
     fn objects(&self) -> Vec<&str> {
         let mut objects: Vec<&str> = match self {
             Self::Show { files, .. } => files.iter().map(String::as_str).collect(),
@@ -244,7 +247,7 @@ impl PlanGoal {
             Self::FindFiles { scope, name } => scope.named().chain(name.as_deref()).collect(),
             // `fn main` is one text of two words.
             Self::Search { texts, scope, want, .. } => {
-                // One number answers for one text.
+                // A single count answers for only one text.
                 let answered = if matches!(want, SearchOutput::Count) { 1 } else { texts.len() };
                 let words = texts
                     .iter()
@@ -269,11 +272,12 @@ impl PlanGoal {
         if objects.contains(&LOG_FILES) {
             objects.extend(["logs", "日志"]);
         }
-        // A place is often called what it is.
+        // A place is often followed by its kind.
         if self.place().is_some() {
             objects.extend(["directory", "folder", "目录", "文件夹"]);
         }
-        // Lines of code are those of a place or of a kind of files; of a whole project they are not all its lines.
+        // Lines of code are those of a place or a kind of files. Not all lines of a whole project
+        // are code.
         let is_scoped = |scope: &SearchScope| scope.place.is_some() || scope.glob.is_some();
         if matches!(self, Self::CountLines(scope) | Self::CountFiles(scope) if is_scoped(scope)) {
             objects.extend(["code", "代码", "source"]);
@@ -281,7 +285,7 @@ impl PlanGoal {
         objects
     }
 
-    /// Where it looks.
+    /// Returns the place that it searches.
     fn place(&self) -> Option<&str> {
         match self {
             Self::Search { scope, .. }
@@ -293,7 +297,7 @@ impl PlanGoal {
         }
     }
 
-    /// The numbers a goal uses.
+    /// Returns the numbers that a goal uses.
     fn numbers(&self, request: &ParsedRequest) -> Vec<u64> {
         let of_part = |part: LineSelection| match part {
             LineSelection::Whole => vec![],
@@ -319,7 +323,7 @@ impl PlanGoal {
     }
 }
 
-/// Whether a word only makes a wish of a request: `I want to see`, `I'd like`.
+/// Returns true if a word only expresses a wish: `I want to see`, `I'd like`.
 fn is_polite(tokens: &[RequestToken], at: usize) -> bool {
     const WHO: [&str; 4] = ["i", "we", "i'd", "we'd"];
     const WISHES: [&str; 4] = ["want", "need", "would", "like"];
@@ -332,7 +336,7 @@ fn is_polite(tokens: &[RequestToken], at: usize) -> bool {
         || is(Some(at), &WISHES) && (is(before, &WHO) || is(before, &["would"]))
 }
 
-/// Whether a Chinese text is made of these words, those of every request and the things named, and nothing else.
+/// Returns true if a Chinese text consists only of these words, common words and objects.
 pub(super) fn is_covered(text: &str, words: &str, objects: &[&str]) -> bool {
     let known: Vec<_> = words
         .split_whitespace()
@@ -350,7 +354,8 @@ pub(super) fn is_covered(text: &str, words: &str, objects: &[&str]) -> bool {
     reached[text.len()]
 }
 
-/// Whether this is the Chinese of a name: what stands before a name without a space is taken for a part of it.
+/// Returns true if the text is the Chinese part of a name. Words before a name without a space are
+/// taken as part of it.
 fn is_part_of_name(text: &str, objects: &[&str]) -> bool {
     let is_name = |object: &&str| object.chars().filter(|c| is_glyph(*c)).eq(text.chars());
     !RESTRICTIONS.iter().any(|mark| text.contains(mark)) && objects.iter().any(is_name)

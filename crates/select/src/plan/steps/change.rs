@@ -1,4 +1,4 @@
-//! Changes files, by the same tools and under the same approval as everyone.
+//! Changes files, with the same tools and approvals as any model.
 
 use std::collections::HashSet;
 
@@ -12,14 +12,14 @@ use crate::plan::{
     run::{PlanResult, PlanRun},
 };
 
-/// How many files go with a directory.
+/// Maximum number of files that are deleted with a directory.
 const MAX_DELETED_FILES: usize = 100;
 
-/// How much is named of what keeps a directory.
+/// Maximum number of files that are named as the reason to keep a directory.
 const MAX_NAMED: usize = 3;
 
 impl PlanRun<'_> {
-    /// Makes a file that is not there yet.
+    /// Creates a new file.
     pub(super) fn create(&self, path: &str, content: &str) -> PlanResult<String> {
         self.remember(path, None);
         self.require_absent(path)?;
@@ -44,7 +44,7 @@ impl PlanRun<'_> {
 
     pub(super) fn rename(&self, from: &str, to: &str) -> PlanResult<String> {
         let file = self.exact_file(from)?;
-        // The tool itself, like its whole family, writes over what is there.
+        // The tool would overwrite an existing file.
         self.require_absent(to)?;
         self.remember(to, None);
         self.patch(
@@ -67,17 +67,17 @@ impl PlanRun<'_> {
         Ok(self.say(AnswerPhrase::Copied, &[&file, to]))
     }
 
-    /// Adds lines at the end. By a patch, which can be taken back.
+    /// Appends lines to a file. It uses a patch, which can be undone.
     pub(super) fn append(&self, file: &str, text: &str) -> PlanResult<String> {
         let file = self.exact_file(file)?;
         self.remember(&file, None);
         let lines = self.line_count(&file)?.max(1);
         let last = self.call("read_file", &json!({"file_path": file, "offset": lines, "limit": 1}))?;
-        // What has no surroundings goes to the end, but in front of an empty last line.
+        // A patch without context appends at the end, but before an empty last line.
         let is_blank =
             results::numbered(last).is_some_and(|rows| rows.iter().all(|(_, line)| line.is_empty()));
         let (before, after) = if is_blank { ("\n ", "\n*** End of File") } else { ("", "") };
-        // A patch takes a lone carriage return for the end of a line as well.
+        // A patch takes a single carriage return as the end of a line, too.
         let text_lines = text.replace("\r\n", "\n").replace('\r', "\n");
         let added: String = text_lines.lines().map(|line| format!("\n+{line}")).collect();
         let change = format!("*** Update File: {file}\n@@{before}{added}{after}");
@@ -92,8 +92,8 @@ impl PlanRun<'_> {
         Ok(self.say(AnswerPhrase::MadeDirectory, &[path]))
     }
 
-    /// Deletes the files of a directory by a patch, which can be taken back, and then what is empty. A directory that has
-    /// what ignore files leave out is left alone.
+    /// Deletes the files of a directory with a patch, which can be undone, and then the empty
+    /// directories. A directory with ignored files is kept.
     pub(super) fn delete_directory(&self, name: &str) -> PlanResult<String> {
         let directory = self.exact_directory(name)?;
         let inside = self.deletable(directory)?;
@@ -107,7 +107,7 @@ impl PlanRun<'_> {
         directories.sort_by_key(|path| std::cmp::Reverse(path.matches('/').count()));
         directories.push(directory.to_owned());
         let directories: Vec<_> = directories.iter().map(|path| shell_quote(path)).collect();
-        // Some tools for files remove a directory that they have emptied.
+        // Some tools remove a directory after deleting its last file.
         let line = format!(
             "for d in {}; do [ ! -d \"$d\" ] || rmdir -- \"$d\" || exit 1; done",
             directories.join(" ")
@@ -118,14 +118,14 @@ impl PlanRun<'_> {
             Some((0, _)) => Ok(self.say(AnswerPhrase::DeletedDirectory, &[directory, &count])),
             ended => {
                 let why = ended.map_or(output, |(_, printed)| printed);
-                // The files are gone by now, whatever keeps the directory.
+                // The files are already deleted, even if the directory cannot be.
                 let kept = || self.decline(AnswerPhrase::KeptDirectory, &[&count, directory, why.trim()]);
                 Err(if files.is_empty() { self.failed(why) } else { kept() })
             }
         }
     }
 
-    /// Everything in a directory, if all of it is known and may go.
+    /// Lists a directory, if all of it is known and can be deleted.
     fn deletable(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
         let (listed, inside) = (self.list_tree(".")?, self.list_with_ignored(directory)?);
         if inside.files.len() > MAX_DELETED_FILES {
@@ -145,8 +145,8 @@ impl PlanRun<'_> {
         }
     }
 
-    /// The file to change: the one of exactly this path, also where ignore files leave it out. What the name could stand for
-    /// besides is for looking only.
+    /// Returns the file with exactly this path, also if it is ignored. A similar name is enough
+    /// only for reading.
     pub(super) fn exact_file(&self, name: &str) -> PlanResult<String> {
         match self.look_up(name)? {
             NameLookup::One(path) if path == name => Ok(path.to_owned()),
@@ -155,7 +155,7 @@ impl PlanRun<'_> {
         }
     }
 
-    /// The directory to delete: the listed one of exactly this path.
+    /// Returns the listed directory with exactly this path.
     fn exact_directory<'n>(&self, name: &'n str) -> PlanResult<&'n str> {
         let name = name.trim_start_matches("./");
         let listing = self.list_tree(".")?;
@@ -173,17 +173,18 @@ impl PlanRun<'_> {
         if self.exists(path)? { Err(self.decline(AnswerPhrase::Exists, &[path])) } else { Ok(()) }
     }
 
-    /// Has a command make something, and looks whether it is there then.
+    /// Runs a command that creates a file, and checks that it exists afterwards.
     fn run_creating_command(&self, line: &str, path: &str) -> PlanResult<()> {
         if self.is_temporary(path) {
             return Err(self.decline(AnswerPhrase::Passing, &[path]));
         }
         self.command(line, &[0])?;
-        // A look of its own: the first one was before the command.
+        // Another number of lines makes another call: the first one was before the command.
         if self.probe(path, 2)? { Ok(()) } else { Err(self.decline(AnswerPhrase::NotMade, &[path])) }
     }
 
-    /// Whether there is a file of this name. A listing cannot tell: it lacks what is ignored and what is elsewhere.
+    /// Returns true if a file of this name exists. A listing lacks ignored files and those
+    /// elsewhere.
     fn exists(&self, path: &str) -> PlanResult<bool> {
         self.probe(path, 1)
     }
@@ -199,7 +200,7 @@ impl PlanRun<'_> {
     }
 
     fn patch(&self, change: &str, phrase: AnswerPhrase, blanks: &[&str]) -> PlanResult<String> {
-        // A name with a line break in it would be another order.
+        // A name with a line break would add another order to the patch.
         if change.lines().count() != change.matches("***").count() {
             return Err(self.decline(AnswerPhrase::WhichFile, &[]));
         }
@@ -208,7 +209,7 @@ impl PlanRun<'_> {
         self.confirm(output, "Success.", phrase, blanks)
     }
 
-    /// What to say about a change that was made, or why it was not.
+    /// Returns the answer to a change that was made, or declines with the error.
     pub(super) fn confirm(
         &self,
         output: &str,

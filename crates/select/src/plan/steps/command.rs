@@ -8,11 +8,12 @@ use crate::plan::{
     run::{NextAction, PlanResult, PlanRun},
 };
 
-/// How many lines are shown around a failure.
+/// Number of lines shown around a failure.
 const CONTEXT_LINES: u64 = 8;
 
 impl PlanRun<'_> {
-    /// The user's own command line. It is theirs to the letter, so it is the one thing that is not quoted.
+    /// Runs the command line of the user. It is taken literally, so it is the only one that is not
+    /// quoted.
     pub(super) fn run(&self, command: &str) -> PlanResult<String> {
         let output = self.call("shell_command", &json!({"command": command}))?;
         let (code, printed) = results::command(output).ok_or_else(|| self.failed(output))?;
@@ -31,7 +32,7 @@ impl PlanRun<'_> {
     pub(super) fn test(&self, filter: Option<&str>, code: bool) -> PlanResult<String> {
         let arguments = filter.map_or_else(|| json!({}), |filter| json!({"filter": filter}));
         let output = self.call("run_tests", &arguments)?;
-        // Where the tests did not even start, the report is what the runner said.
+        // If the tests did not start, the report is the output of the runner.
         if output.contains("Read-only file system") {
             return Err(self.failed(output));
         }

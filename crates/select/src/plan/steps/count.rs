@@ -31,7 +31,7 @@ impl PlanRun<'_> {
         Ok(with_rows(said, self.ignored_note(scope)?))
     }
 
-    /// How many lines of each file fit a pattern.
+    /// Counts the lines of each file that match a pattern.
     pub(super) fn count_matches(&self, scope: &SearchScope, pattern: &str) -> PlanResult<MatchCounts<'_>> {
         let mut arguments = self.grep_arguments(scope)?;
         for (key, value) in

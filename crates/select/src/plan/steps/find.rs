@@ -9,7 +9,7 @@ use crate::plan::{
     run::{PlanResult, PlanRun},
 };
 
-/// Directories that programs make and that are not looked into for sizes and ages; the answer says so.
+/// Generated directories that are skipped for sizes and ages. The answer says so.
 const GENERATED_DIRECTORIES: [&str; 8] =
     [".git", "target", "node_modules", ".venv", "__pycache__", "dist", ".tox", ".cache"];
 
@@ -29,7 +29,8 @@ impl PlanRun<'_> {
         }
         let note = self.ignored_note(scope)?;
         let heading = match found.len() {
-            // A glob or a name with an extension is certain; a word may have meant something else.
+            // A glob or a name with an extension is unambiguous; a word may have meant something
+            // else.
             0 if name.is_some_and(|name| !self.is_text(name)) => {
                 return Err(self.decline(AnswerPhrase::NoFile, &[name.unwrap_or_default()]));
             }
@@ -42,10 +43,10 @@ impl PlanRun<'_> {
         Ok(with_rows(heading, cut.into_iter().chain(found).chain(note)))
     }
 
-    /// The files of a scope, as paths from the working directory on.
+    /// Returns the files of a scope, as paths relative to the working directory.
     pub(super) fn files_in(&self, scope: &SearchScope) -> PlanResult<ResultRows<String>> {
         let glob = scope.glob.as_deref();
-        // Part of the path, where several directories are meant.
+        // A part of the path, if several directories are meant.
         let (mut place, mut part) = (None, None);
         match &scope.place {
             Some(name) if self.is_repeated_directory(name)? => {
@@ -108,7 +109,7 @@ impl PlanRun<'_> {
         let tests = named.into_iter().chain(limit).collect::<String>();
         let line = format!(
             r"find {place} -type d \( {made} \) -prune -o -type f{tests} -printf '%s %T@ %TY-%Tm-%Td %TH:%TM %p\n' | sort {key} | head -n {}",
-            // One more tells whether there are more.
+            // One more row shows that there are more files.
             rank.count + 1
         );
         let (_, printed) = self.command(&line, &[0])?;
@@ -143,7 +144,7 @@ impl PlanRun<'_> {
     }
 }
 
-/// Path, size in bytes and time of change.
+/// Parses a row of `find`: path, size in bytes and modification time.
 fn row(row: &str) -> Option<(&str, u64, String)> {
     let mut parts = row.splitn(5, ' ');
     let bytes = parts.next()?.parse().ok()?;
@@ -151,7 +152,7 @@ fn row(row: &str) -> Option<(&str, u64, String)> {
     Some((path.trim_start_matches("./"), bytes, format!("{day} {time}")))
 }
 
-/// A size as people read it.
+/// Formats a size.
 fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, (bytes % unit).saturating_mul(10) / unit);
     match bytes {
@@ -161,7 +162,8 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The directory that a glob begins with: `src` of `src/*.rs`. In a large project the whole is not listed for it.
+/// Returns the directory at the beginning of a glob: `src` of `src/*.rs`. In a large project only
+/// this directory is listed.
 fn directory(glob: &str) -> Option<&str> {
     let fixed = &glob[..glob.find(['*', '?'])?];
     fixed.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty())

@@ -1,4 +1,4 @@
-//! Answers from the history of the project, and compares files.
+//! Answers questions from the git history, and compares files.
 
 use super::{shell_quote, with_rows};
 use crate::plan::{
@@ -7,7 +7,7 @@ use crate::plan::{
     run::{PlanResult, PlanRun},
 };
 
-/// How a commit is shown.
+/// The format of a commit.
 const COMMIT: &str = "--date=short --format='%h %ad %an: %s'";
 
 impl PlanRun<'_> {
@@ -30,7 +30,7 @@ impl PlanRun<'_> {
             return Ok(self.say(AnswerPhrase::Clean, &[]));
         }
         let names = changes.lines().filter_map(|row| row.get(3..));
-        // Of what was renamed, the new name.
+        // For a renamed file the new name.
         self.remember_all(names.map(|name| name.rsplit(" -> ").next().unwrap_or(name)));
         Ok(with_rows(self.say(AnswerPhrase::Status, &[branch]), changes.lines().map(str::to_owned)))
     }
@@ -46,7 +46,7 @@ impl PlanRun<'_> {
             .as_ref()
             .map(|name| format!(" --author={}", shell_quote(name)))
             .unwrap_or_default();
-        // One commit is shown with what it changed.
+        // A single commit is shown with its changes.
         let stat = if commits.count == 1 { " --stat" } else { "" };
         let path = self.path(commits.path.as_deref())?;
         let line = format!("git log -n {} {COMMIT}{author}{stat}{path}", commits.count);
@@ -66,7 +66,7 @@ impl PlanRun<'_> {
         Ok(self.say(AnswerPhrase::CommitCount, &[printed.trim()]))
     }
 
-    /// The end of a line of git: only what concerns this path.
+    /// Returns the end of a git command that limits it to a path.
     fn path(&self, name: Option<&str>) -> PlanResult<String> {
         let path = name.map(|name| self.place(name)).transpose()?;
         Ok(path.map(|path| format!(" -- {}", shell_quote(&path))).unwrap_or_default())
@@ -80,7 +80,7 @@ impl PlanRun<'_> {
         with_rows(self.say(AnswerPhrase::Commits, &[&count.to_string()]), printed.lines().map(str::to_owned))
     }
 
-    /// What is different from the last commit; new files have no difference to show.
+    /// Shows the changes since the last commit. New files have no diff.
     pub(super) fn diff(&self, path: Option<&str>) -> PlanResult<String> {
         let status = if path.is_none() { self.status()? } else { String::new() };
         let path = self.path(path)?;
@@ -92,14 +92,15 @@ impl PlanRun<'_> {
     pub(super) fn changes_since(&self, since: &HistoryStart) -> PlanResult<String> {
         let (line, shown) = match since {
             HistoryStart::Revision(revision) => {
-                // What begins with a dash would be an option.
+                // A leading dash would be an option.
                 let revision = shell_quote(revision.trim_start_matches('-'));
                 (format!("git diff --stat {revision} --"), revision)
             }
             HistoryStart::Time(time) => {
                 let is_day = time == "yesterday"
                     || time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('-');
-                // For a day without a time git takes the present time of day, and leaves out what came before it.
+                // For a date without a time git takes the current time of day, and would leave out
+                // earlier commits.
                 let begin = if is_day { format!("{time} 00:00:00") } else { time.clone() };
                 (format!("git log --since={} {COMMIT} --stat", shell_quote(&begin)), time.clone())
             }
@@ -119,7 +120,7 @@ impl PlanRun<'_> {
         })
     }
 
-    /// Who changed a file or the project, by number of commits.
+    /// Lists the authors of a file or the project, by number of commits.
     pub(super) fn authors(&self, file: Option<&str>) -> PlanResult<String> {
         let path = self.path(file)?;
         self.remember_all(file);
@@ -133,7 +134,7 @@ impl PlanRun<'_> {
         ))
     }
 
-    /// Who changed a line last, and when and why.
+    /// Shows the last commit that changed a line.
     pub(super) fn blame(&self, file: &str, number: u64) -> PlanResult<String> {
         let file = self.file(file)?;
         self.remember(&file, None);

@@ -1,4 +1,4 @@
-//! Says how a project is laid out: languages, sizes, directories, entry points, tests.
+//! Describes the layout of a project: languages, sizes, directories, entry points, tests.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::plan::{
     words,
 };
 
-/// How many rows each part has, and how many names one row.
+/// Maximum number of rows of each section, and of names in a row.
 const MAX_ROWS: usize = 12;
 const MAX_NAMES: usize = 6;
 
-/// Where programs begin.
+/// Names of files with the entry point of a program.
 const ENTRIES: [&str; 14] = [
     "main.rs",
     "main.py",
@@ -32,7 +32,7 @@ const ENTRIES: [&str; 14] = [
     "cli.py",
 ];
 
-/// What says how a project is built.
+/// Names of files that describe the build of a project.
 const MANIFESTS: [&str; 12] = [
     "Cargo.toml",
     "pyproject.toml",
@@ -121,7 +121,7 @@ fn tests<'a>(listing: &DirectoryListing<'a>) -> Vec<&'a str> {
     directories.chain(pick(listing, is_test)).take(MAX_NAMES).collect()
 }
 
-/// The files that fit, those nearest to the top first.
+/// Returns the matching files, those nearest to the top first.
 fn pick<'a>(listing: &DirectoryListing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let mut found: Vec<_> = listing.files.iter().copied().filter(|path| fits(path)).collect();
     found.sort_by_key(|path| path.matches('/').count());
@@ -129,7 +129,7 @@ fn pick<'a>(listing: &DirectoryListing<'a>, fits: impl Fn(&str) -> bool) -> Vec<
     found
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

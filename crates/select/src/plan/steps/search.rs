@@ -15,7 +15,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// How many lines, or files with lines that fit, a search gives at most.
+/// Maximum number of lines, or of files with matching lines, of a search.
 pub(super) const MAX_MATCHES: usize = 2000;
 
 impl PlanRun<'_> {
@@ -58,8 +58,8 @@ impl PlanRun<'_> {
         };
         let answer = answer.ok_or_else(|| self.failed(output))?;
         let within = self.scope_phrase(scope);
-        // What is quoted or can only be a name was looked for; a plain word may have meant something else, and what ignore
-        // files leave out, as logs often are, was not looked at.
+        // A quotation or an identifier is certainly the search text; a plain word may have meant
+        // something else. Ignored files, often logs, were not searched.
         let is_certain = self.is_certain(scope) && texts.iter().all(|text| self.is_text(text));
         let note = self.ignored_note(scope)?;
         let Some(found) = answer else {
@@ -68,11 +68,11 @@ impl PlanRun<'_> {
             return if is_certain { Ok(said) } else { Err(NextAction::Decline(said)) };
         };
         let found = with_rows(found, note);
-        // A search for text cannot tell a call from a comment.
+        // A text search cannot distinguish a call from a comment.
         Ok(if whole_word { format!("{}\n{found}", self.say(AnswerPhrase::AsText, &[text])) } else { found })
     }
 
-    /// In which files a text is and how often, if it is anywhere.
+    /// Lists the files that contain a text, with counts; `None` without a match.
     fn counted(&self, text: &str, found: &MatchCounts<'_>, want: SearchOutput) -> Option<String> {
         let files = Some(&found.rows).filter(|files| !files.is_empty())?;
         let number = self.count_text(&found.files, found.more);
@@ -84,7 +84,7 @@ impl PlanRun<'_> {
         Some(with_rows(heading, files.iter().map(|file| self.file_count(file))))
     }
 
-    /// Where a text is, if it is anywhere.
+    /// Lists the places of a text; `None` without a match.
     fn places(&self, found: &ResultRows<MatchedLine<'_>>, want: SearchOutput) -> Option<String> {
         let matched_lines = Some(&found.rows).filter(|matched_lines| !matched_lines.is_empty())?;
         let mut files: Vec<_> = matched_lines.iter().map(|hit| hit.path).collect();
@@ -98,19 +98,19 @@ impl PlanRun<'_> {
         Some(with_rows(heading, rows))
     }
 
-    /// A file, and how many there are in it.
+    /// Formats a file with its number of matches.
     pub(super) fn file_count(&self, (path, count): &(&str, u64)) -> String {
         self.remember(path, None);
         format!("  {}: {count}", self.relative_path(path))
     }
 
-    /// Where a line is, and what it says.
+    /// Formats a line with its location.
     pub(super) fn place_of(&self, hit: &MatchedLine<'_>) -> String {
         self.remember(hit.path, Some(hit.line));
         format!("{}:{}: {}", self.relative_path(hit.path), hit.line, hit.text.trim())
     }
 
-    /// Places with the lines around them: a heading for each stretch, and a mark at each line that fits.
+    /// Formats matches with context lines: a heading for each block, and a mark at each match.
     fn blocks(&self, found: &[MatchedLine<'_>]) -> Vec<String> {
         let mut rows = Vec::new();
         for (at, hit) in found.iter().enumerate() {
@@ -129,7 +129,7 @@ impl PlanRun<'_> {
         rows
     }
 
-    /// The arguments that hold a search to a scope.
+    /// Returns the arguments that limit a search to a scope.
     pub(super) fn grep_arguments(&self, scope: &SearchScope) -> PlanResult<Value> {
         let mut arguments = json!({"hidden": true});
         let mut include = scope.glob.clone();
@@ -147,8 +147,11 @@ impl PlanRun<'_> {
         Ok(arguments)
     }
 
-    /// The note that an answer about a scope leaves out ignored files; none where the scope is one file. A directory with
-    /// nothing but ignored files is declined: to say that it has nothing would be wrong.
+    /// Returns the note that an answer about a scope leaves out ignored files; `None` for a single
+    /// file.
+    ///
+    /// A directory with only ignored files is declined, because an answer that it has nothing would
+    /// be wrong.
     pub(super) fn ignored_note(&self, scope: &SearchScope) -> PlanResult<Option<String>> {
         let Some(name) = scope.place.as_deref() else {
             return Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])));
@@ -164,7 +167,7 @@ impl PlanRun<'_> {
         Ok(Some(self.say(AnswerPhrase::IgnoredLeftOut, &[])))
     }
 
-    /// A scope in words, for the end of a sentence.
+    /// Returns a scope as the end of a sentence.
     pub(super) fn scope_phrase(&self, scope: &SearchScope) -> String {
         let parts: Vec<_> = [scope.place.as_deref(), scope.glob.as_deref()].into_iter().flatten().collect();
         if parts.is_empty() {

@@ -1,4 +1,4 @@
-//! Shows a file, a part of it, or what is defined in it.
+//! Shows a file, a part of it, or a definition in it.
 
 use serde_json::json;
 
@@ -12,13 +12,13 @@ use crate::plan::{
     steps::escape_regex,
 };
 
-/// How many definitions of a name are shown.
+/// Maximum number of definitions that are shown.
 const MAX_DEFINITIONS: usize = 3;
 
-/// How long a definition may be.
+/// Maximum length of a definition, in lines.
 const MAX_LINES: u64 = 120;
 
-/// What stands before a name where it is defined, in most languages.
+/// Keywords before a name at its definition, in most languages.
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
 
 impl PlanRun<'_> {
@@ -30,7 +30,7 @@ impl PlanRun<'_> {
     pub(super) fn show(&self, name: &str, part: LineSelection) -> PlanResult<String> {
         let file = match self.look_up(name)?.prefer_top_level(name) {
             _ if self.is_path(name)? => name.to_owned(),
-            // What ignore files leave out is not listed, and may be there all the same.
+            // Ignored files are not listed, but may exist.
             NameLookup::None(_)
                 if name.contains(['.', '/']) && results::numbered(self.read(name, 1, 1)?).is_some() =>
             {
@@ -59,7 +59,7 @@ impl PlanRun<'_> {
         self.call("read_file", &arguments)
     }
 
-    /// Some lines of a file with a heading.
+    /// Shows some lines of a file with a heading.
     pub(super) fn lines(&self, file: &str, offset: u64, limit: u64) -> PlanResult<String> {
         let output = self.read(file, offset, limit)?;
         match results::numbered(output) {
@@ -85,7 +85,7 @@ impl PlanRun<'_> {
         with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
     }
 
-    /// How many lines a file has.
+    /// Returns the number of lines of a file.
     pub(super) fn line_count(&self, file: &str) -> PlanResult<u64> {
         let output =
             self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
@@ -93,7 +93,7 @@ impl PlanRun<'_> {
         Ok(counts.lines)
     }
 
-    /// Where something is defined, and its code.
+    /// Shows the locations of a definition, or its code.
     pub(super) fn define(&self, name: &str, show: bool) -> PlanResult<String> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let last = escape_regex(last);
@@ -102,7 +102,7 @@ impl PlanRun<'_> {
             self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content", "hidden": true}))?;
         let found = matched_lines(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
-            // Languages define things in more ways than are known here.
+            // Languages have more forms of definitions than are known here.
             return Err(self.decline(AnswerPhrase::NotDefined, &[name]));
         }
         if !show || found.len() > MAX_DEFINITIONS {
@@ -113,7 +113,8 @@ impl PlanRun<'_> {
         for hit in found {
             let opens = hit.text.trim_end().ends_with(['{', ':', '(', ',']);
             let path = self.relative_path(hit.path);
-            // The block of a line is the one it stands in, so the one a definition opens is that of the next line.
+            // The block of a line is the one that contains it, so the block of a definition is that
+            // of the next line.
             let block = json!({"anchor_line": hit.line.saturating_add(1), "max_levels": 1});
             let arguments =
                 json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MAX_LINES});
@@ -130,8 +131,8 @@ impl PlanRun<'_> {
     }
 }
 
-/// The rows of a definition that begins in this line: its comments and attributes, and what is indented further, up to the
-/// line that closes it.
+/// Returns the rows of a definition that begins in this line: comments and attributes above, and
+/// the indented lines up to the closing one.
 fn definition<'a>(rows: &'a [(u64, &'a str)], line: u64) -> &'a [(u64, &'a str)] {
     let Some(at) = rows.iter().position(|(number, _)| *number == line) else { return rows };
     let indent = |text: &str| text.len() - text.trim_start().len();
@@ -148,7 +149,7 @@ fn definition<'a>(rows: &'a [(u64, &'a str)], line: u64) -> &'a [(u64, &'a str)]
             break;
         }
         end = index + 1;
-        // `) -> u64 {` closes the parameters only.
+        // `) -> u64 {` closes only the parameters.
         if indent(text) <= own && !text.trim_end().ends_with(['{', ':', '(']) {
             break;
         }
