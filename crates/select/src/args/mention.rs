@@ -5,6 +5,7 @@ use super::{
     date::{self, CalendarDate},
     number,
 };
+use crate::text;
 
 /// Maximum number of bytes that are read, and of mentions that are taken. Time grows with both.
 const MAX_BYTES: usize = 20_000;
@@ -49,11 +50,7 @@ pub(super) enum NumberUnit {
 
 /// Returns the part of a request that is read.
 pub(super) fn head(request: &str) -> &str {
-    let mut end = request.len().min(MAX_BYTES);
-    while !request.is_char_boundary(end) {
-        end -= 1;
-    }
-    &request[..end]
+    text::cut(request, MAX_BYTES)
 }
 
 /// Returns all mentions of a text, in order.
