@@ -1,5 +1,7 @@
 //! Finds files: by name, by kind, by size and by age.
 
+use globset::{Glob, GlobMatcher};
+
 use super::{shell_quote, with_rows};
 use crate::plan::{
     goal::{DEFAULT_RANKED_FILES, FileRanking, RankOrder},
@@ -46,6 +48,8 @@ impl PlanRun<'_> {
     /// Returns the files of a scope, as paths relative to the working directory.
     pub(super) fn files_in(&self, scope: &SearchScope) -> PlanResult<ResultRows<String>> {
         let glob = scope.glob.as_deref();
+        // An invalid glob matches nothing.
+        let matcher = glob.and_then(compile);
         // A part of the path, if several directories are meant.
         let (mut place, mut part) = (None, None);
         match &scope.place {
@@ -61,7 +65,8 @@ impl PlanRun<'_> {
             None => path.to_owned(),
         };
         let fits = |path: &str, whole: &str| {
-            glob.is_none_or(|glob| matches(glob, path) || matches(glob, whole))
+            let fits_glob = |glob: &GlobMatcher| matches(glob, path) || matches(glob, whole);
+            (glob.is_none() || matcher.as_ref().is_some_and(fits_glob))
                 && part.as_ref().is_none_or(|part| format!("/{path}").contains(part))
         };
         let rows = listing.files.iter().map(|path| (*path, whole(path)));
@@ -169,31 +174,15 @@ fn directory(glob: &str) -> Option<&str> {
     fixed.rsplit_once('/').map(|(directory, _)| directory).filter(|directory| !directory.is_empty())
 }
 
-/// Whether a path, or its last part where the glob has no `/`, fits a glob of `*` and `?`.
-fn matches(glob: &str, path: &str) -> bool {
-    let name = if glob.contains('/') { path } else { path.rsplit('/').next().unwrap_or(path) };
-    let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
-    // The last star, and how far it has eaten: enough to go back to.
-    let (mut at, mut star) = (0, None);
-    let mut place = 0;
-    while at < name.len() {
-        match glob.get(place) {
-            Some('*') => {
-                star = Some((place, at));
-                place += 1;
-            }
-            Some(c) if *c == '?' || *c == name[at] => {
-                place += 1;
-                at += 1;
-            }
-            _ => {
-                let Some((star_at, eaten)) = star else { return false };
-                star = Some((star_at, eaten + 1));
-                (place, at) = (star_at + 1, eaten + 1);
-            }
-        }
-    }
-    glob[place..].iter().all(|c| *c == '*')
+/// Compiles a glob. `*` also matches `/`.
+fn compile(glob: &str) -> Option<GlobMatcher> {
+    Some(Glob::new(glob).ok()?.compile_matcher())
+}
+
+/// Returns true if a path matches a glob. A glob without `/` is matched with the last component.
+fn matches(glob: &GlobMatcher, path: &str) -> bool {
+    let whole = glob.glob().glob().contains('/');
+    glob.is_match(if whole { path } else { path.rsplit('/').next().unwrap_or(path) })
 }
 
 #[cfg(test)]
@@ -208,9 +197,11 @@ mod tests {
             ("test_*.py", "tests/test_a.py", true),
             ("src/*/x?.rs", "src/a/x1.rs", true),
             ("**/*.md", "a/b/c.md", true),
+            ("**/*.md", "c.md", true),
+            ("src/*.rs", "src/a/b.rs", true),
             ("a*b*c", "a1b2b3c", true),
         ] {
-            assert_eq!(matches(glob, path), fits, "{glob} {path}");
+            assert_eq!(matches(&compile(glob).unwrap(), path), fits, "{glob} {path}");
         }
     }
 
