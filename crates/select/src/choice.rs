@@ -142,7 +142,7 @@ fn objection(entry: &IndexEntry, intent: &RequestIntent) -> Option<String> {
         ToolChanges::Unsaid => entry.operation.changes(),
     };
     let runs = entry.operation == ToolOperation::Execute || entry.is_execution();
-    if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
+    if intent.unwanted.iter().any(|word| entry.has_name(word)) {
         return says("not to use it");
     }
     let edits = entry.changes == ToolChanges::Something

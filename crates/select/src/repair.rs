@@ -129,7 +129,7 @@ pub fn repair(
     if problems.is_empty() {
         return Ok(RepairedArguments { value, repairs, is_verbatim: false });
     }
-    Err(ArgumentError::Unfit(problems.iter().map(|problem| hints.added_to(problem)).collect()))
+    Err(ArgumentError::Unfit(problems.iter().map(|problem| hints.attach_to(problem)).collect()))
 }
 
 impl ArgumentRepair {

@@ -188,38 +188,40 @@ fn distinct_words<'a>(examples: impl IntoIterator<Item = &'a RequestSignature>) 
 mod tests {
     use super::*;
 
-    fn said(texts: &[&str]) -> Vec<RequestSignature> {
+    fn signatures(texts: &[&str]) -> Vec<RequestSignature> {
         texts.iter().map(|text| RequestSignature::new(text)).collect()
     }
 
     #[test]
     fn requests_that_differ_in_their_values_are_alike() {
-        let (reads, lists) = (said(&["what is in main.go"]), said(&["what is in this folder"]));
-        let mut heard = ExampleFrequencies::default();
-        heard.add(&reads);
-        heard.add(&lists);
+        let (reads, lists) = (signatures(&["what is in main.go"]), signatures(&["what is in this folder"]));
+        let mut frequencies = ExampleFrequencies::default();
+        frequencies.add(&reads);
+        frequencies.add(&lists);
         let request = RequestSignature::new("what is in README.md?");
-        assert!(heard.likeness(&request, &reads) > 0.9);
-        assert!(heard.likeness(&request, &lists) < heard.likeness(&request, &reads) / 2.0);
+        assert!(frequencies.likeness(&request, &reads) > 0.9);
+        assert!(frequencies.likeness(&request, &lists) < frequencies.likeness(&request, &reads) / 2.0);
     }
 
     #[test]
     fn what_is_forgotten_counts_as_if_it_had_never_been() {
-        let (one, other) = (said(&["run the tests"]), said(&["运行测试", "run it"]));
-        let mut heard = ExampleFrequencies::default();
-        heard.add(&one);
-        let before = heard.likeness(&RequestSignature::new("run all tests"), &one);
-        heard.add(&other);
-        heard.remove(&other);
+        let (one, other) = (signatures(&["run the tests"]), signatures(&["运行测试", "run it"]));
+        let mut frequencies = ExampleFrequencies::default();
+        frequencies.add(&one);
+        let before = frequencies.likeness(&RequestSignature::new("run all tests"), &one);
+        frequencies.add(&other);
+        frequencies.remove(&other);
         assert!(
-            (heard.likeness(&RequestSignature::new("run all tests"), &one) - before).abs() < f32::EPSILON
+            (frequencies.likeness(&RequestSignature::new("run all tests"), &one) - before).abs()
+                < f32::EPSILON
         );
     }
 
     #[test]
     fn nothing_is_like_nothing() {
         assert!(
-            ExampleFrequencies::default().likeness(&RequestSignature::new(""), &said(&[""])) < f32::EPSILON
+            ExampleFrequencies::default().likeness(&RequestSignature::new(""), &signatures(&[""]))
+                < f32::EPSILON
         );
     }
 }

@@ -57,7 +57,7 @@ impl Usage {
     pub fn add(&mut self, key: &str, success: f32, age: Duration) {
         let success = success.clamp(0.0, 1.0);
         let worth = ((success - MIN_SUCCESS) / (1.0 - MIN_SUCCESS)).max(0.0);
-        let recent = worth * faded(age, RECENT_HALF_LIFE);
+        let recent = worth * decay(age, RECENT_HALF_LIFE);
         self.records.insert(key.to_owned(), UsageRecord { success, recent });
     }
 
@@ -65,7 +65,7 @@ impl Usage {
     /// first: of many requests for one tool only the first count.
     pub fn add_request(&mut self, request: &str, tools: Vec<String>, age: Duration) {
         let request = text::cut(request, MAX_EXAMPLE_BYTES).to_owned();
-        self.requests.push(AnsweredRequest { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
+        self.requests.push(AnsweredRequest { request, tools, weight: decay(age, REQUEST_HALF_LIFE) });
     }
 
     pub(crate) fn requests(&self) -> &[AnsweredRequest] {
@@ -90,7 +90,7 @@ impl UsageRecord {
     }
 }
 
-fn faded(age: Duration, half_life: Duration) -> f32 {
+fn decay(age: Duration, half_life: Duration) -> f32 {
     (-age.as_secs_f32() / half_life.as_secs_f32()).exp2()
 }
 

@@ -41,25 +41,25 @@ pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceCon
 
 /// Returns the enum value that the text contains; all of them for a list.
 fn enum_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
-    let mut said: Vec<(usize, usize, &Value)> = slot
+    let mut found: Vec<(usize, usize, &Value)> = slot
         .choices
         .iter()
         .filter_map(|choice| {
             let word = choice.as_str()?.to_lowercase();
-            let spoken = word.replace(['_', '-'], " ");
-            let at = [&word, &spoken]
+            let spaced = word.replace(['_', '-'], " ");
+            let at = [&word, &spaced]
                 .into_iter()
                 .find_map(|word| phrase::place(lower, word))
-                .or_else(|| stemmed(lower, &spoken))
+                .or_else(|| stemmed(lower, &spaced))
                 .or_else(|| synonym(&word).iter().find_map(|other| phrase::place(lower, other)))?;
             Some((at, word.len(), choice))
         })
         .collect();
-    said.sort_by_key(|(at, length, _)| (*at, std::cmp::Reverse(*length)));
+    found.sort_by_key(|(at, length, _)| (*at, std::cmp::Reverse(*length)));
     if slot.list {
-        return (!said.is_empty()).then(|| said.into_iter().map(|(_, _, choice)| choice.clone()).collect());
+        return (!found.is_empty()).then(|| found.into_iter().map(|(_, _, choice)| choice.clone()).collect());
     }
-    said.into_iter().max_by_key(|(at, length, _)| (*length, *at)).map(|(_, _, choice)| choice.clone())
+    found.into_iter().max_by_key(|(at, length, _)| (*length, *at)).map(|(_, _, choice)| choice.clone())
 }
 
 /// Returns the position of a word in another inflected form.
@@ -115,7 +115,7 @@ fn boolean_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
         });
         return enough.then_some(Value::Bool(!not));
     }
-    let told: Vec<String> = words::words(lower);
+    let words: Vec<String> = words::words(lower);
     let name: Vec<&String> = slot
         .name
         .iter()
@@ -127,9 +127,9 @@ fn boolean_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
             .contains(&word.as_str())
         })
         .collect();
-    let place = name.iter().filter_map(|word| told.iter().position(|each| each == *word)).min()?;
-    let all = name.iter().filter(|word| told.contains(word)).count() * 2 >= name.len();
-    let not = told[place.saturating_sub(4)..place]
+    let place = name.iter().filter_map(|word| words.iter().position(|each| each == *word)).min()?;
+    let all = name.iter().filter(|word| words.contains(word)).count() * 2 >= name.len();
+    let not = words[place.saturating_sub(4)..place]
         .iter()
         .any(|word| ["not", "no", "without", "exclud", "don", "except", "avoid"].contains(&word.as_str()));
     all.then_some(Value::Bool(!not))
@@ -170,13 +170,14 @@ fn phrase_value(text: &str, slot: &ParameterSlot) -> Option<Value> {
     }
     if slot.list
         && slot.description.contains(is_cjk)
-        && let Some(items) = phrase::listed(text).filter(|_| slot.required)
+        && let Some(items) = phrase::chinese_list(text).filter(|_| slot.required)
     {
         return Some(Value::from(items));
     }
-    let said = phrase::stated(text, slot).or_else(|| phrase::exemplified(text, slot));
-    let said = said.or_else(|| slot.required.then(|| phrase::beside(text, slot)).flatten());
-    let said = said.or_else(|| {
+    let phrase_text = phrase::stated(text, slot).or_else(|| phrase::described_example(text, slot));
+    let phrase_text =
+        phrase_text.or_else(|| slot.required.then(|| phrase::adjacent_words(text, slot)).flatten());
+    let phrase_text = phrase_text.or_else(|| {
         (slot.required
             && slot.is_about(&[
                 "topic", "query", "subject", "keyword", "term", "search", "item", "product", "content",
@@ -186,9 +187,9 @@ fn phrase_value(text: &str, slot: &ParameterSlot) -> Option<Value> {
         .flatten()
     })?;
     if !slot.list {
-        return Some(Value::String(said));
+        return Some(Value::String(phrase_text));
     }
-    let items = said
+    let items = phrase_text
         .split(['、', ',', '，', '和'])
         .flat_map(|item| item.split(" and "))
         .map(str::trim)

@@ -51,7 +51,7 @@ pub(super) fn fill(text: &str, slots: &[ParameterSlot], values: &mut [Option<Val
     if let Some((milliseconds, place)) = duration(&tokens) {
         put(&["timeout_ms", "yield_time_ms"], milliseconds.into(), place);
     }
-    if let Some((sought, place)) = sought(&tokens) {
+    if let Some((sought, place)) = search_pattern(&tokens) {
         put(&["pattern", "query"], sought.text.into(), sought.place.clone());
         if let Some(place) = place {
             put(&["path"], place.text.into(), place.place.clone());
@@ -182,7 +182,9 @@ fn duration(tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
 }
 
 /// Parses `search for A in B`. Returns the pattern and the place.
-fn sought<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'a>, Option<&'t IdiomToken<'a>>)> {
+fn search_pattern<'t, 'a>(
+    tokens: &'t [IdiomToken<'a>],
+) -> Option<(&'t IdiomToken<'a>, Option<&'t IdiomToken<'a>>)> {
     let at =
         tokens.windows(2).position(|pair| pair[0].is(&["search", "look", "grep"]) && pair[1].is(&["for"]))?;
     let sought = tokens.get(at + 2)?;

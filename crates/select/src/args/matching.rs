@@ -55,7 +55,7 @@ pub(super) fn match_mentions(
             if score <= 0 || !(slot.required || score >= MIN_OPTIONAL_SCORE) {
                 continue;
             }
-            let score = if suits(slot, mention) { score } else { score - INVALID_PENALTY };
+            let score = if is_valid_for(slot, mention) { score } else { score - INVALID_PENALTY };
             if score > 0 {
                 pairs.push((score, at, place));
             }
@@ -99,7 +99,7 @@ fn names_path(slot: &ParameterSlot) -> bool {
 }
 
 /// Returns true if the schema of the slot allows the mention.
-fn suits(slot: &ParameterSlot, mention: &ValueMention) -> bool {
+fn is_valid_for(slot: &ParameterSlot, mention: &ValueMention) -> bool {
     slot.list || value_of(slot, mention).is_none_or(|value| valid::fits(slot, &value))
 }
 

@@ -169,7 +169,7 @@ fn token(rest: &str) -> Option<MentionMatch> {
     let steps = word.split('/').all(|step| step.len() > 1) && !word.eq_ignore_ascii_case("and/or");
     let nested = has('/') && steps && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./*".contains(c));
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-#.:/+".contains(c));
-    let mixed = letters && (has('_') || digits) && !measured(word) && plain;
+    let mixed = letters && (has('_') || digits) && !has_unit(word) && plain;
     let hyphened = !letters && digits && word.matches('-').count() >= 2 && word.len() >= 7;
     let kind = if word.len() < 2 {
         return None;
@@ -188,7 +188,7 @@ fn token(rest: &str) -> Option<MentionMatch> {
 }
 
 /// Returns true if a word is a number with its unit or ending: `10kg`, `5th`, `3D`.
-fn measured(word: &str) -> bool {
+fn has_unit(word: &str) -> bool {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
     let short = unit.len() <= 2 || unit.len() <= 4 && unit.chars().all(|c| c.is_ascii_lowercase());
     unit.len() < word.len() && short && unit.chars().all(|c| c.is_ascii_alphabetic())
@@ -300,7 +300,7 @@ fn name(rest: &str, fresh: bool) -> Option<MentionMatch> {
             break;
         }
     }
-    end += if words > 0 { glued(&rest[end..]) } else { 0 };
+    end += if words > 0 { suffix_len(&rest[end..]) } else { 0 };
     let text = &rest[..end];
     // A single word at the beginning of a sentence is capitalised anyway.
     let lone =
@@ -310,7 +310,7 @@ fn name(rest: &str, fresh: bool) -> Option<MentionMatch> {
 
 /// Returns the length of a suffix such as `@123` or `#1` that follows a name directly. It belongs
 /// to the name, even if that makes the name wrong.
-fn glued(rest: &str) -> usize {
+fn suffix_len(rest: &str) -> usize {
     let tail = rest.strip_prefix(['@', '#', '^']).unwrap_or_default();
     let end = tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
     if end > 0 { end + 1 } else { 0 }

@@ -10,7 +10,9 @@ while when where if because so then please can could would should will may not w
 /// Returns the value that the text states for a slot: `LABEL is V`, `LABEL: V`, `LABEL=V`, `LABEL 是
 /// V`.
 pub(super) fn stated(text: &str, slot: &ParameterSlot) -> Option<String> {
-    assigned(text, slot.own_name()).or_else(|| led(text, slot)).or_else(|| chinese(text, slot))
+    assigned(text, slot.own_name())
+        .or_else(|| place_after_preposition(text, slot))
+        .or_else(|| chinese(text, slot))
 }
 
 /// Parses `key=value` and `key: value`, where the key is written as in the schema.
@@ -19,8 +21,8 @@ fn assigned(text: &str, name: &str) -> Option<String> {
         return None;
     }
     let lower = text.to_ascii_lowercase();
-    let spoken = name.to_ascii_lowercase().replace('_', " ");
-    for key in [name.to_ascii_lowercase(), spoken] {
+    let spaced = name.to_ascii_lowercase().replace('_', " ");
+    for key in [name.to_ascii_lowercase(), spaced] {
         for (at, _) in lower.match_indices(&key) {
             let inside = text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
             let rest = text[at + key.len()..].trim_start();
@@ -71,7 +73,7 @@ fn chinese(text: &str, slot: &ParameterSlot) -> Option<String> {
 }
 
 /// Parses `从A到B` and `在A` for parameters that are places, origins or destinations.
-fn led(text: &str, slot: &ParameterSlot) -> Option<String> {
+fn place_after_preposition(text: &str, slot: &ParameterSlot) -> Option<String> {
     const PARTS: [(&[&str], &[char], &[char]); 3] = [
         (
             &["出发", "起点", "起始", "始发", "来源"],
@@ -97,7 +99,7 @@ fn led(text: &str, slot: &ParameterSlot) -> Option<String> {
 }
 
 /// Parses a Chinese list: `A、B和C`.
-pub(super) fn listed(text: &str) -> Option<Vec<String>> {
+pub(super) fn chinese_list(text: &str) -> Option<Vec<String>> {
     let pieces = text.split(['，', '。', '；', '\n', '！', '？', ',', '：']);
     let mut pieces: Vec<&str> = pieces.filter(|piece| piece.contains('、') || piece.contains('和')).collect();
     pieces.sort_by_key(|piece| !piece.contains('、'));
@@ -114,7 +116,7 @@ pub(super) fn listed(text: &str) -> Option<Vec<String>> {
 
 /// Returns an example from the description that also occurs in the request: `(e.g., light, dark,
 /// sepia)`, `如"技术"或"市场"`.
-pub(super) fn exemplified(text: &str, slot: &ParameterSlot) -> Option<String> {
+pub(super) fn described_example(text: &str, slot: &ParameterSlot) -> Option<String> {
     let lower = text.to_lowercase();
     let begins =
         ["e.g.", "such as", "like ", "for example", "example", "options", "one of", "如", "：", ":", "("];
@@ -151,7 +153,7 @@ pub(super) fn place(lower: &str, phrase: &str) -> Option<usize> {
 
 /// Returns the words before or after a word of the slot's name: `jazz music` for a genre of music,
 /// `topic of X`.
-pub(super) fn beside(text: &str, slot: &ParameterSlot) -> Option<String> {
+pub(super) fn adjacent_words(text: &str, slot: &ParameterSlot) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let idle = |word: &str| {
@@ -168,7 +170,7 @@ pub(super) fn beside(text: &str, slot: &ParameterSlot) -> Option<String> {
             .get(at + 1)
             .is_some_and(|next| ["of", "about", "named", "called"].contains(&plain(next).as_str()))
         {
-            let phrase = upto_end(&words[at + 2..], &idle);
+            let phrase = phrase_until(&words[at + 2..], &idle);
             if !phrase.is_empty() {
                 return Some(phrase);
             }
@@ -189,12 +191,12 @@ pub(super) fn topic(text: &str) -> Option<String> {
     };
     ["about", "of", "for", "on"].iter().find_map(|lead| {
         let at = words.iter().position(|word| word.eq_ignore_ascii_case(lead))?;
-        let phrase = upto_end(&words[at + 1..], &idle);
+        let phrase = phrase_until(&words[at + 1..], &idle);
         (!phrase.is_empty()).then_some(phrase)
     })
 }
 
-fn upto_end(words: &[&str], idle: &dyn Fn(&str) -> bool) -> String {
+fn phrase_until(words: &[&str], idle: &dyn Fn(&str) -> bool) -> String {
     let mut taken = Vec::new();
     for word in words
         .iter()

@@ -19,9 +19,9 @@ pub(super) fn score(
     if value_of(slot, mention).is_none() || !slot.choices.is_empty() {
         return 0;
     }
-    let fit = fit(slot, mention);
+    let kind_score = kind_score(slot, mention);
     let label = words::words(&mention.text).iter().all(|word| slot.name.contains(word));
-    if fit <= 0 || label {
+    if kind_score <= 0 || label {
         return 0;
     }
     let sentence = text[..mention.start].rfind(['\n', '。', '！', '？']).map_or(0, |at| at + 1);
@@ -29,15 +29,16 @@ pub(super) fn score(
     let until = next.map_or(text.len(), |next| next.start).max(mention.end);
     let before = text.get(from..mention.start).unwrap_or_default();
     let after = text.get(mention.end..until).unwrap_or_default();
-    fit + near(slot, before, after)
-        + led(slot, mention, text.get(sentence..mention.start).unwrap_or_default())
+    kind_score
+        + nearby_words_score(slot, before, after)
+        + preposition_score(slot, mention, text.get(sentence..mention.start).unwrap_or_default())
 }
 
 /// Words of parameters that can be neither an amount of money nor a percentage.
 const TIMES: [&str; 10] = ["year", "time", "month", "day", "period", "term", "age", "duration", "count", "n"];
 
 /// Scores the kind of the mention against the slot.
-fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
+fn kind_score(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     let dated =
         slot.describes(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
     let timed = slot.is_about(&["time"]);
@@ -46,46 +47,7 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
         || slot.description.contains("编号")
         || slot.description.contains("代码");
     match &mention.kind {
-        MentionKind::Number { unit, .. } if slot.kind != SlotKind::Text => match unit {
-            NumberUnit::Percent
-                if slot.describes(&[
-                    "rate",
-                    "percent",
-                    "percentage",
-                    "ratio",
-                    "probability",
-                    "level",
-                    "discount",
-                    "tax",
-                ]) =>
-            {
-                8
-            }
-            NumberUnit::Money
-                if slot.describes(&[
-                    "amount",
-                    "price",
-                    "cost",
-                    "budget",
-                    "principal",
-                    "money",
-                    "investment",
-                    "salary",
-                    "income",
-                    "loan",
-                    "payment",
-                    "value",
-                    "fee",
-                ]) =>
-            {
-                8
-            }
-            NumberUnit::Money | NumberUnit::Percent if slot.is_about(&TIMES) => 0,
-            NumberUnit::Money | NumberUnit::Percent => 1,
-            // In "two given numbers" the word is a count more often than one of the numbers.
-            NumberUnit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
-            NumberUnit::None => 3,
-        },
+        MentionKind::Number { unit, .. } if slot.kind != SlotKind::Text => number_score(slot, mention, *unit),
         MentionKind::Number { .. } => {
             i32::from(coded) * 4
                 + i32::from(slot.is_about(&["year", "age", "size", "period", "duration"])) * 4
@@ -143,8 +105,52 @@ fn fit(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     }
 }
 
+/// Scores the unit of a number against the slot.
+fn number_score(slot: &ParameterSlot, mention: &ValueMention, unit: NumberUnit) -> i32 {
+    match unit {
+        NumberUnit::Percent
+            if slot.describes(&[
+                "rate",
+                "percent",
+                "percentage",
+                "ratio",
+                "probability",
+                "level",
+                "discount",
+                "tax",
+            ]) =>
+        {
+            8
+        }
+        NumberUnit::Money
+            if slot.describes(&[
+                "amount",
+                "price",
+                "cost",
+                "budget",
+                "principal",
+                "money",
+                "investment",
+                "salary",
+                "income",
+                "loan",
+                "payment",
+                "value",
+                "fee",
+            ]) =>
+        {
+            8
+        }
+        NumberUnit::Money | NumberUnit::Percent if slot.is_about(&TIMES) => 0,
+        NumberUnit::Money | NumberUnit::Percent => 1,
+        // In "two given numbers" the word is a count more often than one of the numbers.
+        NumberUnit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
+        NumberUnit::None => 3,
+    }
+}
+
 /// Scores how close the words of the slot are to the mention.
-fn near(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
+fn nearby_words_score(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
     let mut score = 0;
     let behind: Vec<String> = words::words(before);
     for (distance, word) in behind.iter().rev().take(6).enumerate() {
@@ -159,12 +165,12 @@ fn near(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
     }
     for (distance, word) in words::words(after).iter().take(2).enumerate() {
         let named = slot.name.contains(word)
-            || unit_of(word).iter().any(|unit| slot.name.contains(&words::stem(unit)));
-        let told = slot.about.contains(word)
-            || unit_of(word).iter().any(|unit| slot.about.contains(&words::stem(unit)));
+            || measured_quantities(word).iter().any(|unit| slot.name.contains(&words::stem(unit)));
+        let described = slot.about.contains(word)
+            || measured_quantities(word).iter().any(|unit| slot.about.contains(&words::stem(unit)));
         let weight = if named {
             4
-        } else if told {
+        } else if described {
             3
         } else {
             continue;
@@ -182,7 +188,7 @@ fn near(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
 }
 
 /// Returns the quantities that a unit measures.
-fn unit_of(word: &str) -> &'static [&'static str] {
+fn measured_quantities(word: &str) -> &'static [&'static str] {
     match word {
         "kg" | "kilogram" | "pound" | "lb" | "lbs" | "gram" | "g" => &["weight", "mass", "kilogram", "kg"],
         "cm" | "met" | "m" | "km" | "mile" | "mil" | "feet" | "foot" | "inch" | "kilomet" | "centimet" => {
@@ -201,7 +207,7 @@ fn unit_of(word: &str) -> &'static [&'static str] {
 }
 
 /// Scores the preposition before a mention against the role of the slot.
-fn led(slot: &ParameterSlot, mention: &ValueMention, before: &str) -> i32 {
+fn preposition_score(slot: &ParameterSlot, mention: &ValueMention, before: &str) -> i32 {
     const LEADS: [(&[&str], &[&str]); 5] = [
         (
             &["from", "从"],

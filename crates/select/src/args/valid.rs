@@ -42,9 +42,9 @@ const CLOCK: [&str; 3] = ["hh", "时间戳", "timestamp"];
 /// A value that the description gives as an example is always allowed. So is Chinese text for an
 /// English pattern, because it must be translated first.
 pub(super) fn fits(slot: &ParameterSlot, value: &Value) -> bool {
-    if let Some(said) = value.as_str() {
-        let is_foreign = said.contains(is_cjk) && slot.schema.get("pattern").is_some_and(is_english);
-        let quoted = |(open, close): (char, char)| slot.description.contains(&format!("{open}{said}{close}"));
+    if let Some(text) = value.as_str() {
+        let is_foreign = text.contains(is_cjk) && slot.schema.get("pattern").is_some_and(is_english);
+        let quoted = |(open, close): (char, char)| slot.description.contains(&format!("{open}{text}{close}"));
         if is_foreign || QUOTES.into_iter().any(quoted) {
             return true;
         }

@@ -139,7 +139,7 @@ impl IndexEntry {
     }
 
     /// Returns true if a word is its name, in any notation.
-    pub(crate) fn answers_to(&self, word: &str) -> bool {
+    pub(crate) fn has_name(&self, word: &str) -> bool {
         text::plain(word) == text::plain(&self.name)
     }
 

@@ -150,7 +150,7 @@ const RULES: [GoalRule; 29] = [
     change::append,
     change::make_directory,
     change::create,
-    command::act,
+    command::git_order,
     command::run,
     layout,
     judgement,
@@ -168,7 +168,7 @@ const RULES: [GoalRule; 29] = [
     look::find,
     look::list,
     look::show,
-    command::which,
+    command::unspecified,
     greet,
 ];
 

@@ -167,8 +167,8 @@ impl PlanRun<'_> {
     ) -> PlanResult<String> {
         match found {
             NameLookup::One(path) => Ok(path.to_owned()),
-            NameLookup::Several(paths) => Err(self.several(name, &paths)),
-            NameLookup::None(near) => Err(NextAction::Decline(self.nothing(none, name, &near))),
+            NameLookup::Several(paths) => Err(self.decline_ambiguous(name, &paths)),
+            NameLookup::None(near) => Err(NextAction::Decline(self.missing_phrase(none, name, &near))),
         }
     }
 
@@ -184,29 +184,29 @@ impl PlanRun<'_> {
             NameLookup::Several(paths) | NameLookup::None(paths) => paths,
         };
         near.truncate(MAX_SUGGESTIONS);
-        let said = self.nothing(none, name, &near);
+        let answer = self.missing_phrase(none, name, &near);
         NextAction::Decline(if near.is_empty() {
-            said
+            answer
         } else {
-            format!("{said} {}", self.say(AnswerPhrase::WithPath, &[]))
+            format!("{answer} {}", self.say(AnswerPhrase::WithPath, &[]))
         })
     }
 
-    fn several(&self, name: &str, paths: &[&str]) -> NextAction {
+    fn decline_ambiguous(&self, name: &str, paths: &[&str]) -> NextAction {
         self.remember_all(paths.iter().take(MAX_SUGGESTIONS).copied());
         let shown = paths.iter().take(MAX_SUGGESTIONS).map(|path| format!("\n  {path}"));
         NextAction::Decline(self.say(AnswerPhrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }
 
-    fn nothing(&self, phrase: AnswerPhrase, name: &str, near: &[&str]) -> String {
-        let mut said = self.say(phrase, &[name]);
+    fn missing_phrase(&self, phrase: AnswerPhrase, name: &str, near: &[&str]) -> String {
+        let mut answer = self.say(phrase, &[name]);
         if self.list_tree(".").is_ok_and(|listing| listing.more) {
-            said = format!("{said} {}", self.say(AnswerPhrase::Cut, &[]));
+            answer = format!("{answer} {}", self.say(AnswerPhrase::Cut, &[]));
         }
         if near.is_empty() {
-            return said;
+            return answer;
         }
-        format!("{said} {}", self.say(AnswerPhrase::DidYouMean, &[&self.language.list(near)]))
+        format!("{answer} {}", self.say(AnswerPhrase::DidYouMean, &[&self.language.list(near)]))
     }
 }
 

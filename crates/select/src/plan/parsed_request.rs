@@ -133,7 +133,7 @@ impl ParsedRequest {
 
     /// Returns true if it has a word of this class.
     pub(super) fn has(&self, word: WordClass) -> bool {
-        self.place_of(word).is_some()
+        self.position_of(word).is_some()
     }
 
     /// Returns true if it has a word of any of these classes.
@@ -143,11 +143,11 @@ impl ParsedRequest {
 
     /// Returns true if it has a word of this class, and none of the others comes before it.
     pub(super) fn begins_with(&self, word: WordClass, others: &[WordClass]) -> bool {
-        let Some(place) = self.place_of(word) else { return false };
-        others.iter().filter_map(|other| self.place_of(*other)).all(|other| other >= place)
+        let Some(place) = self.position_of(word) else { return false };
+        others.iter().filter_map(|other| self.position_of(*other)).all(|other| other >= place)
     }
 
-    fn place_of(&self, word: WordClass) -> Option<usize> {
+    fn position_of(&self, word: WordClass) -> Option<usize> {
         word.place(&self.plain)
     }
 
@@ -170,8 +170,8 @@ impl ParsedRequest {
             }
         }
         // `a.txt 删了` reports a deletion; 把 a.txt 删了 is an order.
-        let told = says(&["删了", "掉了"]) && !says(&["把", "将"]);
-        !polite && (told || says(&DOUBTS) || self.text.trim_end().ends_with(['?', '？']))
+        let reports_deletion = says(&["删了", "掉了"]) && !says(&["把", "将"]);
+        !polite && (reports_deletion || says(&DOUBTS) || self.text.trim_end().ends_with(['?', '？']))
     }
 
     /// Returns the names of files and directories, without globs.

@@ -24,19 +24,19 @@ impl AnswerLanguage {
         };
         // Placeholders are filled from left to right in one pass, so that braces in the name of a
         // file are kept.
-        let mut said = String::new();
+        let mut filled = String::new();
         while let Some((before, rest)) = text.split_once('{') {
             let Some((number, after)) = rest.split_once('}') else { break };
             let blank = number.parse().ok().and_then(|at: usize| blanks.get(at)).copied().unwrap_or_default();
-            said.push_str(before);
-            said.push_str(blank);
+            filled.push_str(before);
+            filled.push_str(blank);
             text = after;
             if let Some((noun, more)) = singular(after).filter(|_| blank == "1" || blank.ends_with(" 1")) {
-                said.push_str(noun);
+                filled.push_str(noun);
                 text = more;
             }
         }
-        said + text
+        filled + text
     }
 
     /// Joins names.

@@ -75,10 +75,12 @@ impl ConversationMemory {
 
     /// Records the results of a turn, if it is complete.
     pub(super) fn record_turn(&mut self, run: &PlanRun<'_>, wanted: ResolvedGoal, end: &PlanResult<String>) {
-        let told = run.remembered();
+        let locations = run.remembered();
         let says = matches!(wanted.goal, PlanGoal::Say(_) | PlanGoal::Unaccounted { .. })
             || matches!(end, Err(NextAction::Decline(_)));
-        if matches!(end, Err(NextAction::Call { .. })) || told.is_empty() && (says || wanted.is_from_list) {
+        if matches!(end, Err(NextAction::Call { .. }))
+            || locations.is_empty() && (says || wanted.is_from_list)
+        {
             return;
         }
         if wanted.is_from_list {
@@ -86,9 +88,10 @@ impl ConversationMemory {
         } else {
             (self.goal, self.goal_of_listed) = (Some(wanted.goal), None);
         }
-        let one = told.first().filter(|first| told.iter().all(|place| place.path == first.path)).cloned();
+        let one =
+            locations.first().filter(|first| locations.iter().all(|place| place.path == first.path)).cloned();
         if !wanted.is_from_list || one.is_none() {
-            self.listed = told;
+            self.listed = locations;
         }
         self.it = one;
     }
@@ -291,12 +294,12 @@ fn chinese(text: &str) -> Option<(Range<usize>, ReferenceTarget)> {
         let measure = rest[end..].chars().next().map_or(0, char::len_utf8);
         Some((start..start + mark.len() + end + measure, ReferenceTarget::Number(number)))
     });
-    let said = || {
+    let named_phrase = || {
         let (phrase, which) = PHRASES.iter().find(|(phrase, _)| text.contains(phrase))?;
         let start = text.find(phrase)?;
         Some((start..start + phrase.len(), *which))
     };
-    let (span, which) = numbered.or_else(said)?;
+    let (span, which) = numbered.or_else(named_phrase)?;
     let noun = NOUNS.iter().find(|noun| text[span.end..].starts_with(**noun)).map_or(0, |noun| noun.len());
     Some((span.start..span.end + noun, which))
 }

@@ -148,10 +148,10 @@ impl<'a> PlanRun<'a> {
 
     /// Records a location that the answer mentions, so that the next request can refer to it.
     pub(super) fn remember(&self, path: &str, line: Option<u64>) {
-        let mut told = self.remembered.borrow_mut();
+        let mut locations = self.remembered.borrow_mut();
         let place = FileLocation { path: self.relative_path(path).to_owned(), line };
-        if told.len() < MAX_REMEMBERED_LOCATIONS && !told.contains(&place) {
-            told.push(place);
+        if locations.len() < MAX_REMEMBERED_LOCATIONS && !locations.contains(&place) {
+            locations.push(place);
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> PlanRun<'a> {
     /// Returns true if this can only be a search text: it is quoted or looks like an identifier.
     pub(super) fn is_text(&self, text: &str) -> bool {
         tokenize(&self.request).iter().any(
-            |token| matches!(token, RequestToken::Quoted(said) | RequestToken::Symbol(said) | RequestToken::Name(said) if said == text),
+            |token| matches!(token, RequestToken::Quoted(quoted) | RequestToken::Symbol(quoted) | RequestToken::Name(quoted) if quoted == text),
         )
     }
 
@@ -219,13 +219,13 @@ impl<'a> PlanRun<'a> {
 
     /// Declines with the error of a tool.
     pub(super) fn failed(&self, output: &str) -> NextAction {
-        let said = self.say(AnswerPhrase::Failed, &[output.trim()]);
+        let answer = self.say(AnswerPhrase::Failed, &[output.trim()]);
         // The output of a command already names the refused path and the way to allow it.
         let read_only = output.contains("read-only sandbox");
         NextAction::Decline(if read_only {
-            format!("{said}\n{}", self.say(AnswerPhrase::ReadOnly, &[]))
+            format!("{answer}\n{}", self.say(AnswerPhrase::ReadOnly, &[]))
         } else {
-            said
+            answer
         })
     }
 
@@ -267,11 +267,11 @@ struct SessionEnvironment<'a> {
 fn parse_environment(content: &[Content]) -> Option<SessionEnvironment<'_>> {
     let [Content::Text(text)] = content else { return None };
     let inner = text.strip_prefix("<environment_context>")?;
-    let told = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
-    let mode = told("<sandbox_mode>", "</sandbox_mode>");
+    let tag = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
+    let mode = tag("<sandbox_mode>", "</sandbox_mode>");
     let sandboxed = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
-    let roots = told("<writable_roots>", "</writable_roots>").unwrap_or_default();
-    Some(SessionEnvironment { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), sandboxed, roots })
+    let roots = tag("<writable_roots>", "</writable_roots>").unwrap_or_default();
+    Some(SessionEnvironment { cwd: tag("<cwd>", "</cwd>").unwrap_or_default(), sandboxed, roots })
 }
 
 /// Returns the output of a tool without the verdict line, which is only for models.

@@ -5,7 +5,7 @@ use windlass_contract::{AliasMeaning, ParameterAlias};
 
 use super::{
     ArgumentRepair, RepairKind,
-    names::{letters, shown},
+    names::{display_name, normalize},
     schema_fit::NameHints,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn resolve(
             }
         };
         members.remove(&written);
-        let name = shown(&written);
+        let name = display_name(&written);
         let note = match *means {
             AliasMeaning::Parameter(parameter) | AliasMeaning::Switch(parameter, _) => {
                 format!("`arguments.{name}`: read as `{parameter}`")
@@ -47,7 +47,7 @@ pub(super) fn resolve(
 /// Returns true if a name is written in any case and with any separators. Short names must be
 /// equal, as they are command options: `-C` is not `-c`.
 fn is_written(name: &str, written: &str) -> bool {
-    name == written || letters(name).len() > 2 && letters(name) == letters(written)
+    name == written || normalize(name).len() > 2 && normalize(name) == normalize(written)
 }
 
 /// Sets the parameter that an alias stands for, or returns the reason why not.
@@ -59,12 +59,12 @@ fn resolved(
 ) -> Result<RepairKind, String> {
     let (parameter, wanted) = match means {
         AliasMeaning::Remark => return Ok(RepairKind::Name),
-        AliasMeaning::AlwaysSo(so) if truth(value) == Some(so) || value.is_null() => {
+        AliasMeaning::AlwaysSo(so) if as_boolean(value) == Some(so) || value.is_null() => {
             return Ok(RepairKind::Alias);
         }
         AliasMeaning::AlwaysSo(so) => return Err(format!("here it can only be {so}")),
         AliasMeaning::Parameter(parameter) => (parameter, value.clone()),
-        AliasMeaning::Switch(parameter, on) => match truth(value) {
+        AliasMeaning::Switch(parameter, on) => match as_boolean(value) {
             Some(true) => (parameter, on.into()),
             Some(false) => return Ok(RepairKind::Alias),
             None => return Err(format!("it must be true or false; true means `{parameter}` \"{on}\"")),
@@ -85,7 +85,7 @@ fn resolved(
     }
 }
 
-fn truth(value: &Value) -> Option<bool> {
+fn as_boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(truth) => Some(*truth),
         Value::String(text) => match text.trim() {

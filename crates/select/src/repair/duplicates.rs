@@ -43,7 +43,7 @@ impl DuplicateVisitor<'_> {
         let outer = self.outer.map(Self::path).unwrap_or_default();
         match self.step {
             PathStep::Root => "arguments".to_owned(),
-            PathStep::Member(name) => format!("{outer}.{}", super::names::shown(name)),
+            PathStep::Member(name) => format!("{outer}.{}", super::names::display_name(name)),
             PathStep::Item(at) => format!("{outer}[{at}]"),
         }
     }
@@ -126,8 +126,8 @@ mod tests {
     fn repeats_are_told_with_their_place_and_whether_they_differ() {
         let read = |text| {
             let (value, repeats) = read(text).unwrap();
-            let told: Vec<_> = repeats.into_iter().map(|each| (each.path, each.differs)).collect();
-            (value.to_string(), told)
+            let found: Vec<_> = repeats.into_iter().map(|each| (each.path, each.differs)).collect();
+            (value.to_string(), found)
         };
         assert_eq!(read(r#"{"a":1,"a":1}"#), (r#"{"a":1}"#.into(), vec![("arguments.a".into(), false)]));
         let nested = r#"{"b":[{"a":1,"c":2,"a":2}],"d":1.5,"e":null,"f":-1}"#;

@@ -67,7 +67,7 @@ fn wrapped<'v>(
     };
     for (name, beside) in members.iter().filter(|(name, _)| *name != wrapper) {
         match beside {
-            Value::String(tool) if NAMES.contains(&name.as_str()) => is_for(parameters, tool)?,
+            Value::String(tool) if NAMES.contains(&name.as_str()) => check_tool(parameters, tool)?,
             _ if OTHERS.contains(&name.as_str()) => {}
             _ => return Ok(None),
         }
@@ -76,11 +76,11 @@ fn wrapped<'v>(
 }
 
 /// Rejects a call of another tool.
-fn is_for(parameters: &ToolParameters<'_>, tool: &str) -> Result<(), ArgumentError> {
+fn check_tool(parameters: &ToolParameters<'_>, tool: &str) -> Result<(), ArgumentError> {
     let names = std::iter::once(parameters.tool).chain(parameters.tool_aliases.iter().copied());
     if names.into_iter().any(|name| same_name(name, tool)) {
         return Ok(());
     }
-    let (tool, called) = (super::names::shown(tool), parameters.tool);
+    let (tool, called) = (super::names::display_name(tool), parameters.tool);
     Err(ArgumentError::Unfit(vec![format!("`arguments` are a call of `{tool}`, but `{called}` was called")]))
 }

@@ -23,7 +23,7 @@ pub(super) fn read(text: &str, mode: RepairMode) -> Result<(Value, Vec<&'static 
     };
     let mut reader = LenientParser { rest: text.chars().peekable(), mode, notes };
     let value = reader.value(0)?;
-    reader.blanks();
+    reader.skip_whitespace();
     match reader.rest.next() {
         None => Ok((value, reader.notes.into_iter().collect())),
         Some(_) => Err(ArgumentError::Unreadable),
@@ -52,7 +52,7 @@ impl LenientParser<'_> {
         if depth > MAX_DEPTH {
             return Err(ArgumentError::Unreadable);
         }
-        self.blanks();
+        self.skip_whitespace();
         match self.peek()? {
             '{' => self.object(depth),
             '[' => self.array(depth),
@@ -65,19 +65,22 @@ impl LenientParser<'_> {
     fn object(&mut self, depth: usize) -> ParseResult<Value> {
         let mut members = Map::new();
         self.rest.next();
-        self.commas();
-        while !self.closes('}')? {
+        self.skip_commas();
+        while !self.consume_end('}')? {
             let name = match self.peek()? {
                 '"' | '\'' => self.string()?,
                 _ => self.bare_key()?,
             };
-            self.blanks();
+            self.skip_whitespace();
             self.expect(':')?;
             let value = self.value(depth + 1)?;
             // It is impossible to know which of two values was meant.
             match members.get(&name) {
                 Some(before) if *before != value && self.mode == RepairMode::Exact => {
-                    return Err(ArgumentError::Repeated(format!("arguments.{}", super::names::shown(&name))));
+                    return Err(ArgumentError::Repeated(format!(
+                        "arguments.{}",
+                        super::names::display_name(&name)
+                    )));
                 }
                 Some(before) if *before != value => {
                     self.notes.insert("a name was there twice with different values; the last one was taken");
@@ -86,7 +89,7 @@ impl LenientParser<'_> {
             }
             members.insert(name, value);
             self.separator('}')?;
-            self.commas();
+            self.skip_commas();
         }
         Ok(Value::Object(members))
     }
@@ -94,7 +97,7 @@ impl LenientParser<'_> {
     fn array(&mut self, depth: usize) -> ParseResult<Value> {
         let mut items = Vec::new();
         self.rest.next();
-        while !self.closes(']')? {
+        while !self.consume_end(']')? {
             items.push(self.value(depth + 1)?);
             self.separator(']')?;
         }
@@ -102,8 +105,8 @@ impl LenientParser<'_> {
     }
 
     /// Consumes the end character if it comes next.
-    fn closes(&mut self, end: char) -> ParseResult<bool> {
-        self.blanks();
+    fn consume_end(&mut self, end: char) -> ParseResult<bool> {
+        self.skip_whitespace();
         let closes = self.peek()? == end;
         if closes {
             self.rest.next();
@@ -113,22 +116,22 @@ impl LenientParser<'_> {
 
     /// Skips commas with nothing between them. In a list they could stand for a value; in an object
     /// they cannot.
-    fn commas(&mut self) {
-        self.blanks();
+    fn skip_commas(&mut self) {
+        self.skip_whitespace();
         while self.rest.next_if(|c| *c == ',').is_some() {
             self.notes.insert("an extra comma was dropped");
-            self.blanks();
+            self.skip_whitespace();
         }
     }
 
     /// Consumes a comma, or nothing before the end.
     fn separator(&mut self, end: char) -> ParseResult<()> {
-        self.blanks();
+        self.skip_whitespace();
         if self.peek()? == end {
             return Ok(());
         }
         self.expect(',')?;
-        self.blanks();
+        self.skip_whitespace();
         if self.peek()? == end {
             self.notes.insert("a trailing comma was dropped");
         }
@@ -226,7 +229,7 @@ impl LenientParser<'_> {
         Ok(python)
     }
 
-    fn blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         while self.rest.next_if(|c| c.is_whitespace()).is_some() {}
     }
 

@@ -4,7 +4,7 @@ use super::RepairMode;
 use crate::text::distance;
 
 /// Names that models confuse. A name may stand for any other of its row.
-const SAME: [&[&str]; 9] = [
+const SYNONYMS: [&[&str]; 9] = [
     &["path", "file", "filepath", "filename", "targetfile", "absolutepath"],
     &["path", "dir", "directory", "dirpath", "folder"],
     &["command", "cmd", "commandline", "script"],
@@ -17,21 +17,21 @@ const SAME: [&[&str]; 9] = [
 ];
 
 /// Returns the only candidate that a name can mean, if there is one.
-pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], mode: RepairMode) -> Option<&'a str> {
-    let plain = letters(name);
-    let exact = only(candidates, |candidate| letters(candidate) == plain);
+pub(super) fn only_match<'a>(name: &str, candidates: &[&'a str], mode: RepairMode) -> Option<&'a str> {
+    let plain = normalize(name);
+    let exact = only(candidates, |candidate| normalize(candidate) == plain);
     if exact.is_some() || mode == RepairMode::Exact {
         return exact;
     }
-    only(candidates, |candidate| is_same_word(&plain, &letters(candidate)))
-        .or_else(|| only(candidates, |candidate| is_slip(&plain, &letters(candidate))))
+    only(candidates, |candidate| is_same_word(&plain, &normalize(candidate)))
+        .or_else(|| only(candidates, |candidate| is_typo(&plain, &normalize(candidate))))
 }
 
 /// Returns the candidates, ordered by similarity to a name.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let plain = letters(name);
+    let plain = normalize(name);
     let rank = |candidate: &str| {
-        let other = letters(candidate);
+        let other = normalize(candidate);
         let apart = distance(&plain, &other);
         (!is_same_word(&plain, &other), !is_near(&plain, &other), apart)
     };
@@ -47,32 +47,34 @@ pub(super) fn near<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
 
 /// Returns true if two names are similar enough to be confused.
 pub fn is_alike(name: &str, other: &str) -> bool {
-    let (name, other) = (letters(name), letters(other));
+    let (name, other) = (normalize(name), normalize(other));
     is_same_word(&name, &other) || is_near(&name, &other)
 }
 
 /// Returns true if two names of tools differ only in case, separators and namespace.
 pub fn same_name(one: &str, other: &str) -> bool {
-    let plain = |name: &str| letters(without_space(name.trim()));
+    let plain = |name: &str| normalize(without_namespace(name.trim()));
     let (one, other) = (plain(one), plain(other));
     !one.is_empty() && one == other
 }
 
 /// Namespaces that models put before the names of tools.
-const SPACES: [&str; 6] = ["functions", "function", "tools", "tool", "default_api", "multi_tool_use"];
+const NAMESPACES: [&str; 6] = ["functions", "function", "tools", "tool", "default_api", "multi_tool_use"];
 
-fn without_space(name: &str) -> &str {
+fn without_namespace(name: &str) -> &str {
     let split = name.split_once(['.', ':', '/']);
-    split.filter(|(space, _)| SPACES.contains(space)).map_or(name, |(_, name)| name.trim_start_matches(':'))
+    split
+        .filter(|(space, _)| NAMESPACES.contains(space))
+        .map_or(name, |(_, name)| name.trim_start_matches(':'))
 }
 
 /// Returns an untrusted name, shortened and on one line.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn display_name(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
 fn is_same_word(a: &str, b: &str) -> bool {
-    a == b || SAME.iter().any(|row| row.contains(&a) && row.contains(&b))
+    a == b || SYNONYMS.iter().any(|row| row.contains(&a) && row.contains(&b))
 }
 
 /// Returns true if one name contains the other, or the edit distance is small.
@@ -83,7 +85,7 @@ fn is_near(a: &str, b: &str) -> bool {
 }
 
 /// Returns a name without case and separators.
-pub(super) fn letters(name: &str) -> String {
+pub(super) fn normalize(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.take(64).flat_map(char::to_lowercase).collect()
 }
@@ -95,7 +97,7 @@ fn only<'a>(candidates: &[&'a str], fits: impl Fn(&str) -> bool) -> Option<&'a s
 }
 
 /// Returns true if two names differ by a typing error or by an ending.
-fn is_slip(a: &str, b: &str) -> bool {
+fn is_typo(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let ending = short.chars().count() >= 4 && (long.starts_with(short) || long.ends_with(short));
     ending || (short.chars().count() >= 4 && distance(a, b) <= short.chars().count() / 4)

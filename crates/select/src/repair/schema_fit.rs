@@ -24,7 +24,7 @@ impl NameHints {
     }
 
     /// Returns a problem with its hint, if there is one.
-    pub(super) fn added_to(&self, problem: &str) -> String {
+    pub(super) fn attach_to(&self, problem: &str) -> String {
         let hint = self.0.iter().find(|(path, _)| problem == format!("`{path}` is not known"));
         hint.map_or_else(|| problem.to_owned(), |(_, hint)| format!("{problem}; {hint}"))
     }
@@ -161,15 +161,15 @@ impl<'a> SchemaFitter<'a> {
 
     /// Finds the only enum value that differs just in case or separators.
     fn choice(&mut self, schema: &Value, value: &mut Value, path: &str) {
-        let (Some(allowed), Value::String(said)) = (schema.get("enum").and_then(Value::as_array), &*value)
+        let (Some(allowed), Value::String(text)) = (schema.get("enum").and_then(Value::as_array), &*value)
         else {
             return;
         };
         let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-        if words.contains(&said.as_str()) {
+        if words.contains(&text.as_str()) {
             return;
         }
-        if let Some(word) = names::meant(said, &words, RepairMode::Exact) {
+        if let Some(word) = names::only_match(text, &words, RepairMode::Exact) {
             *value = Value::String(word.to_owned());
             self.note(RepairKind::Type, format!("`{path}`: read as \"{word}\""));
         }
@@ -203,13 +203,13 @@ impl<'a> SchemaFitter<'a> {
         for name in strange {
             let free: Vec<&str> =
                 known.keys().map(String::as_str).filter(|each| !members.contains_key(*each)).collect();
-            let Some(right) = names::meant(&name, &free, self.mode) else {
+            let Some(right) = names::only_match(&name, &free, self.mode) else {
                 self.hints.add(format!("{path}.{name}"), hint(&name, known));
                 continue;
             };
             if let Some(value) = members.remove(&name) {
                 members.insert(right.to_owned(), value);
-                let shown = names::shown(&name);
+                let shown = names::display_name(&name);
                 self.note(RepairKind::Name, format!("`{path}.{shown}`: read as `{right}`"));
             }
         }

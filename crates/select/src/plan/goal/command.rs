@@ -40,8 +40,8 @@ pub(super) fn run(request: &ParsedRequest) -> Option<PlanGoal> {
             says_only(request, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
                 .then_some(command)?
         }
-        _ => match spelled(&request.text)? {
-            command if goes_on(command) => return Some(PlanGoal::Say(AnswerPhrase::WhichCommand)),
+        _ => match command_after_verb(&request.text)? {
+            command if has_sentence_words(command) => return Some(PlanGoal::Say(AnswerPhrase::WhichCommand)),
             command => command,
         },
     };
@@ -51,7 +51,7 @@ pub(super) fn run(request: &ParsedRequest) -> Option<PlanGoal> {
 /// Parses `run the command: X`. Everything after the colon is the command, except quotes around all
 /// of it.
 fn after_colon(text: &str) -> Option<&str> {
-    let start = without(text, &BEFORE);
+    let start = strip_leading(text, &BEFORE);
     let verb = ["run", "execute", "exec", "运行", "执行", "跑"]
         .iter()
         .find(|verb| start.get(..verb.len()).is_some_and(|head| head.eq_ignore_ascii_case(verb)))?;
@@ -69,7 +69,7 @@ fn after_colon(text: &str) -> Option<&str> {
         "指令",
         "一下",
     ];
-    let command = without(&start[verb.len()..], &between).strip_prefix([':', '：'])?.trim();
+    let command = strip_leading(&start[verb.len()..], &between).strip_prefix([':', '：'])?.trim();
     let quoted = [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”')].into_iter().find_map(|(open, close)| {
         let inner = command.strip_prefix(open)?.strip_suffix(close)?;
         (!inner.contains([open, close])).then_some(inner)
@@ -83,18 +83,18 @@ const SENTENCE: &str = " and then please tell what which how why if so to for me
 
 /// Returns the text after the verb, if the request begins with the verb and the text with a
 /// program.
-fn spelled(text: &str) -> Option<&str> {
-    let start = without(text, &BEFORE);
+fn command_after_verb(text: &str) -> Option<&str> {
+    let start = strip_leading(text, &BEFORE);
     let verb = VERBS
         .iter()
         .find(|verb| start.get(..verb.len()).is_some_and(|head| head.eq_ignore_ascii_case(verb)))?;
-    let command = without(&start[verb.len()..], &BETWEEN).trim_end_matches(['。', '？', '！']);
+    let command = strip_leading(&start[verb.len()..], &BETWEEN).trim_end_matches(['。', '？', '！']);
     let program = command.split_whitespace().next()?;
     (PROGRAMS.contains(&format!(" {program} ")) || program.starts_with("./")).then_some(command)
 }
 
 /// Returns true if the text after the program has more than arguments.
-fn goes_on(command: &str) -> bool {
+fn has_sentence_words(command: &str) -> bool {
     let says = |word: &str| {
         let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
         SENTENCE.contains(&word) || WordClass::Show.place(&word).is_some()
@@ -104,7 +104,7 @@ fn goes_on(command: &str) -> bool {
 }
 
 /// Removes these words from the beginning of a text.
-fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
+fn strip_leading<'a>(text: &'a str, words: &[&str]) -> &'a str {
     let mut text = text.trim();
     let starts = |text: &'a str, word: &str| {
         text.get(..word.len())
@@ -139,7 +139,7 @@ pub(super) fn test(request: &ParsedRequest) -> Option<PlanGoal> {
 }
 
 /// Recognises an order to git by its first word; `the last commit` is not an order.
-pub(super) fn act(request: &ParsedRequest) -> Option<PlanGoal> {
+pub(super) fn git_order(request: &ParsedRequest) -> Option<PlanGoal> {
     let first = match request.tokens.first()? {
         RequestToken::Word(word) => format!(" {} ", word.to_lowercase()),
         RequestToken::Glyphs(text) => text.clone(),
@@ -150,6 +150,6 @@ pub(super) fn act(request: &ParsedRequest) -> Option<PlanGoal> {
 }
 
 /// Recognises a request to run something without a command.
-pub(super) fn which(request: &ParsedRequest) -> Option<PlanGoal> {
+pub(super) fn unspecified(request: &ParsedRequest) -> Option<PlanGoal> {
     request.has(WordClass::Run).then_some(PlanGoal::Say(AnswerPhrase::WhichCommand))
 }

@@ -106,10 +106,10 @@ pub(super) fn changes(request: &ParsedRequest) -> Option<PlanGoal> {
         return since(request).map(PlanGoal::ChangesSince);
     }
     let path = request.names().first().map(|name| (*name).to_owned());
-    let said = request.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
+    let says_diff = request.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
     let mine = request.has_any(&[WordClass::Mine, WordClass::Git, WordClass::Status, WordClass::Commit])
         && request.has(WordClass::Change);
-    (said || mine).then_some(PlanGoal::Diff { path })
+    (says_diff || mine).then_some(PlanGoal::Diff { path })
 }
 
 fn since(request: &ParsedRequest) -> Option<HistoryStart> {

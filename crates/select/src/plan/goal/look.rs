@@ -23,7 +23,7 @@ pub(super) fn count(request: &ParsedRequest) -> Option<PlanGoal> {
         _ if request.has(WordClass::Line) => PlanGoal::CountLines(scope),
         _ if request.has(WordClass::File) => PlanGoal::CountFiles(scope),
         _ => PlanGoal::Search {
-            texts: vec![sought(request)?],
+            texts: vec![search_word(request)?],
             scope,
             want: SearchOutput::Count,
             whole_word: false,
@@ -64,12 +64,12 @@ pub(super) fn search(request: &ParsedRequest) -> Option<PlanGoal> {
     ]);
     let kind = request.kind().is_some();
     let by_name = request.has(WordClass::File) && !request.has(WordClass::Search) && !kind;
-    let mut texts = used(request).map_or_else(|| terms(request), |name| vec![name]);
+    let mut texts = used_name(request).map_or_else(|| terms(request), |name| vec![name]);
     if !verb || (by_name && texts.is_empty()) {
         return None;
     }
     if texts.is_empty() {
-        texts.push(sought(request).or_else(|| around(request))?);
+        texts.push(search_word(request).or_else(|| context_subject(request))?);
     }
     let both = request.words().any(|word| ["and", "both"].contains(&word)) || request.text.contains('和');
     let want = if request.has(WordClass::Around) {
@@ -96,7 +96,7 @@ fn asks_for_usages(request: &ParsedRequest) -> bool {
 }
 
 /// Returns a text after `use` that only looks like a file: `console.log`.
-fn used(request: &ParsedRequest) -> Option<String> {
+fn used_name(request: &ParsedRequest) -> Option<String> {
     const VERBS: [&str; 10] =
         ["use", "uses", "using", "call", "calls", "contain", "contains", "containing", "mention", "mentions"];
     let name = request.tokens.windows(2).find_map(|pair| match pair {
@@ -116,7 +116,7 @@ fn terms(request: &ParsedRequest) -> Vec<String> {
 
 /// Returns the plain word to search for: after the verb, or the only English word in a Chinese
 /// request.
-fn sought(request: &ParsedRequest) -> Option<String> {
+fn search_word(request: &ParsedRequest) -> Option<String> {
     const MARKS: &str = " for of calls grep word text string contain contains containing mention mentions mentioning use uses using say says called occurrences ";
     if !request.has(WordClass::Search) {
         return None;
@@ -138,7 +138,7 @@ fn sought(request: &ParsedRequest) -> Option<String> {
 
 /// Returns the text whose surrounding lines are wanted: `fn main` as in code, or the name of a
 /// function.
-fn around(request: &ParsedRequest) -> Option<String> {
+fn context_subject(request: &ParsedRequest) -> Option<String> {
     const WRITTEN: [&str; 7] = ["fn", "def", "func", "struct", "class", "enum", "trait"];
     if !request.has(WordClass::Around) {
         return None;

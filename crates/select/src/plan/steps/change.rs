@@ -38,8 +38,8 @@ impl PlanRun<'_> {
             "edit_file",
             &json!({"path": file, "old_string": old, "new_string": new, "replace_all": true}),
         )?;
-        let said = self.confirm(output, "Edited ", AnswerPhrase::Replaced, &[old, new, &file])?;
-        Ok(with_rows(said, changed))
+        let answer = self.confirm(output, "Edited ", AnswerPhrase::Replaced, &[old, new, &file])?;
+        Ok(with_rows(answer, changed))
     }
 
     pub(super) fn rename(&self, from: &str, to: &str) -> PlanResult<String> {

@@ -27,8 +27,8 @@ impl PlanRun<'_> {
             return Err(self.decline(AnswerPhrase::NoFilesFound, &[]));
         }
         let number = self.count_text(&files.rows.len(), files.more);
-        let said = self.say(AnswerPhrase::CountFiles, &[&number, &self.scope_phrase(scope)]);
-        Ok(with_rows(said, self.ignored_note(scope)?))
+        let answer = self.say(AnswerPhrase::CountFiles, &[&number, &self.scope_phrase(scope)]);
+        Ok(with_rows(answer, self.ignored_note(scope)?))
     }
 
     /// Counts the lines of each file that match a pattern.

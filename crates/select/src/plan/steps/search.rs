@@ -64,8 +64,8 @@ impl PlanRun<'_> {
         let note = self.ignored_note(scope)?;
         let Some(found) = answer else {
             let phrase = if is_certain { AnswerPhrase::NotFound } else { AnswerPhrase::NotSure };
-            let said = with_rows(self.say(phrase, &[text, &within]), note);
-            return if is_certain { Ok(said) } else { Err(NextAction::Decline(said)) };
+            let answer = with_rows(self.say(phrase, &[text, &within]), note);
+            return if is_certain { Ok(answer) } else { Err(NextAction::Decline(answer)) };
         };
         let found = with_rows(found, note);
         // A text search cannot distinguish a call from a comment.
@@ -93,7 +93,7 @@ impl PlanRun<'_> {
         let heading = self.say(AnswerPhrase::Places, &[&fitting, &self.count_text(&files.len(), found.more)]);
         let rows = match want {
             SearchOutput::Around(_) => self.blocks(matched_lines),
-            _ => matched_lines.iter().map(|hit| self.place_of(hit)).collect(),
+            _ => matched_lines.iter().map(|hit| self.format_match(hit)).collect(),
         };
         Some(with_rows(heading, rows))
     }
@@ -105,7 +105,7 @@ impl PlanRun<'_> {
     }
 
     /// Formats a line with its location.
-    pub(super) fn place_of(&self, hit: &MatchedLine<'_>) -> String {
+    pub(super) fn format_match(&self, hit: &MatchedLine<'_>) -> String {
         self.remember(hit.path, Some(hit.line));
         format!("{}:{}: {}", self.relative_path(hit.path), hit.line, hit.text.trim())
     }

@@ -106,7 +106,7 @@ impl PlanRun<'_> {
             return Err(self.decline(AnswerPhrase::NotDefined, &[name]));
         }
         if !show || found.len() > MAX_DEFINITIONS {
-            let rows = found.iter().map(|hit| self.place_of(hit));
+            let rows = found.iter().map(|hit| self.format_match(hit));
             return Ok(with_rows(self.say(AnswerPhrase::Defined, &[name]), rows));
         }
         let mut shown = Vec::new();

@@ -21,16 +21,16 @@ impl PlanRun<'_> {
             return Err(NextAction::Decline(with_rows(self.say(phrase, &[key]), places)));
         };
         let Some(after) = assigned(text, key).and_then(|old| with_value(text, old, value)) else {
-            let said = self.say(AnswerPhrase::OtherValue, &[key, value]);
-            return Err(NextAction::Decline(format!("{said}\n{path}:{line}: {}", text.trim())));
+            let answer = self.say(AnswerPhrase::OtherValue, &[key, value]);
+            return Err(NextAction::Decline(format!("{answer}\n{path}:{line}: {}", text.trim())));
         };
         self.remember(path, Some(*line));
         let change = difference(path, *line, text, &after);
         self.announce(change.clone());
         let output =
             self.call("edit_file", &json!({"path": path, "old_string": text, "new_string": after}))?;
-        let said = self.confirm(output, "Edited ", AnswerPhrase::ValueSet, &[key, value])?;
-        Ok(with_rows(said, [change]))
+        let answer = self.confirm(output, "Edited ", AnswerPhrase::ValueSet, &[key, value])?;
+        Ok(with_rows(answer, [change]))
     }
 
     /// Returns the lines that contain a name as a whole word, with their files.
