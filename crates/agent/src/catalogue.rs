@@ -12,10 +12,10 @@ const WORTH_SAVING: usize = 1000;
 /// The index of tools. If there are many, it is kept below the home directory and taken up again, as far as the tools are still
 /// the same; whatever is wrong with what was kept, it is made anew.
 pub fn index(cards: &[Card], home: Option<&Path>) -> Index {
-    let Some(home) = home.filter(|_| cards.len() >= WORTH_SAVING) else { return Index::of(cards) };
-    let (shelf, key) = (DiskCache::new(home, "tools"), Index::kin(cards));
+    let Some(home) = home.filter(|_| cards.len() >= WORTH_SAVING) else { return Index::from_cards(cards) };
+    let (shelf, key) = (DiskCache::new(home, "tools"), Index::family_hash(cards));
     let known = shelf.get(key).and_then(|bytes| Index::from_bytes(&bytes).ok()).unwrap_or_default();
-    if known.is_of(cards) {
+    if known.matches_cards(cards) {
         return known;
     }
     let index = known.renewed(cards);
@@ -35,7 +35,7 @@ pub fn usage(calls: &Calls) -> Result<Usage, CallIndexError> {
     }
     for asked in calls.requests(now)? {
         let tools = asked.tools.iter().map(ToString::to_string).collect();
-        usage.answered(&asked.request, tools, asked.age);
+        usage.add_request(&asked.request, tools, asked.age);
     }
     Ok(usage)
 }

@@ -13,7 +13,9 @@ use windlass_contract::{
     Effects, Input, ParsedCall, ToolCall, ToolError, call::InputKind, spec::SpecKind, tool::ErrorKind,
 };
 use windlass_schema::Schema;
-use windlass_select::repair::{Latitude, Repaired, ToolParameters, Unusable, repair, wanted};
+use windlass_select::repair::{
+    ArgumentError, RepairMode, RepairedArguments, ToolParameters, describe_expected, repair,
+};
 use windlass_shape::Failure;
 
 use crate::registry::{Registered, Registry};
@@ -75,18 +77,18 @@ fn accept(found: &Registered, input: &Input) -> Result<AcceptedCall, ToolError> 
         schema,
         aliases: &found.meta.parameter_aliases,
     };
-    let why = match repair(&parameters, text, Latitude::Exact) {
+    let why = match repair(&parameters, text, RepairMode::Exact) {
         Ok(repaired) => return attempt(found, schema, repaired, input),
         Err(why) => why,
     };
-    if why == Unusable::Unreadable
+    if why == ArgumentError::Unreadable
         && let Ok(as_written) = prepare(found, input, None)
     {
         // Some tools read more than JSON: a patch may come as it is.
         return Ok(as_written);
     }
     // What is only likely may be looked for, but nothing may be changed on the strength of it.
-    let likely = repair(&parameters, text, Latitude::Likely).ok();
+    let likely = repair(&parameters, text, RepairMode::Likely).ok();
     let likely = likely.and_then(|repaired| attempt(found, schema, repaired, input).ok());
     match likely {
         Some(likely) if matches!(likely.parsed, ParsedCall::Runs(_)) && !likely.effects.may_change() => {
@@ -100,10 +102,10 @@ fn accept(found: &Registered, input: &Input) -> Result<AcceptedCall, ToolError> 
 fn attempt(
     found: &Registered,
     schema: &Schema,
-    repaired: Repaired,
+    repaired: RepairedArguments,
     input: &Input,
 ) -> Result<AcceptedCall, ToolError> {
-    let Repaired { value, repairs, is_verbatim } = repaired;
+    let RepairedArguments { value, repairs, is_verbatim } = repaired;
     let mut arguments = value.clone();
     schema.complete(&mut arguments);
     let input = if is_verbatim && arguments == value {
@@ -111,7 +113,8 @@ fn attempt(
     } else {
         Cow::Owned(Input::Json(arguments.to_string()))
     };
-    let told = repairs.into_iter().filter(|repair| repair.kind.is_told()).map(|repair| repair.note).collect();
+    let told =
+        repairs.into_iter().filter(|repair| repair.kind.is_reported()).map(|repair| repair.note).collect();
     match prepare(found, &input, Some(arguments)) {
         Ok(accepted) => Ok(AcceptedCall { repairs: told, ..accepted }),
         Err(error) if error.kind == ErrorKind::BadInput => Err(with_shape(found, schema, error)),
@@ -126,23 +129,25 @@ fn prepare(found: &Registered, input: &Input, arguments: Option<Value>) -> Resul
 }
 
 /// Says all that is wrong at once: a model that knows all of it, and what would fit, needs one more attempt.
-fn refusal(found: &Registered, schema: &Schema, why: &Unusable, input: &Input) -> ToolError {
+fn refusal(found: &Registered, schema: &Schema, why: &ArgumentError, input: &Input) -> ToolError {
     let unread = || match prepare(found, input, None) {
         Err(error) => error.message,
         Ok(_) => "failed to parse function arguments: they are not JSON".to_owned(),
     };
     let problem = match why {
-        Unusable::Unfit(problems) => format!("failed to parse function arguments: {}", problems.join("; ")),
-        Unusable::Repeated(path) => format!(
+        ArgumentError::Unfit(problems) => {
+            format!("failed to parse function arguments: {}", problems.join("; "))
+        }
+        ArgumentError::Repeated(path) => format!(
             "failed to parse function arguments: `{path}` is there twice with different values, and nothing was \
              run; send it once"
         ),
-        Unusable::CutOff => format!(
+        ArgumentError::CutOff => format!(
             "{}\nthe arguments stop in the middle, and nothing was run; send the whole call again, in smaller \
              parts if it is long",
             unread()
         ),
-        Unusable::Unreadable => unread(),
+        ArgumentError::Unreadable => unread(),
     };
     with_shape(found, schema, ToolError::bad_input(problem))
 }
@@ -150,7 +155,7 @@ fn refusal(found: &Registered, schema: &Schema, why: &Unusable, input: &Input) -
 /// An error about arguments, with what would fit.
 fn with_shape(found: &Registered, schema: &Schema, error: ToolError) -> ToolError {
     let example = found.meta.examples.first().map(|example| example.input);
-    ToolError { message: format!("{}\n{}", error.message, wanted(schema, example)), ..error }
+    ToolError { message: format!("{}\n{}", error.message, describe_expected(schema, example)), ..error }
 }
 
 #[cfg(test)]

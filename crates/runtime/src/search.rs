@@ -14,7 +14,7 @@ use windlass_contract::{
     spec::SpecKind,
 };
 use windlass_schema::{Schema, SchemaError};
-use windlass_select::{Card, Index, Request, Situation, Usage, choose_among};
+use windlass_select::{Card, ChoiceContext, Index, ToolRequest, Usage, choose_among};
 
 use crate::registry::Registered;
 
@@ -55,17 +55,18 @@ impl ToolSearch {
         form: SearchForm,
         indexer: Indexer,
     ) -> Self {
-        let (cards, specs) = tools.map(|tool| (Card::of(&tool.spec, &tool.meta), tool.spec.clone())).unzip();
+        let (cards, specs) =
+            tools.map(|tool| (Card::from_spec(&tool.spec, &tool.meta), tool.spec.clone())).unzip();
         Self { form, cards, specs, indexer, made: OnceLock::new() }
     }
 
     /// The tools that fit a request, the best first; or those that come nearest, if none does.
     fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
         let (index, usage) = self.made.get_or_init(|| (self.indexer)(&self.cards));
-        let request = Request::new(query);
+        let request = ToolRequest::new(query);
         let hits = index.search(&request, limit.max(MOST));
         let fitting: Vec<_> = hits.iter().filter(|hit| hit.is_related()).map(|hit| hit.id).collect();
-        let situation = Situation { usage: Some(usage), ..Situation::default() };
+        let situation = ChoiceContext { usage: Some(usage), ..ChoiceContext::default() };
         let choice = choose_among(index, &request, situation, &fitting, limit);
         let found: Vec<_> =
             choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::json;
-use windlass_select::{Card, Index, Request, Situation, choose};
+use windlass_select::{Card, ChoiceContext, Index, ToolRequest, choose};
 
 const VERBS: [&str; 20] = [
     "get",
@@ -116,7 +116,7 @@ fn main() {
     print(&format!("{:32} {:>9.1} MB", "memory of the index", (resident_kb() - before) / 1e3));
     requests("a request, searched", |request| drop(black_box(index.search(request, 20))));
     requests("a request, chosen", |request| {
-        drop(black_box(choose(&index, request, Situation::default(), 10)))
+        drop(black_box(choose(&index, request, ChoiceContext::default(), 10)))
     });
     let bytes = index.to_bytes();
     print(&format!("{:32} {:>9.1} MB", "saved", u32::try_from(bytes.len()).map_or(0.0, f64::from) / 1e6));
@@ -145,13 +145,13 @@ fn cards() -> Vec<Card> {
 }
 
 /// Many rounds of all requests, each read anew: time on a core, and the slowest request at its best.
-fn requests(name: &str, mut work: impl FnMut(&Request)) {
+fn requests(name: &str, mut work: impl FnMut(&ToolRequest)) {
     let mut best = [f64::MAX; REQUESTS.len()];
     let start = on_cpu();
     for _ in 0..ROUNDS {
         for (text, best) in REQUESTS.iter().zip(&mut best) {
             let start = Instant::now();
-            work(&Request::new(text));
+            work(&ToolRequest::new(text));
             *best = best.min(start.elapsed().as_secs_f64());
         }
     }

@@ -6,75 +6,76 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_contract::{Meta, ToolSpec, meta::Category, spec::SpecKind};
 
-use crate::hash::Quick;
+use crate::hash::WordHasher;
 
-/// What is known about a tool when it is looked for. Only the name must be there.
+/// The description of a tool that is indexed. Only the name is required.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Card {
-    /// What it is called by.
+    /// The name by which the tool is called.
     pub name: String,
-    /// What it is for.
+    /// The purpose of the tool.
     #[serde(default)]
     pub description: String,
-    /// What it is about.
+    /// The subject of the tool.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub category: String,
     /// The server it comes from.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// The JSON Schema of its parameters. Untrusted: what makes no sense in it is passed over.
+    /// The JSON Schema of its parameters. Untrusted: invalid parts are ignored.
     #[serde(default, alias = "inputSchema", alias = "input_schema")]
     pub parameters: Value,
-    /// Requests it is the answer to: examples of its author, and what it was used for with success.
+    /// Requests that the tool answers: examples of its author, and requests for which it was used
+    /// with success.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
-    /// Whether it changes anything.
+    /// The effect of the tool on its surroundings.
     #[serde(default)]
-    pub changes: Changes,
+    pub changes: ToolChanges,
 }
 
-/// Whether a tool changes anything outside itself.
+/// Tells whether a tool changes anything outside itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Changes {
-    /// It only looks.
+pub enum ToolChanges {
+    /// The tool only reads.
     Nothing,
     /// It writes, sends, starts or deletes something.
     Something,
-    /// Nobody said.
+    /// The effect is not known.
     #[default]
     Unsaid,
 }
 
 impl Card {
-    /// What tells it from every other tool.
+    /// Returns the key that identifies the tool: its server and its name.
     pub fn key(&self) -> String {
-        Self::key_of(&self.server, &self.name)
+        Self::join_key(&self.server, &self.name)
     }
 
-    /// A number that stands for everything on it.
+    /// Returns a hash of all fields.
     pub fn digest(&self) -> u64 {
-        let mut hash = Quick::default();
+        let mut hash = WordHasher::default();
         (&self.name, &self.description, &self.category, &self.server).hash(&mut hash);
         (&self.examples, &self.changes, &self.parameters).hash(&mut hash);
         hash.finish()
     }
 
-    pub(crate) fn key_of(server: &str, name: &str) -> String {
+    pub(crate) fn join_key(server: &str, name: &str) -> String {
         if server.is_empty() { name.to_owned() } else { format!("{server}/{name}") }
     }
 
-    /// The card of one of our own tools.
-    pub fn of(spec: &ToolSpec, meta: &Meta) -> Self {
+    /// Creates the card of a built-in tool.
+    pub fn from_spec(spec: &ToolSpec, meta: &Meta) -> Self {
         let parameters = match &spec.kind {
             SpecKind::Function { parameters } | SpecKind::Search { parameters } => parameters.explicit(),
             SpecKind::LocalShell | SpecKind::WebSearch(_) | SpecKind::Custom { .. } => Value::Null,
         };
-        // What a search sends away changes nothing at the other end.
+        // A web search sends a query but changes nothing on the server.
         let changes = match meta.category {
-            Category::Web => Changes::Nothing,
-            _ if meta.side_effects.is_empty() => Changes::Nothing,
-            _ => Changes::Something,
+            Category::Web => ToolChanges::Nothing,
+            _ if meta.side_effects.is_empty() => ToolChanges::Nothing,
+            _ => ToolChanges::Something,
         };
         Self {
             name: spec.name.to_string(),
@@ -114,7 +115,7 @@ mod tests {
             kind: SpecKind::Function { parameters: Schema::default() },
         };
         let meta = Meta { side_effects: vec!["changes files".to_owned()], ..Meta::default() };
-        assert_eq!(Card::of(&spec, &meta).changes, Changes::Something);
-        assert_eq!(Card::of(&spec, &Meta::default()).changes, Changes::Nothing);
+        assert_eq!(Card::from_spec(&spec, &meta).changes, ToolChanges::Something);
+        assert_eq!(Card::from_spec(&spec, &Meta::default()).changes, ToolChanges::Nothing);
     }
 }

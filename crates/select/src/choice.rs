@@ -1,57 +1,61 @@
-//! Choosing: candidates by relevance, without those the request rules out, ranked by six parts that anyone can see.
+//! Chooses tools: ranks relevant candidates by six visible score parts, without those that the
+//! request rules out.
 //!
-//! Why the parts are multiplied and not summed is told in `docs/decisions/0011-relevance-leads.md`.
+//! `docs/decisions/0011-relevance-leads.md` explains why the parts are multiplied and not summed.
 
 mod fit;
 mod parts;
 
 use serde::Serialize;
 
-pub use fit::{Fit, MODEL};
-pub use parts::{Part, Parts};
+pub use fit::{FitEstimate, MODEL};
+pub use parts::{ScorePart, ScoreParts};
 
-use crate::{Changes, Constraint, Hit, Index, Intent, Operation, Request, ToolId, Usage, index::Entry};
+use crate::{
+    Index, RequestConstraint, RequestIntent, ToolChanges, ToolHit, ToolId, ToolOperation, ToolRequest, Usage,
+    index::IndexEntry,
+};
 
-/// How many candidates are looked at closely, however few are wanted.
-const CANDIDATES: usize = 50;
+/// Minimum number of candidates that are scored, even if fewer are requested.
+const MIN_CANDIDATES: usize = 50;
 
-/// What is known beside the request.
+/// Facts that are known besides the request.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Situation<'a> {
-    /// What became of earlier calls.
+pub struct ChoiceContext<'a> {
+    /// Results of earlier calls.
     pub usage: Option<&'a Usage>,
-    /// What was said or seen just before, read like a request.
-    pub context: Option<&'a Request>,
+    /// The preceding text or output, parsed like a request.
+    pub context: Option<&'a ToolRequest>,
 }
 
-/// The answer to a request.
+/// The tools chosen for a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Choice {
-    /// What was understood.
-    pub intent: Intent,
+pub struct ToolChoice {
+    /// The intent of the request.
+    pub intent: RequestIntent,
     /// Tools, the best first.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ToolCandidate>,
     /// Tools the request rules out, as relevant as the candidates.
     pub ruled_out: Vec<RuledOut>,
-    /// Whether any tool fits at all.
-    pub fit: Fit,
+    /// An estimate whether any tool fits at all.
+    pub fit: FitEstimate,
 }
 
-/// A tool and why it stands where it stands.
+/// A tool with its score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Candidate {
-    /// Which.
+pub struct ToolCandidate {
+    /// The tool in the index.
     #[serde(skip)]
     pub id: ToolId,
     /// Its name.
     pub name: String,
-    /// The server it comes from; none for our own.
+    /// The server it comes from; empty for a built-in tool.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// All parts together, from 0 to 1.
+    /// The combined score, from 0 to 1.
     pub score: f32,
-    /// The parts.
-    pub parts: Parts,
+    /// The parts of the score.
+    pub parts: ScoreParts,
 }
 
 /// A tool that may not be used for a request.
@@ -59,12 +63,17 @@ pub struct Candidate {
 pub struct RuledOut {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 /// Chooses among all tools of an index.
-pub fn choose(index: &Index, request: &Request, situation: Situation<'_>, limit: usize) -> Choice {
+pub fn choose(
+    index: &Index,
+    request: &ToolRequest,
+    situation: ChoiceContext<'_>,
+    limit: usize,
+) -> ToolChoice {
     let all: Vec<_> = index.ids().collect();
     choose_among(index, request, situation, &all, limit)
 }
@@ -72,13 +81,13 @@ pub fn choose(index: &Index, request: &Request, situation: Situation<'_>, limit:
 /// Chooses among some tools of an index.
 pub fn choose_among(
     index: &Index,
-    request: &Request,
-    situation: Situation<'_>,
+    request: &ToolRequest,
+    situation: ChoiceContext<'_>,
     among: &[ToolId],
     limit: usize,
-) -> Choice {
+) -> ToolChoice {
     let intent = request.intent().clone();
-    let hits = index.search_among(request, among, limit.max(CANDIDATES));
+    let hits = index.search_among(request, among, limit.max(MIN_CANDIDATES));
     let mut ruled_out = Vec::new();
     let kept: Vec<_> = hits
         .into_iter()
@@ -91,30 +100,30 @@ pub fn choose_among(
             None => true,
         })
         .collect();
-    let fit = Fit::of(index, request, kept.first());
+    let fit = FitEstimate::new(index, request, kept.first());
     let mut candidates = rank(index, request, situation, &kept);
     candidates.truncate(limit);
     ruled_out.truncate(limit);
-    Choice { intent, candidates, ruled_out, fit }
+    ToolChoice { intent, candidates, ruled_out, fit }
 }
 
 fn rank(
     index: &Index,
-    request: &Request,
-    situation: Situation<'_>,
-    kept: &[(Hit, &Entry)],
-) -> Vec<Candidate> {
+    request: &ToolRequest,
+    situation: ChoiceContext<'_>,
+    kept: &[(ToolHit, &IndexEntry)],
+) -> Vec<ToolCandidate> {
     let best = kept.iter().map(|(hit, _)| hit.score).fold(f32::MIN_POSITIVE, f32::max);
-    let scene = parts::Scene::new(index, request, situation);
+    let scoring = parts::ScoringContext::new(index, request, situation);
     let mut candidates: Vec<_> = kept
         .iter()
         .map(|(hit, entry)| {
-            let parts = scene.parts(*hit, entry, best);
-            Candidate {
+            let parts = scoring.parts(*hit, entry, best);
+            ToolCandidate {
                 id: hit.id,
                 name: entry.name.to_string(),
                 server: entry.server.to_string(),
-                score: parts.together(),
+                score: parts.combined(),
                 parts,
             }
         })
@@ -123,41 +132,42 @@ fn rank(
     candidates
 }
 
-/// Why a request rules a tool out, if it does.
-fn objection(entry: &Entry, intent: &Intent) -> Option<String> {
+/// Returns the reason why a request rules a tool out, if it does.
+fn objection(entry: &IndexEntry, intent: &RequestIntent) -> Option<String> {
     let says = |words: &str| Some(format!("the request says {words}"));
     let changes = match entry.changes {
-        Changes::Something => true,
-        Changes::Nothing => false,
-        // Nobody said, so its name must.
-        Changes::Unsaid => entry.operation.changes(),
+        ToolChanges::Something => true,
+        ToolChanges::Nothing => false,
+        // Without a declared effect the name decides.
+        ToolChanges::Unsaid => entry.operation.changes(),
     };
-    let runs = entry.operation == Operation::Execute || entry.is_execution();
-    if intent.unwanted.iter().any(|word| entry.answers_to(word)) {
+    let runs = entry.operation == ToolOperation::Execute || entry.is_execution();
+    if intent.unwanted.iter().any(|word| entry.has_name(word)) {
         return says("not to use it");
     }
-    let edits = entry.changes == Changes::Something
-        && matches!(entry.operation, Operation::Write | Operation::Edit | Operation::Delete);
-    if matches!(intent.operation, Operation::Read | Operation::Search) && edits {
+    let edits = entry.changes == ToolChanges::Something
+        && matches!(entry.operation, ToolOperation::Write | ToolOperation::Edit | ToolOperation::Delete);
+    if matches!(intent.operation, ToolOperation::Read | ToolOperation::Search) && edits {
         return says("to look at something, which it does not do");
     }
-    let only_looks =
-        entry.changes == Changes::Nothing && matches!(entry.operation, Operation::Read | Operation::Search);
-    if matches!(intent.operation, Operation::Edit | Operation::Delete) && only_looks {
+    let only_looks = entry.changes == ToolChanges::Nothing
+        && matches!(entry.operation, ToolOperation::Read | ToolOperation::Search);
+    if matches!(intent.operation, ToolOperation::Edit | ToolOperation::Delete) && only_looks {
         return says("to change something, which it does not do");
     }
-    if changes && intent.demands(Constraint::ChangeNothing) {
+    if changes && intent.demands(RequestConstraint::ChangeNothing) {
         return says("that nothing may change");
     }
-    if runs && intent.demands(Constraint::RunNothing) {
+    if runs && intent.demands(RequestConstraint::RunNothing) {
         return says("that nothing may be run");
     }
     let deletes =
-        matches!(entry.operation, Operation::Delete | Operation::Execute | Operation::Other) || runs;
+        matches!(entry.operation, ToolOperation::Delete | ToolOperation::Execute | ToolOperation::Other)
+            || runs;
     if intent.deletes_whole && !deletes {
         return says("to delete something, which it does not do");
     }
-    if entry.is_online() && intent.demands(Constraint::StayOffline) {
+    if entry.is_online() && intent.demands(RequestConstraint::StayOffline) {
         return says("to stay offline");
     }
     None

@@ -1,29 +1,32 @@
-//! Chinese words in English, so that a Chinese request finds tools that are described in English.
+//! Translates Chinese words to English, so that a Chinese request finds tools with English
+//! descriptions.
 //!
-//! `data/glossary.txt` is ours: one entry a line, the Chinese word and its translations. Text is read from the left, the
-//! longest entry first, the way a dictionary is used.
+//! `data/glossary.txt` was written for this project: one entry a line, the Chinese word and its
+//! translations. Text is read from the left, and the longest entry wins.
 
 use std::sync::LazyLock;
 
-use crate::{hash::Map, numbers::float, text};
+use crate::{hash::WordMap, numbers::to_f32, text};
 
-static ENTRIES: LazyLock<Map<&'static str, &'static str>> = LazyLock::new(|| {
+static ENTRIES: LazyLock<WordMap<&'static str, &'static str>> = LazyLock::new(|| {
     let lines = include_str!("../data/glossary.txt").lines();
     lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' ')).collect()
 });
 
-/// The longest word of the glossary, in characters.
-const LONGEST: usize = 8;
+/// Maximum length of a glossary word, in characters.
+const MAX_WORD_CHARS: usize = 8;
 
-/// The English for the Chinese words of a text, in order, each with what it counts: a word with several translations
-/// is not worth more than one with a single one, but a little more than its share.
+/// Returns the English for the Chinese words of a text, in order and with weights.
+///
+/// A word with several translations counts little more than a word with one: each gets a share that
+/// falls with the square root of their number.
 pub(crate) fn translate(text: &str) -> Vec<(&'static str, f32)> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let entry = text::is_glyph(first).then(|| longest(rest)).flatten();
         if let Some((_, english)) = entry {
-            let share = float(english.split(' ').count()).sqrt().recip();
+            let share = to_f32(english.split(' ').count()).sqrt().recip();
             found.extend(english.split(' ').map(|word| (word, share)));
         }
         rest = &rest[entry.map_or(first.len_utf8(), |(length, _)| length)..];
@@ -31,9 +34,9 @@ pub(crate) fn translate(text: &str) -> Vec<(&'static str, f32)> {
     found
 }
 
-/// The longest entry a text begins with: its length in bytes, and its English.
+/// Returns the longest entry at the beginning of a text: its length in bytes and its English.
 fn longest(text: &str) -> Option<(usize, &'static str)> {
-    let glyphs = text.char_indices().take(LONGEST).take_while(|(_, c)| text::is_glyph(*c));
+    let glyphs = text.char_indices().take(MAX_WORD_CHARS).take_while(|(_, c)| text::is_glyph(*c));
     let ends: Vec<_> = glyphs.map(|(at, c)| at + c.len_utf8()).collect();
     ends.into_iter().rev().find_map(|end| ENTRIES.get(&text[..end]).map(|english| (end, *english)))
 }
@@ -56,7 +59,10 @@ mod tests {
         assert_eq!(lines.clone().count(), ENTRIES.len());
         for line in lines {
             let (chinese, english) = line.split_once(' ').unwrap();
-            assert!(chinese.chars().count() <= LONGEST && chinese.chars().all(text::is_glyph), "{line}");
+            assert!(
+                chinese.chars().count() <= MAX_WORD_CHARS && chinese.chars().all(text::is_glyph),
+                "{line}"
+            );
             assert!(!english.is_empty() && english.is_ascii() && !english.contains("  "), "{line}");
         }
     }

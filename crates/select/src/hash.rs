@@ -1,22 +1,22 @@
-//! A quick hash for tables of words. Not for anything an adversary could gain from: tables are small and bounded.
+//! A fast hash for tables of words. It does not resist attacks; the tables are small and bounded.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by that hash.
-pub(crate) type Map<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Quick>>;
+/// A hash map with [`WordHasher`].
+pub(crate) type WordMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
-/// Multiplies and turns, eight bytes at a time.
+/// Multiplies and rotates, eight bytes at a time.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Quick(u64);
+pub(crate) struct WordHasher(u64);
 
-impl Quick {
+impl WordHasher {
     fn mix(&mut self, word: u64) {
-        // 2^64 by the golden ratio: any odd number without a pattern would do.
+        // 2^64 divided by the golden ratio. Any odd number without a pattern would do.
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
-impl Hasher for Quick {
+impl Hasher for WordHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
@@ -34,7 +34,7 @@ impl Hasher for Quick {
     }
 
     fn finish(&self) -> u64 {
-        // The low bits choose the bucket and the high ones are the better mixed.
+        // The low bits choose the bucket, and the high bits are mixed better.
         self.0.rotate_left(26)
     }
 }

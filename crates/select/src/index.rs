@@ -1,7 +1,7 @@
-//! The index: which tools have the words of a request, and which mean the same.
+//! The tool index: finds tools by the words and the meaning of a request.
 //!
-//! Words are weighed as BM25F does it, field by field; meaning is the cosine of static word vectors. Tools come and go
-//! one by one, and the index is then what it would be if it had been built anew.
+//! Words are weighed by BM25F, field by field. Meaning is the cosine of static word vectors. After
+//! tools are added or removed, the index equals one that is built from scratch.
 
 mod entry;
 mod fields;
@@ -11,64 +11,67 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub(crate) use entry::{Entry, Kind, LONGEST_REQUEST_BYTES, Parameter};
-pub use saved::Damaged;
+pub(crate) use entry::{IndexEntry, IndexedParameter, MAX_EXAMPLE_BYTES, ParameterKind};
+pub use saved::DamagedIndex;
 
 use crate::{
-    Card, Operation, Request, Usage,
-    hash::Map,
-    lexicon::{Lexicon, Term},
-    numbers::{float, small},
-    said::{Heard, Said},
+    Card, ToolOperation, ToolRequest, Usage,
+    hash::WordMap,
+    lexicon::{Term, TermLexicon},
+    numbers::{to_f32, to_u32},
+    similarity::{ExampleFrequencies, RequestSignature},
     text,
-    vectors::{self, DIM, Packed, Vector},
+    vectors::{self, DIM, MeaningVector, PackedVector},
 };
 
-/// How fast more of the same word counts less.
+/// BM25 saturation: limits the weight of a repeated word.
 const K1: f32 = 1.3;
 
-/// What meaning counts beside words, whose best is 1. Vectors are of English words: of a Chinese request they see only what
-/// the glossary knows.
-const MEANING: f32 = 0.6;
-const MEANING_CHINESE: f32 = 0.09;
+/// Weight of meaning, where the best word score is 1. Vectors cover English words, so for a Chinese
+/// request they see only the glossary's translations.
+const MEANING_WEIGHT: f32 = 0.6;
+const MEANING_WEIGHT_CHINESE: f32 = 0.09;
 
-/// The more words a request has beyond this many, the less its meaning counts: the mean of many words means little.
-const LONG_REQUEST: f32 = 10.0;
+/// Number of words above which the weight of meaning falls, because the mean of many word vectors
+/// says little.
+const LONG_REQUEST_WORDS: f32 = 10.0;
 
-/// Meanings that lie closer together than this are not pulled apart: among a few alike tools the spread is chance.
-const LEAST_SPREAD: f32 = 0.2;
+/// Minimum spread of meaning scores. Among a few similar tools a smaller spread is chance.
+const MIN_SPREAD: f32 = 0.2;
 
-/// Words that count less than this, all together, are not taken for more: among a few tools any word is common.
-const LEAST_WORDS: f32 = 1.5;
+/// Minimum of the best word score that others are divided by. Among a few tools any word is common.
+const MIN_BEST_WORDS: f32 = 1.5;
 
-/// What it counts that a tool's name says what the request asks for.
-const AGREEMENT: f32 = 0.12;
+/// Weight of a tool name that agrees with the operation of the request.
+const AGREEMENT_WEIGHT: f32 = 0.12;
 
-/// What it counts that a tool was the answer to the same request before.
-const LIKENESS: f32 = 1.5;
+/// Weight of a request that equals one the tool answered before.
+const LIKENESS_WEIGHT: f32 = 1.5;
 
-/// What it counts, beside an example of the tool's author, that a tool was used for a request with success: enough to decide
-/// between tools that fit about as well, too little to put one forward that does not fit.
-const USED: f32 = 0.6;
+/// Weight of a successful use, relative to an example of the author. It decides between tools that
+/// fit about equally, but does not promote a tool that does not fit.
+const USE_WEIGHT: f32 = 0.6;
 
-/// How many such requests a tool keeps.
-const MOST_USES: usize = 12;
+/// Maximum number of such requests that a tool keeps.
+const MAX_USES: usize = 12;
 
-/// A tool without a word of the request must mean at least this much of the same.
-const RELATED_MEANING: f32 = 0.5;
+/// Minimum cosine at which a tool without any word of the request is related to it.
+const MIN_RELATED_MEANING: f32 = 0.5;
 
-/// And be at least so much like what it was the answer to: words that mean nothing are a little like anything.
-const RELATED_LIKENESS: f32 = 0.1;
+/// Minimum likeness to an answered request at which a tool is related. Stop words alone give a
+/// little likeness.
+const MIN_RELATED_LIKENESS: f32 = 0.1;
 
-/// What it counts that a request names a tool. More than all else together: a name that is known always wins.
-const NAMED: f32 = 10.0;
+/// Weight of a tool name in the request. It exceeds all others together, so a known name always
+/// wins.
+const NAME_WEIGHT: f32 = 10.0;
 
-/// A tool in an index. Numbers of tools that were removed are given again.
+/// A tool in an index. Ids of removed tools are used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ToolId(u32);
 
 impl ToolId {
-    /// Its place among the cards that an index was made of, as long as none was removed.
+    /// Returns the position among the cards of the index, as long as none was removed.
     pub fn place(self) -> usize {
         self.0 as usize
     }
@@ -80,52 +83,53 @@ impl fmt::Display for ToolId {
     }
 }
 
-/// Tools that can be searched.
+/// A searchable index of tools.
 #[derive(Debug, Default)]
 pub struct Index {
-    lexicon: Lexicon,
-    /// For each term the tools that have it, in order, each with what the word counts there.
+    lexicon: TermLexicon,
+    /// For each term the tools that contain it, in order, with its weight there.
     postings: Vec<Vec<(ToolId, f32)>>,
-    entries: Vec<Option<Entry>>,
-    /// For each tool what it means; nothing for those that were removed.
-    meanings: Vec<Packed>,
-    by_key: Map<String, ToolId>,
-    /// By names without their joints and capitals.
-    by_name: Map<String, Vec<ToolId>>,
+    entries: Vec<Option<IndexEntry>>,
+    /// The meaning of each tool; zero for removed ones.
+    meanings: Vec<PackedVector>,
+    by_key: WordMap<String, ToolId>,
+    /// Tools by name, without separators and capitals.
+    by_name: WordMap<String, Vec<ToolId>>,
     free: Vec<ToolId>,
-    heard: Heard,
+    example_frequencies: ExampleFrequencies,
 }
 
-/// A tool that was found.
+/// A tool that a search found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
-    /// Which.
+pub struct ToolHit {
+    /// The tool in the index.
     pub id: ToolId,
-    /// How well it fits, beside the others of the same search.
+    /// The score, comparable only within the same search.
     pub score: f32,
-    /// What its words count.
+    /// The score of its words.
     pub words: f32,
-    /// How near its meaning is, from -1 to 1.
+    /// The cosine of its meaning, from -1 to 1.
     pub meaning: f32,
-    /// How much the request is like one that it was the answer to, from 0 to 1.
+    /// The likeness of the request to one that the tool answered, from 0 to 1.
     pub likeness: f32,
 }
 
-impl Hit {
-    /// Whether it has anything of the request, and was not only the best of what there is.
+impl ToolHit {
+    /// Returns true if the tool has something in common with the request, and is not just the best
+    /// of unrelated tools.
     pub fn is_related(&self) -> bool {
-        self.words > 0.0 || self.likeness >= RELATED_LIKENESS || self.meaning >= RELATED_MEANING
+        self.words > 0.0 || self.likeness >= MIN_RELATED_LIKENESS || self.meaning >= MIN_RELATED_MEANING
     }
 }
 
 impl Index {
-    /// An index without tools.
+    /// Creates an empty index.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An index of tools.
-    pub fn of(cards: &[Card]) -> Self {
+    /// Creates an index of tools.
+    pub fn from_cards(cards: &[Card]) -> Self {
         let mut index = Self::new();
         for card in cards {
             index.add(card);
@@ -133,17 +137,17 @@ impl Index {
         index
     }
 
-    /// A number that stands for what is in it: the same for the same cards, in whatever order they came.
+    /// Returns a hash of the cards that does not depend on their order.
     pub fn digest(&self) -> u64 {
         self.entries.iter().flatten().fold(0, |sum, entry| sum.wrapping_add(entry.digest))
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     pub fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no tools.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
@@ -156,10 +160,10 @@ impl Index {
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
-            self.meanings.push(Packed::default());
-            ToolId(small(self.entries.len() - 1))
+            self.meanings.push(PackedVector::default());
+            ToolId(to_u32(self.entries.len() - 1))
         });
-        let (terms, meaning) = self.read(card);
+        let (terms, meaning) = self.analyze(card);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
         for (term, weight) in &terms {
             let postings = &mut self.postings[*term as usize];
@@ -167,9 +171,9 @@ impl Index {
             postings.insert(at, (id, *weight));
         }
         let terms = terms.into_iter().map(|(term, _)| term).collect();
-        let entry = Entry::new(card, terms, &mut self.lexicon);
+        let entry = IndexEntry::new(card, terms, &mut self.lexicon);
         self.postings.resize_with(self.lexicon.len(), Vec::new);
-        self.heard.add(entry.said());
+        self.example_frequencies.add(entry.signatures());
         self.entries[id.0 as usize] = Some(entry);
         self.meanings[id.0 as usize] = meaning;
         self.by_key.insert(key, id);
@@ -177,7 +181,7 @@ impl Index {
         id
     }
 
-    /// Removes a tool; says whether it was there.
+    /// Removes a tool. Returns true if it was there.
     pub fn remove(&mut self, id: ToolId) -> bool {
         let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::take) else { return false };
         for term in &entry.terms {
@@ -186,8 +190,8 @@ impl Index {
                 postings.remove(at);
             }
         }
-        self.heard.remove(entry.said());
-        self.meanings[id.0 as usize] = Packed::default();
+        self.example_frequencies.remove(entry.signatures());
+        self.meanings[id.0 as usize] = PackedVector::default();
         self.by_key.remove(&entry.key());
         if let Some(ids) = self.by_name.get_mut(&text::plain(&entry.name)) {
             ids.retain(|each| *each != id);
@@ -196,87 +200,87 @@ impl Index {
         true
     }
 
-    /// Takes in what tools were the answer to. It is not saved with the index: what someone asked for is theirs, and
-    /// elsewhere already.
+    /// Adds the requests that tools answered. They are not saved with the index, because they are
+    /// private and already stored elsewhere.
     pub fn remember(&mut self, usage: &Usage) {
         for answered in usage.requests() {
-            let said = Said::new(&answered.request);
+            let signature = RequestSignature::new(&answered.request);
             let names = answered.tools.iter().map(|name| text::plain(name));
             let mut ids: Vec<_> =
                 names.filter_map(|name| self.by_name.get(&name)).flatten().copied().collect();
             ids.sort_unstable();
             ids.dedup();
-            if !said.is_telling() || ids.is_empty() {
+            if !signature.is_distinctive() || ids.is_empty() {
                 continue;
             }
-            // The more tools it took, the less each was what was asked for.
-            let weight = USED * answered.weight / float(ids.len());
+            // The more tools a request needed, the less it says about each.
+            let weight = USE_WEIGHT * answered.weight / to_f32(ids.len());
             for id in ids {
-                self.use_for(id, &said, weight);
+                self.add_use(id, &signature, weight);
             }
         }
     }
 
-    fn use_for(&mut self, id: ToolId, said: &Said, weight: f32) {
+    fn add_use(&mut self, id: ToolId, signature: &RequestSignature, weight: f32) {
         let Some(entry) = self.entries.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
-        let is_known = entry.uses.iter().any(|(known, _)| known.words == said.words);
-        if entry.uses.len() < MOST_USES && !is_known {
-            self.heard.remove(entry.said());
-            entry.uses.push((said.clone(), weight));
-            self.heard.add(entry.said());
+        let is_known = entry.uses.iter().any(|(known, _)| known.words == signature.words);
+        if entry.uses.len() < MAX_USES && !is_known {
+            self.example_frequencies.remove(entry.signatures());
+            entry.uses.push((signature.clone(), weight));
+            self.example_frequencies.add(entry.signatures());
         }
     }
 
-    /// The name of a tool.
+    /// Returns the name of a tool.
     pub fn name(&self, id: ToolId) -> Option<&str> {
         self.entry(id).map(|entry| &*entry.name)
     }
 
-    pub(crate) fn entry(&self, id: ToolId) -> Option<&Entry> {
+    pub(crate) fn entry(&self, id: ToolId) -> Option<&IndexEntry> {
         self.entries.get(id.0 as usize).and_then(Option::as_ref)
     }
 
-    /// All tools.
+    /// Returns all tools.
     pub(crate) fn ids(&self) -> impl Iterator<Item = ToolId> {
         (0..).zip(&self.entries).filter(|(_, entry)| entry.is_some()).map(|(id, _)| ToolId(id))
     }
 
-    /// What the words of a request count for one tool, whatever other tools there are.
-    pub(crate) fn plain_words(&self, request: &Request, id: ToolId) -> f32 {
+    /// Returns the word score of one tool, independent of other tools.
+    pub(crate) fn word_score(&self, request: &ToolRequest, id: ToolId) -> f32 {
         let terms = request.terms(&self.lexicon).into_iter();
-        let counts = terms.map(|(term, weight)| (self.count_of(term, id), weight));
+        let counts = terms.map(|(term, weight)| (self.term_count(term, id), weight));
         counts.map(|(count, weight)| weight * count / (K1 + count)).sum()
     }
 
-    /// What a term counts in a tool.
-    fn count_of(&self, term: Term, id: ToolId) -> f32 {
+    /// Returns the weight of a term in a tool.
+    fn term_count(&self, term: Term, id: ToolId) -> f32 {
         let postings = &self.postings[term as usize];
         postings.binary_search_by_key(&id, |(each, _)| *each).map_or(0.0, |at| postings[at].1)
     }
 
-    /// How near a tool is to a meaning.
-    pub(crate) fn nearness(&self, id: ToolId, wanted: &Packed) -> f32 {
+    /// Returns the cosine between a tool and a meaning.
+    pub(crate) fn cosine_to(&self, id: ToolId, wanted: &PackedVector) -> f32 {
         self.meanings.get(id.0 as usize).map_or(0.0, |meaning| wanted.cosine(meaning))
     }
 
-    pub(crate) fn lexicon(&self) -> &Lexicon {
+    pub(crate) fn lexicon(&self) -> &TermLexicon {
         &self.lexicon
     }
 
-    /// The tools that fit best, the best first.
-    pub fn search(&self, request: &Request, limit: usize) -> Vec<Hit> {
+    /// Returns the tools that fit best, the best first.
+    pub fn search(&self, request: &ToolRequest, limit: usize) -> Vec<ToolHit> {
         let all: Vec<_> = self.ids().collect();
         self.search_among(request, &all, limit)
     }
 
-    /// The same, among some tools only. How rare a word is still depends on all of them.
-    pub fn search_among(&self, request: &Request, among: &[ToolId], limit: usize) -> Vec<Hit> {
-        let words = self.words(request);
-        let meaning = self.meanings(request);
+    /// Searches only among the given tools. The rarity of a word still depends on all tools.
+    pub fn search_among(&self, request: &ToolRequest, among: &[ToolId], limit: usize) -> Vec<ToolHit> {
+        let words = self.word_scores(request);
+        let meaning = self.meaning_scores(request);
         let mut hits: Vec<_> = among
             .iter()
             .filter_map(|id| self.entry(*id).map(|entry| (*id, entry)))
-            .map(|(id, entry)| Hit {
+            .map(|(id, entry)| ToolHit {
                 id,
                 score: 0.0,
                 words: words[id.0 as usize],
@@ -286,13 +290,13 @@ impl Index {
             .collect();
         fuse(&mut hits, request);
         for hit in &mut hits {
-            let done = self.entry(hit.id).map_or(Operation::Other, |entry| entry.operation);
-            hit.score += LIKENESS * hit.likeness;
-            hit.score += AGREEMENT * request.intent().operation.agreement(done);
+            let done = self.entry(hit.id).map_or(ToolOperation::Other, |entry| entry.operation);
+            hit.score += LIKENESS_WEIGHT * hit.likeness;
+            hit.score += AGREEMENT_WEIGHT * request.intent().operation.agreement(done);
         }
         let named: Vec<_> = request.names().filter_map(|name| self.by_name.get(name)).flatten().collect();
-        hits.iter_mut().filter(|hit| named.contains(&&hit.id)).for_each(|hit| hit.score += NAMED);
-        let order = |a: &Hit, b: &Hit| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id));
+        hits.iter_mut().filter(|hit| named.contains(&&hit.id)).for_each(|hit| hit.score += NAME_WEIGHT);
+        let order = |a: &ToolHit, b: &ToolHit| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id));
         if limit < hits.len() {
             hits.select_nth_unstable_by(limit, order);
             hits.truncate(limit);
@@ -301,18 +305,21 @@ impl Index {
         hits
     }
 
-    /// How much a request is like one that a tool was the answer to.
-    fn likeness(&self, request: &Request, entry: &Entry) -> f32 {
+    /// Returns the likeness of a request to those that a tool answered.
+    fn likeness(&self, request: &ToolRequest, entry: &IndexEntry) -> f32 {
         if entry.examples.is_empty() && entry.uses.is_empty() {
             return 0.0;
         }
-        let said = request.said();
-        let uses = entry.uses.iter().map(|(known, weight)| weight * self.heard.likeness(said, [known]));
-        uses.fold(self.heard.likeness(said, &entry.examples), f32::max)
+        let signature = request.signature();
+        let uses = entry
+            .uses
+            .iter()
+            .map(|(known, weight)| weight * self.example_frequencies.likeness(signature, [known]));
+        uses.fold(self.example_frequencies.likeness(signature, &entry.examples), f32::max)
     }
 
-    /// What the words of a request count for each tool.
-    fn words(&self, request: &Request) -> Vec<f32> {
+    /// Returns the word score of each tool.
+    fn word_scores(&self, request: &ToolRequest) -> Vec<f32> {
         let mut scores = vec![0.0; self.entries.len()];
         for (term, weight) in request.terms(&self.lexicon) {
             let weight = weight * self.rarity(term);
@@ -323,35 +330,35 @@ impl Index {
         scores
     }
 
-    /// How much a term tells tools apart.
+    /// Returns the inverse document frequency of a term.
     pub(crate) fn rarity(&self, term: Term) -> f32 {
         let with = self.postings.get(term as usize).map_or(0, Vec::len);
         let without = self.len() - with;
-        (1.0 + (float(without) + 0.5) / (float(with) + 0.5)).ln()
+        (1.0 + (to_f32(without) + 0.5) / (to_f32(with) + 0.5)).ln()
     }
 
-    /// How near each tool is to what a request means.
-    fn meanings(&self, request: &Request) -> Vec<f32> {
+    /// Returns the cosine of each tool with the meaning of a request.
+    fn meaning_scores(&self, request: &ToolRequest) -> Vec<f32> {
         match vectors::pack(request.meaning()) {
             Some(wanted) => self.meanings.iter().map(|meaning| wanted.cosine(meaning)).collect(),
             None => vec![0.0; self.meanings.len()],
         }
     }
 
-    /// The terms of a card with what they count, in order, and what it means.
-    fn read(&mut self, card: &Card) -> (Vec<(Term, f32)>, Packed) {
+    /// Returns the terms of a card with their weights, in order, and its meaning.
+    fn analyze(&mut self, card: &Card) -> (Vec<(Term, f32)>, PackedVector) {
         let mut found: Vec<(Term, f32)> = Vec::new();
-        let mut meaning: Vector = [0.0; DIM];
+        let mut meaning: MeaningVector = [0.0; DIM];
         for field in fields::fields(card) {
             let from = found.len();
-            text::pieces(&field.text, |piece| {
-                let known = self.lexicon.learn(piece);
+            text::tokenize(&field.text, |token| {
+                let known = self.lexicon.learn(token);
                 found.extend(known.term.map(|term| (term, 0.0)));
                 if field.meaning > 0.0 {
                     vectors::table().add(self.lexicon.rows(known), field.meaning, &mut meaning);
                 }
             });
-            let length = float(found.len() - from);
+            let length = to_f32(found.len() - from);
             let weight = field.weight / (1.0 - field.b + field.b * length / field.usual);
             found[from..].iter_mut().for_each(|(_, each)| *each = weight);
         }
@@ -365,21 +372,22 @@ impl Index {
     }
 }
 
-/// Words and meaning as one score. Words lead: their best is 1, and meaning adds what it has above the middle.
-fn fuse(hits: &mut [Hit], request: &Request) {
+/// Combines words and meaning to one score. Words lead: their best is 1, and meaning adds its
+/// distance from the median.
+fn fuse(hits: &mut [ToolHit], request: &ToolRequest) {
     if hits.is_empty() {
         return;
     }
-    let most = hits.iter().map(|hit| hit.words).fold(LEAST_WORDS, f32::max);
+    let most = hits.iter().map(|hit| hit.words).fold(MIN_BEST_WORDS, f32::max);
     let mut meanings: Vec<_> = hits.iter().map(|hit| hit.meaning).collect();
     let middle = meanings.len() / 2;
     let (_, median, above) = meanings.select_nth_unstable_by(middle, f32::total_cmp);
     let median = *median;
-    let spread = (above.iter().copied().fold(median, f32::max) - median).max(LEAST_SPREAD);
+    let spread = (above.iter().copied().fold(median, f32::max) - median).max(MIN_SPREAD);
     let share = if request.is_chinese() {
-        MEANING_CHINESE
+        MEANING_WEIGHT_CHINESE
     } else {
-        MEANING * (LONG_REQUEST / float(request.length().max(1))).min(1.0)
+        MEANING_WEIGHT * (LONG_REQUEST_WORDS / to_f32(request.word_count().max(1))).min(1.0)
     };
     for hit in hits {
         hit.score = hit.words / most + share * (hit.meaning - median) / spread;

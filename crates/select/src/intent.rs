@@ -1,6 +1,7 @@
-//! What a request asks for, as far as its form says: which kind of work, on what, and what must not happen.
+//! Parses the intent of a request: the operation, its targets and its constraints.
 //!
-//! By rules, in English and Chinese. What is not understood stays [`Operation::Other`] and forbids nothing.
+//! It works by rules, in English and Chinese. A request that is not understood is
+//! [`ToolOperation::Other`] and forbids nothing.
 
 mod negation;
 mod target;
@@ -10,55 +11,57 @@ use std::sync::LazyLock;
 use serde::Serialize;
 
 use crate::{
-    hash::Map,
-    request::parts,
-    text::{self, Piece},
+    hash::WordMap,
+    request::spans,
+    text::{self, TextToken},
 };
 
-pub use negation::Constraint;
+pub use negation::RequestConstraint;
 pub(crate) use target::is_path;
-pub use target::{Target, TargetKind};
+pub use target::{RequestTarget, TargetKind};
 
-/// What a request asks for.
+/// The intent of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Intent {
-    /// The kind of work.
-    pub operation: Operation,
-    /// What it is about: paths, addresses, quotations.
-    pub targets: Vec<Target>,
-    /// What must hold.
-    pub constraints: Vec<Constraint>,
-    /// Words of which the request says that they are not wanted, such as a tool's name.
+pub struct RequestIntent {
+    /// The requested operation.
+    pub operation: ToolOperation,
+    /// The paths, addresses and quotations that it names.
+    pub targets: Vec<RequestTarget>,
+    /// Conditions that must hold.
+    pub constraints: Vec<RequestConstraint>,
+    /// Words that the request rejects, such as the name of a tool.
     pub unwanted: Vec<String>,
-    /// Whether it is to delete something whole, and not a part of it: `delete the file`, but not `delete line 3 of it`.
+    /// True if a whole object is to be deleted and not a part of it: `delete the file`, but not
+    /// `delete line 3 of it`.
     #[serde(skip)]
     pub(crate) deletes_whole: bool,
 }
 
-/// Kinds of work.
+/// The kind of operation of a request or a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Operation {
-    /// Look at something that is known.
+pub enum ToolOperation {
+    /// Read a known object.
     Read,
     /// Find something.
     Search,
-    /// Make something new.
+    /// Create something.
     Write,
-    /// Change something that is there.
+    /// Change an existing object.
     Edit,
-    /// Take something away.
+    /// Delete something.
     Delete,
-    /// Run something.
+    /// Run a program.
     Execute,
-    /// See whether something works.
+    /// Check that something works.
     Test,
-    /// Anything else.
+    /// Any other operation.
     Other,
 }
 
-impl Operation {
-    /// How well what a tool does agrees with what is asked for, from -1 to 1; nothing if either is not known.
+impl ToolOperation {
+    /// Returns the agreement of a tool with the requested operation, from -1.5 to 1; 0 if either is
+    /// unknown.
     pub(crate) fn agreement(self, tool: Self) -> f32 {
         match (self, tool) {
             (Self::Other, _) | (_, Self::Other) => 0.0,
@@ -71,28 +74,28 @@ impl Operation {
         }
     }
 
-    /// Whether something is different afterwards.
+    /// Returns true if the operation changes something.
     pub fn changes(self) -> bool {
         matches!(self, Self::Write | Self::Edit | Self::Delete | Self::Execute)
     }
 }
 
-impl Intent {
-    /// Reads a request.
-    pub fn of(text: &str) -> Self {
-        let negation::Negations { constraints, unwanted, rest } = negation::negations(text);
+impl RequestIntent {
+    /// Parses a request.
+    pub fn parse(text: &str) -> Self {
+        let negation::RequestNegations { constraints, unwanted, rest } = negation::negations(text);
         let operation = operation(&rest);
-        let deletes_whole = operation == Operation::Delete && !is_about_part(&rest);
+        let deletes_whole = operation == ToolOperation::Delete && !is_about_part(&rest);
         Self { operation, targets: target::targets(text), constraints, unwanted, deletes_whole }
     }
 
-    /// Whether a constraint holds.
-    pub fn demands(&self, constraint: Constraint) -> bool {
+    /// Returns true if the request has this constraint.
+    pub fn demands(&self, constraint: RequestConstraint) -> bool {
         self.constraints.contains(&constraint)
     }
 }
 
-/// Whether something within another is spoken of: lines, or what is in or comes out of it.
+/// Returns true if the text is about a part of an object, such as lines, or words in it.
 fn is_about_part(text: &str) -> bool {
     const MARKS: [&str; 12] = [
         "line", "lines", "from", "in", "of", "word", "words", "text", "comment", "comments", "import",
@@ -103,28 +106,28 @@ fn is_about_part(text: &str) -> bool {
         || ["行", "里", "中", "注释"].iter().any(|mark| text.contains(mark))
 }
 
-/// The kind of work of a tool, judged by the words of its name.
-pub(crate) fn operation_of_name(name: &str) -> Operation {
+/// Returns the operation that the name of a tool suggests.
+pub(crate) fn operation_of_name(name: &str) -> ToolOperation {
     let mut found = None;
-    text::pieces(name, |piece| found = found.or_else(|| english(piece.text())));
-    found.unwrap_or(Operation::Other)
+    text::tokenize(name, |token| found = found.or_else(|| english(token.text())));
+    found.unwrap_or(ToolOperation::Other)
 }
 
-/// The first word that names a kind of work; `show me how to delete` is about showing.
-fn operation(text: &str) -> Operation {
+/// Returns the operation of the first verb; `show me how to delete` is about showing.
+fn operation(text: &str) -> ToolOperation {
     let mut first = None;
-    for part in parts(text).into_iter().filter(|part| !part.is_quoted) {
-        text::pieces(part.text, |piece| {
-            if let Piece::Word(word) = piece {
+    for span in spans(text).into_iter().filter(|span| !span.is_quoted) {
+        text::tokenize(span.text, |token| {
+            if let TextToken::Word(word) = token {
                 first = first.or_else(|| english(word));
             }
         });
     }
-    chinese(text).or(first).unwrap_or(Operation::Other)
+    chinese(text).or(first).unwrap_or(ToolOperation::Other)
 }
 
-fn english(word: &str) -> Option<Operation> {
-    static STEMS: LazyLock<Map<String, Operation>> = LazyLock::new(|| {
+fn english(word: &str) -> Option<ToolOperation> {
+    static STEMS: LazyLock<WordMap<String, ToolOperation>> = LazyLock::new(|| {
         let words = ENGLISH
             .iter()
             .flat_map(|(operation, words)| words.iter().map(|word| (text::stem(word), *operation)));
@@ -133,17 +136,17 @@ fn english(word: &str) -> Option<Operation> {
     STEMS.get(&text::stem(word)).copied()
 }
 
-/// The first Chinese word of the table that stands in a text.
-fn chinese(text: &str) -> Option<Operation> {
+/// Returns the operation of the first Chinese verb in a text.
+fn chinese(text: &str) -> Option<ToolOperation> {
     let places = CHINESE.iter().flat_map(|(operation, words)| {
         words.iter().filter_map(|word| text.find(word).map(|at| (at, word.len(), *operation)))
     });
     places.min_by_key(|(at, length, _)| (*at, usize::MAX - *length)).map(|(_, _, operation)| operation)
 }
 
-const ENGLISH: [(Operation, &[&str]); 7] = [
+const ENGLISH: [(ToolOperation, &[&str]); 7] = [
     (
-        Operation::Read,
+        ToolOperation::Read,
         &[
             "read",
             "show",
@@ -178,23 +181,23 @@ const ENGLISH: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Search,
+        ToolOperation::Search,
         &["find", "search", "grep", "locate", "lookup", "where", "query", "discover", "browse"],
     ),
-    (Operation::Test, &["test", "verify", "validate", "lint", "benchmark"]),
+    (ToolOperation::Test, &["test", "verify", "validate", "lint", "benchmark"]),
     (
-        Operation::Delete,
+        ToolOperation::Delete,
         &["delete", "remove", "erase", "drop", "clear", "uninstall", "unlink", "purge", "cancel"],
     ),
     (
-        Operation::Edit,
+        ToolOperation::Edit,
         &[
             "edit", "change", "modify", "update", "replace", "rename", "move", "fix", "refactor", "set",
             "append", "insert", "patch", "merge", "convert", "rewrite", "adjust", "reset",
         ],
     ),
     (
-        Operation::Write,
+        ToolOperation::Write,
         &[
             "write", "create", "add", "make", "save", "generate", "new", "build", "compose", "draft", "send",
             "post", "publish", "upload", "book", "order", "register", "schedule", "copy", "buy", "pay",
@@ -202,7 +205,7 @@ const ENGLISH: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Execute,
+        ToolOperation::Execute,
         &[
             "run", "execute", "start", "launch", "install", "deploy", "stop", "kill", "restart", "invoke",
             "play", "turn", "control",
@@ -210,9 +213,9 @@ const ENGLISH: [(Operation, &[&str]); 7] = [
     ),
 ];
 
-const CHINESE: [(Operation, &[&str]); 7] = [
+const CHINESE: [(ToolOperation, &[&str]); 7] = [
     (
-        Operation::Read,
+        ToolOperation::Read,
         &[
             "查看",
             "看看",
@@ -231,13 +234,13 @@ const CHINESE: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Search,
+        ToolOperation::Search,
         &["查找", "搜索", "找到", "找出", "查询", "检索", "寻找", "在哪", "哪里", "查一下", "找"],
     ),
-    (Operation::Test, &["测试", "验证", "检验", "校验"]),
-    (Operation::Delete, &["删除", "移除", "删掉", "清除", "清空", "卸载", "取消", "去掉"]),
+    (ToolOperation::Test, &["测试", "验证", "检验", "校验"]),
+    (ToolOperation::Delete, &["删除", "移除", "删掉", "清除", "清空", "卸载", "取消", "去掉"]),
     (
-        Operation::Edit,
+        ToolOperation::Edit,
         &[
             "修改",
             "编辑",
@@ -258,13 +261,13 @@ const CHINESE: [(Operation, &[&str]); 7] = [
         ],
     ),
     (
-        Operation::Write,
+        ToolOperation::Write,
         &[
             "创建", "新建", "写入", "写一", "添加", "生成", "保存", "制作", "发送", "上传", "预订", "预定",
             "发布", "复制", "购买", "支付", "转账", "提交", "注册",
         ],
     ),
-    (Operation::Execute, &["运行", "执行", "启动", "安装", "部署", "停止", "重启"]),
+    (ToolOperation::Execute, &["运行", "执行", "启动", "安装", "部署", "停止", "重启"]),
 ];
 
 #[cfg(test)]
@@ -274,22 +277,22 @@ mod tests {
     #[test]
     fn the_first_word_of_work_decides() {
         let cases = [
-            ("show me how to delete a file", Operation::Read),
-            ("Please find the TODOs and fix them", Operation::Search),
-            ("running the tests", Operation::Execute),
-            ("把配置里的端口改成 8080", Operation::Edit),
-            ("删除 build 目录", Operation::Delete),
-            ("hello", Operation::Other),
-            ("", Operation::Other),
+            ("show me how to delete a file", ToolOperation::Read),
+            ("Please find the TODOs and fix them", ToolOperation::Search),
+            ("running the tests", ToolOperation::Execute),
+            ("把配置里的端口改成 8080", ToolOperation::Edit),
+            ("删除 build 目录", ToolOperation::Delete),
+            ("hello", ToolOperation::Other),
+            ("", ToolOperation::Other),
         ];
         for (text, operation) in cases {
-            assert_eq!(Intent::of(text).operation, operation, "{text}");
+            assert_eq!(RequestIntent::parse(text).operation, operation, "{text}");
         }
     }
 
     #[test]
     fn what_is_forbidden_is_not_what_is_asked_for() {
-        let intent = Intent::of("Don't delete anything, just rename the folder");
-        assert_eq!(intent.operation, Operation::Edit);
+        let intent = RequestIntent::parse("Don't delete anything, just rename the folder");
+        assert_eq!(intent.operation, ToolOperation::Edit);
     }
 }

@@ -1,79 +1,81 @@
-//! The words an index knows, each with its number and its meaning.
+//! The words that an index knows, each with its term and its vector.
 
 use crate::{
-    hash::Map,
-    numbers::small,
-    text::{self, Piece},
+    hash::WordMap,
+    numbers::to_u32,
+    text::{self, TextToken},
     vectors,
 };
 
-/// The number of a term: a stem, a character, or a pair of characters.
+/// The number of a term: a stem, a character or a pair of characters.
 pub(crate) type Term = u32;
 
-/// What is known of a word as it is written.
+/// The lexicon's data about a word as written.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Known {
-    /// Its term; words that say nothing have none.
+pub(crate) struct KnownWord {
+    /// Its term; stop words have none.
     pub(crate) term: Option<Term>,
-    /// Where the rows of its vector are in the lexicon's list.
+    /// The range of its vector rows in the lexicon's list.
     rows: (u32, u32),
 }
 
-/// Words and terms. It only grows: a word that no tool uses any more costs a few bytes.
+/// A map of words and terms. It only grows: a word that no tool uses any more costs a few bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Lexicon {
-    seen: Map<Box<str>, Known>,
-    terms: Map<Box<str>, Term>,
+pub(crate) struct TermLexicon {
+    seen: WordMap<Box<str>, KnownWord>,
+    terms: WordMap<Box<str>, Term>,
     rows: Vec<u32>,
 }
 
-impl Lexicon {
-    /// What is known of a piece of text, which is learnt if it is new.
-    pub(crate) fn learn(&mut self, piece: Piece<'_>) -> Known {
-        // Characters are their own terms and have no vector, so there is nothing to keep of them.
-        let Piece::Word(word) = piece else { return Known { term: self.learn_term(piece), rows: (0, 0) } };
+impl TermLexicon {
+    /// Returns the data about a token; adds it if it is new.
+    pub(crate) fn learn(&mut self, token: TextToken<'_>) -> KnownWord {
+        // Characters are their own terms and have no vector, so nothing is stored for them.
+        let TextToken::Word(word) = token else {
+            return KnownWord { term: self.learn_term(token), rows: (0, 0) };
+        };
         if let Some(known) = self.seen.get(word) {
             return *known;
         }
-        let term = self.learn_term(piece);
-        let from = small(self.rows.len());
+        let term = self.learn_term(token);
+        let from = to_u32(self.rows.len());
         self.rows.extend(vectors::table().rows_of(word));
-        let known = Known { term, rows: (from, small(self.rows.len())) };
+        let known = KnownWord { term, rows: (from, to_u32(self.rows.len())) };
         self.seen.insert(word.into(), known);
         known
     }
 
-    fn learn_term(&mut self, piece: Piece<'_>) -> Option<Term> {
-        let term = piece.term();
-        if let (Some(term), Piece::Glyph(_) | Piece::Pair(_)) = (self.terms.get(&*term), piece) {
+    fn learn_term(&mut self, token: TextToken<'_>) -> Option<Term> {
+        let term = token.term();
+        if let (Some(term), TextToken::Glyph(_) | TextToken::Pair(_)) = (self.terms.get(&*term), token) {
             return Some(*term);
         }
-        if text::is_stop(piece.text()) {
+        if text::is_stop(token.text()) {
             return None;
         }
         if let Some(term) = self.terms.get(&*term) {
             return Some(*term);
         }
-        let next = small(self.terms.len());
+        let next = to_u32(self.terms.len());
         self.terms.insert(term.into(), next);
         Some(next)
     }
 
-    /// The number of a piece of text, if any tool has it.
-    pub(crate) fn find(&self, piece: Piece<'_>) -> Option<Term> {
-        match self.seen.get(piece.text()) {
+    /// Returns the number of a token, if any tool has it.
+    pub(crate) fn find(&self, token: TextToken<'_>) -> Option<Term> {
+        match self.seen.get(token.text()) {
             Some(known) => known.term,
-            None if text::is_stop(piece.text()) => None,
-            None => self.terms.get(&*piece.term()).copied(),
+            None if text::is_stop(token.text()) => None,
+            None => self.terms.get(&*token.term()).copied(),
         }
     }
 
-    /// The rows of the table of vectors that mean a word.
-    pub(crate) fn rows(&self, known: Known) -> &[u32] {
+    /// Returns the rows of the vector table for a word.
+    pub(crate) fn rows(&self, known: KnownWord) -> &[u32] {
         &self.rows[known.rows.0 as usize..known.rows.1 as usize]
     }
 
-    /// All terms, by their numbers.
+    /// Returns all terms, ordered by number.
     pub(crate) fn terms(&self) -> Vec<&str> {
         let mut terms = vec![""; self.terms.len()];
         for (text, term) in &self.terms {
@@ -82,13 +84,13 @@ impl Lexicon {
         terms
     }
 
-    /// A lexicon of terms, in the order of their numbers. Words are learnt again as they come.
-    pub(crate) fn of_terms(terms: impl Iterator<Item = String>) -> Self {
-        let terms = terms.enumerate().map(|(at, text)| (text.into(), small(at))).collect();
+    /// Creates a lexicon of terms, ordered by number. Words are added again as they occur.
+    pub(crate) fn from_terms(terms: impl Iterator<Item = String>) -> Self {
+        let terms = terms.enumerate().map(|(at, text)| (text.into(), to_u32(at))).collect();
         Self { terms, ..Self::default() }
     }
 
-    /// How many terms there are.
+    /// Returns the number of terms.
     pub(crate) fn len(&self) -> usize {
         self.terms.len()
     }

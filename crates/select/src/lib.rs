@@ -1,16 +1,17 @@
-//! Which tools fit a request, and why.
+//! Chooses the tools that fit a request, and explains the choice.
 //!
-//! Pure: cards of tools and the words of a request in, a ranking out. Nothing here reads a file, a clock or the
-//! environment, and nothing here can run a tool. `docs/selection.md` says how it works and how well.
+//! The input is cards of tools and the words of a request; the output is a ranking. The crate reads
+//! no file, no clock and no environment variable, and it cannot run a tool. `docs/selection.md`
+//! describes the method and its results.
 //!
 //! ```
-//! use windlass_select::{Card, Index, Request, Situation, choose};
+//! use windlass_select::{Card, ChoiceContext, Index, ToolRequest, choose};
 //!
 //! let mut index = Index::new();
 //! for (name, description) in [("get_weather", "The weather of a city."), ("send_email", "Send a message.")] {
 //!     index.add(&Card { name: name.to_owned(), description: description.to_owned(), ..Card::default() });
 //! }
-//! let choice = choose(&index, &Request::new("Will it rain in Oslo?"), Situation::default(), 5);
+//! let choice = choose(&index, &ToolRequest::new("Will it rain in Oslo?"), ChoiceContext::default(), 5);
 //! assert_eq!(choice.candidates[0].name, "get_weather");
 //! ```
 
@@ -26,15 +27,18 @@ mod numbers;
 mod plan;
 pub mod repair;
 mod request;
-mod said;
+mod similarity;
 mod text;
 mod usage;
 mod vectors;
 
-pub use card::{Card, Changes};
-pub use choice::{Candidate, Choice, Fit, MODEL, Part, Parts, RuledOut, Situation, choose, choose_among};
-pub use index::{Damaged, Hit, Index, ToolId};
-pub use intent::{Constraint, Intent, Operation, Target, TargetKind};
+pub use card::{Card, ToolChanges};
+pub use choice::{
+    ChoiceContext, FitEstimate, MODEL, RuledOut, ScorePart, ScoreParts, ToolCandidate, ToolChoice, choose,
+    choose_among,
+};
+pub use index::{DamagedIndex, Index, ToolHit, ToolId};
+pub use intent::{RequestConstraint, RequestIntent, RequestTarget, TargetKind, ToolOperation};
 pub use plan::{FORMER_NAME, RULES, rules};
-pub use request::Request;
-pub use usage::{Record, Usage};
+pub use request::ToolRequest;
+pub use usage::{Usage, UsageRecord};

@@ -1,13 +1,13 @@
-//! Counts as numbers to reckon with.
+//! Conversions of counts.
 
-/// A count as a fraction. Counts here are of words and tools, far below where this would lose anything.
+/// Converts a count to a float. Counts of words and tools are small enough to be exact.
 #[expect(clippy::cast_precision_loss, reason = "counts of words and tools stay far below 2^24")]
-pub(crate) fn float(count: usize) -> f32 {
+pub(crate) fn to_f32(count: usize) -> f32 {
     count as f32
 }
 
-/// A count as a number of four bytes. No card, word or tool has a number beyond that: every text is cut, and a machine
-/// would run out of memory first.
-pub(crate) fn small(count: usize) -> u32 {
+/// Converts a count to four bytes. No count is larger: every text is cut, and memory would run out
+/// first.
+pub(crate) fn to_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

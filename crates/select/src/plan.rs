@@ -1,18 +1,20 @@
-//! The offline rules: they plan tool calls from plain language, English and Chinese. They are no model, and need no server and no key.
+//! The offline rules: they plan tool calls from natural language, English and Chinese. They are not
+//! a model, and need no server and no key.
 //!
-//! `reading` takes a request apart, `goal` says what it wants, `follow` what it takes from earlier turns, `steps` how that is reached, `results` what came back, and
-//! `phrases` how the answer reads. `docs/rules.md` says what they can do.
+//! `tokens` and `parsed_request` parse a request, `goal` recognises its goal, and `references`
+//! resolves references to earlier turns. `steps` reaches the goal, `results` parses the outputs of
+//! tools, and `phrases` holds the answers. `docs/rules.md` describes the abilities.
 
-mod follow;
+mod compound;
 mod goal;
 mod names;
-mod parts;
+mod parsed_request;
 mod phrases;
-mod pieces;
-mod reading;
+mod references;
 mod results;
 mod run;
 mod steps;
+mod tokens;
 mod words;
 
 use std::{collections::VecDeque, sync::Arc};
@@ -24,25 +26,25 @@ use windlass_contract::{
 };
 
 use crate::text;
-use follow::{Memory, Wanted};
-use phrases::{Language, Phrase};
-use reading::Reading;
-use run::{Next, Planned, Run};
+use parsed_request::ParsedRequest;
+use phrases::{AnswerLanguage, AnswerPhrase};
+use references::{ConversationMemory, ResolvedGoal};
+use run::{NextAction, PlanResult, PlanRun};
 
-/// The name of the provider, of its only model and of its wire.
+/// The name of the provider, of its only model and of its wire format.
 pub const RULES: &str = "rules";
 
-/// The name the provider had before, which configurations and sessions may still have.
+/// The former name of the provider, which configurations and sessions may still contain.
 pub const FORMER_NAME: &str = "builtin";
 
-/// How much of a request is read. What a person wants is said in less.
-const LONGEST_REQUEST_BYTES: usize = 16 * 1024;
+/// Maximum length of a request.
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
-/// How long an answer may be.
-const MOST_LINES: usize = 200;
-const LONGEST_LINE_BYTES: usize = 500;
+/// Maximum number of lines of an answer, and length of a line.
+const MAX_LINES: usize = 200;
+const MAX_LINE_BYTES: usize = 500;
 
-/// Rules that answer in place of a model.
+/// Returns the rules as a model client.
 pub fn rules() -> Arc<dyn ModelClient> {
     let [provider, model] = [RULES, RULES].map(str::to_owned);
     let info = ModelInfo {
@@ -53,14 +55,14 @@ pub fn rules() -> Arc<dyn ModelClient> {
         stream_retries: 0,
         retry_budget: std::time::Duration::ZERO,
     };
-    Arc::new(Planner { info })
+    Arc::new(RulePlanner { info })
 }
 
-struct Planner {
+struct RulePlanner {
     info: ModelInfo,
 }
 
-impl ModelClient for Planner {
+impl ModelClient for RulePlanner {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -72,9 +74,9 @@ impl ModelClient for Planner {
             events.push_back(ModelEvent::Notice(notice.to_owned()));
         }
         let next = next(prompt.history);
-        let finish = if matches!(next, Next::Decline(_)) { Finish::Declined } else { Finish::Done };
+        let finish = if matches!(next, NextAction::Decline(_)) { Finish::Declined } else { Finish::Done };
         let body = match next {
-            Next::Call { tool, input, announcement } => {
+            NextAction::Call { tool, input, announcement } => {
                 if let Some(text) = announcement {
                     events.push_back(ModelEvent::TextDelta(text.clone()));
                     let content = vec![Content::Text(text)];
@@ -84,75 +86,79 @@ impl ModelClient for Planner {
                 let id = id(prompt).into();
                 Body::Call(ToolCall { id, name: tool.into(), input: Input::Json(input) })
             }
-            Next::Say(text) | Next::Decline(text) => {
+            NextAction::Say(text) | NextAction::Decline(text) => {
                 events.push_back(ModelEvent::TextDelta(text.clone()));
                 Body::Message { role: Role::Assistant, content: vec![Content::Text(text)] }
             }
         };
         events.push_back(ModelEvent::Item(body.into()));
         events.push_back(ModelEvent::Completed { usage: None, finish });
-        Box::pin(async { Ok(Box::new(Answer(events)) as Box<dyn ModelStream>) })
+        Box::pin(async { Ok(Box::new(AnswerStream(events)) as Box<dyn ModelStream>) })
     }
 }
 
-/// What is left of an answer.
-struct Answer(VecDeque<ModelEvent>);
+/// The remaining events of an answer.
+struct AnswerStream(VecDeque<ModelEvent>);
 
-impl ModelStream for Answer {
+impl ModelStream for AnswerStream {
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
         Box::pin(async { self.0.pop_front().map(Ok) })
     }
 }
 
-/// What a call is known by: no other conversation has it, or `windlass undo` could not tell which is meant.
+/// Returns the id of a call. It is unique among conversations, as `windlass undo` must identify the
+/// call.
 fn id(prompt: Prompt<'_>) -> String {
     let thread = prompt.thread.as_str();
     format!("{RULES}_{}_{}", thread.rsplit('-').next().unwrap_or(thread), prompt.history.len())
 }
 
-/// What comes next in a conversation. Earlier turns are gone through again, for what this one may refer to.
-fn next(history: &[Cached<Item>]) -> Next {
-    let (earlier, mut run) = Run::turns(history);
-    let mut memory = Memory::default();
+/// Returns the next action of a conversation. Earlier turns are replayed, because the request may
+/// refer to them.
+fn next(history: &[Cached<Item>]) -> NextAction {
+    let (earlier, mut run) = PlanRun::turns(history);
+    let mut memory = ConversationMemory::default();
     for mut turn in earlier {
         if let Some((wanted, end)) = plan(&mut turn, &memory) {
-            memory.take_up(&turn, wanted, &end);
+            memory.record_turn(&turn, wanted, &end);
         }
     }
     match plan(&mut run, &memory) {
-        None => run.ends(Phrase::TooLong, &[&LONGEST_REQUEST_BYTES.to_string()]),
-        Some((_, Ok(answer) | Err(Next::Say(answer)))) => Next::Say(bounded(&answer, run.language)),
-        Some((_, Err(Next::Decline(answer)))) => Next::Decline(bounded(&answer, run.language)),
-        Some((_, Err(call @ Next::Call { .. }))) => call,
+        None => run.decline(AnswerPhrase::TooLong, &[&MAX_REQUEST_BYTES.to_string()]),
+        Some((_, Ok(answer) | Err(NextAction::Say(answer)))) => {
+            NextAction::Say(bounded(&answer, run.language))
+        }
+        Some((_, Err(NextAction::Decline(answer)))) => NextAction::Decline(bounded(&answer, run.language)),
+        Some((_, Err(call @ NextAction::Call { .. }))) => call,
     }
 }
 
-/// What a turn wants and how far it comes, if its request can be read.
-fn plan(run: &mut Run<'_>, memory: &Memory) -> Option<(Wanted, Planned<String>)> {
-    if run.request.len() > LONGEST_REQUEST_BYTES {
+/// Returns the goal of a turn and its progress, unless the request is too long.
+fn plan(run: &mut PlanRun<'_>, memory: &ConversationMemory) -> Option<(ResolvedGoal, PlanResult<String>)> {
+    if run.request.len() > MAX_REQUEST_BYTES {
         return None;
     }
-    let reading = Reading::new(&run.request);
-    run.runs_nothing = reading.runs_nothing;
-    let wanted = memory.wanted(&reading);
+    let request = ParsedRequest::new(&run.request);
+    run.runs_nothing = request.runs_nothing;
+    let wanted = memory.resolve(&request);
     if !wanted.goal.is_understood()
-        && let Some(parts) = parts::understood(&reading)
+        && let Some(parts) = compound::understood_parts(&request)
     {
         let end = run.reach_all(&parts);
         return Some((wanted, end));
     }
-    let end = run.reach(&wanted.goal, &reading);
+    let end = run.reach(&wanted.goal, &request);
     Some((wanted, end))
 }
 
-/// An answer that a person reads to its end.
-fn bounded(answer: &str, language: Language) -> String {
+/// Cuts an answer to a length that a person reads.
+fn bounded(answer: &str, language: AnswerLanguage) -> String {
     let lines = answer.lines().count();
-    let kept = answer.lines().take(MOST_LINES).map(|line| text::cut(line, LONGEST_LINE_BYTES));
+    let kept = answer.lines().take(MAX_LINES).map(|line| text::cut(line, MAX_LINE_BYTES));
     let kept = kept.collect::<Vec<_>>().join("\n");
-    match lines.saturating_sub(MOST_LINES) {
+    match lines.saturating_sub(MAX_LINES) {
         0 => kept,
-        more => format!("{kept}\n{}", language.say(Phrase::More, &[&more.to_string()])),
+        more => format!("{kept}\n{}", language.say(AnswerPhrase::More, &[&more.to_string()])),
     }
 }
 
@@ -167,13 +173,13 @@ mod tests {
         Cached::new(Item::message(Role::User, text))
     }
 
-    /// A conversation in which every call so far was answered like this.
-    fn after(request: &str, calls: usize, output: &str) -> Next {
+    /// Returns the next action after so many calls with the same output.
+    fn after(request: &str, calls: usize, output: &str) -> NextAction {
         after_each(request, &vec![output; calls])
     }
 
-    /// A conversation in which the calls were answered like this, one after the other.
-    fn after_each(request: &str, outputs: &[&str]) -> Next {
+    /// Returns the next action after calls with these outputs, one after the other.
+    fn after_each(request: &str, outputs: &[&str]) -> NextAction {
         let mut history =
             vec![said("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), said(request)];
         talk(&mut history, outputs);
@@ -183,7 +189,7 @@ mod tests {
     /// Answers the next calls, one after the other.
     fn talk(history: &mut Vec<Cached<Item>>, outputs: &[&str]) {
         for output in outputs {
-            let Next::Call { tool, input, .. } = next(history) else { break };
+            let NextAction::Call { tool, input, .. } = next(history) else { break };
             let id = format!("{}", history.len());
             let call = ToolCall { id: id.as_str().into(), name: tool.into(), input: Input::Json(input) };
             let content = vec![Content::Text((*output).to_owned())];
@@ -201,21 +207,21 @@ mod tests {
         talk(&mut history, &["Absolute path: /w\na.rs\nb.rs\n"]);
         for (cwd, goes_on) in [("/w", true), ("/v", false)] {
             history.extend([place(cwd), said("show the second one")]);
-            assert_eq!(matches!(next(&history), Next::Call { .. }), goes_on, "{cwd}");
+            assert_eq!(matches!(next(&history), NextAction::Call { .. }), goes_on, "{cwd}");
         }
     }
 
     #[test]
     fn a_plan_goes_on_where_the_conversation_stands() {
         let listing = "Absolute path: /w\nsrc/\nsrc/a.rs\n";
-        assert!(matches!(after("show a.rs", 0, ""), Next::Call { tool: "list_dir", .. }));
-        let Next::Call { tool, input, .. } = after("show a.rs", 1, listing) else {
+        assert!(matches!(after("show a.rs", 0, ""), NextAction::Call { tool: "list_dir", .. }));
+        let NextAction::Call { tool, input, .. } = after("show a.rs", 1, listing) else {
             panic!("it has not read the file")
         };
         assert_eq!((tool, input.as_str()), ("read_file", r#"{"file_path":"src/a.rs","limit":2000}"#));
         assert_eq!(
             after("show b.rs", 2, listing),
-            Next::Decline("There is no file `b.rs` here. Did you mean src/a.rs?".into())
+            NextAction::Decline("There is no file `b.rs` here. Did you mean src/a.rs?".into())
         );
     }
 
@@ -250,8 +256,8 @@ mod tests {
             let mut history = vec![said(&around), said(&format!("copy a.txt to {path}"))];
             talk(&mut history, &["Absolute path: /w\na.txt\n", "failed to read file: `x` does not exist"]);
             match next(&history) {
-                Next::Call { tool: "shell_command", .. } => assert!(is_made, "{path}"),
-                Next::Decline(why) => {
+                NextAction::Call { tool: "shell_command", .. } => assert!(is_made, "{path}"),
+                NextAction::Decline(why) => {
                     assert!(!is_made && why.contains("a /tmp of their own"), "{path} {why}")
                 }
                 other => panic!("{path} {other:?}"),
@@ -261,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_a_tool_refuses_is_told() {
-        let Next::Decline(answer) = after("run `make`", 1, "rejected by user") else {
+        let NextAction::Decline(answer) = after("run `make`", 1, "rejected by user") else {
             panic!("it asks again")
         };
         assert_eq!(answer, "It did not work: rejected by user");
@@ -273,7 +279,7 @@ mod tests {
         let ended = "Exit code: 1\nWall time: 0 seconds\nOutput:\nrmdir: d is busy\n";
         assert_eq!(
             after_each("delete the directory d", &[here, inside, "Success.", ended]),
-            Next::Decline(
+            NextAction::Decline(
                 "Deleted 1 file in d, which `windlass undo` brings back; the directory itself could not be deleted: rmdir: d is busy".into()
             )
         );
@@ -284,7 +290,9 @@ mod tests {
         let cut = "Absolute path: /w\nd/\nd/a\nMore than 2 entries found";
         assert_eq!(
             after("delete the directory d", 2, cut),
-            Next::Decline("There is too much here for me to see all that is in d; I left it alone.".into())
+            NextAction::Decline(
+                "There is too much here for me to see all that is in d; I left it alone.".into()
+            )
         );
     }
 
@@ -307,7 +315,7 @@ mod tests {
             } else {
                 "（没有查看被忽略的文件）"
             };
-            assert_eq!(after(request, 3, output), Next::Say(format!("{answer}\n{note}")), "{request}");
+            assert_eq!(after(request, 3, output), NextAction::Say(format!("{answer}\n{note}")), "{request}");
         }
     }
 
@@ -317,7 +325,7 @@ mod tests {
             let answer = after(request, 1, "unable to access `.`: no");
             assert_eq!(
                 answer,
-                Next::Decline("It did not work: unable to access `.`: no".into()),
+                NextAction::Decline("It did not work: unable to access `.`: no".into()),
                 "{request}"
             );
         }
@@ -326,13 +334,13 @@ mod tests {
     #[test]
     fn what_is_named_by_its_path_is_found_although_the_listing_is_cut() {
         let request = "how many lines does z.txt have";
-        let Next::Call { input, .. } =
+        let NextAction::Call { input, .. } =
             after(request, 1, "Absolute path: /w\na.txt\nMore than 1 entries found")
         else {
             panic!("it has not looked at the directory")
         };
         assert!(input.contains(r#""depth":1,"dir_path":".""#), "{input}");
-        let Next::Call { tool, input, .. } =
+        let NextAction::Call { tool, input, .. } =
             after(request, 2, "Absolute path: /w\nz.txt\nMore than 1 entries found")
         else {
             panic!("it has not counted")
@@ -345,7 +353,7 @@ mod tests {
     fn a_place_outside_is_looked_at_and_not_replaced() {
         for place in ["/", "..", "/etc"] {
             let request = format!("search for \"x\" in {place}");
-            let Next::Call { input, .. } = after(&request, 1, "Absolute path: /w\n") else {
+            let NextAction::Call { input, .. } = after(&request, 1, "Absolute path: /w\n") else {
                 panic!("{place}")
             };
             assert!(input.contains(&format!(r#""path":"{place}""#)), "{input}");
@@ -354,10 +362,10 @@ mod tests {
 
     #[test]
     fn long_requests_are_not_read_and_long_answers_are_cut() {
-        let Next::Decline(answer) = after(&"a ".repeat(1 << 19), 0, "") else { panic!("it acts") };
+        let NextAction::Decline(answer) = after(&"a ".repeat(1 << 19), 0, "") else { panic!("it acts") };
         assert!(answer.contains("16384 bytes"), "{answer}");
         let rows = "x\n".repeat(1000);
-        let Next::Say(answer) =
+        let NextAction::Say(answer) =
             after("run `yes`", 1, &format!("Exit code: 0\nWall time: 0 seconds\nOutput:\n{rows}"))
         else {
             panic!("it asks again")

@@ -1,42 +1,42 @@
-//! A request, read once: its words with what they count, in English too where it is Chinese, and what it means.
+//! A parsed request: its weighted words, translated if it is Chinese, and its meaning.
 
 mod implied;
-mod parts;
+mod spans;
 
-pub(crate) use parts::parts;
+pub(crate) use spans::spans;
 
 use crate::{
-    Intent, glossary,
-    lexicon::{Lexicon, Term},
-    said::Said,
-    text::{self, Piece},
-    vectors::{self, DIM, Vector},
+    RequestIntent, glossary,
+    lexicon::{Term, TermLexicon},
+    similarity::RequestSignature,
+    text::{self, TextToken},
+    vectors::{self, DIM, MeaningVector},
 };
 
-/// How much of a request is read. What a person wants is said in less; the rest is data.
-const LONGEST_BYTES: usize = 16 * 1024;
+/// Maximum number of bytes that are read. A longer request contains data.
+const MAX_REQUEST_BYTES: usize = 16 * 1024;
 
-/// How long a request can be a name, and how many names are looked for.
-const LONGEST_NAME_BYTES: usize = 64;
-const MOST_NAMES: usize = 32;
+/// Maximum length of a request that can be a name as a whole, and number of names.
+const MAX_NAME_BYTES: usize = 64;
+const MAX_NAMES: usize = 32;
 
-/// What someone wants, in their own words.
+/// The request of a user, in natural language.
 #[derive(Debug, Clone)]
-pub struct Request {
-    intent: Intent,
-    words: Vec<(String, Shape, f32)>,
-    /// Words it does not say, which find tools but are no part of what it means.
+pub struct ToolRequest {
+    intent: RequestIntent,
+    words: Vec<(String, WordShape, f32)>,
+    /// Words that the request implies. They find tools but do not change its meaning.
     implied: Vec<&'static str>,
-    meaning: Box<Vector>,
+    meaning: Box<MeaningVector>,
     is_chinese: bool,
-    values: Values,
+    values: RequestValues,
     names: Vec<String>,
-    said: Said,
+    signature: RequestSignature,
 }
 
-/// What a request has that could be a value.
+/// The number of possible values in a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Values {
+pub(crate) struct RequestValues {
     /// Numbers.
     pub(crate) numbers: usize,
     /// Quotations, paths, addresses and names.
@@ -44,31 +44,31 @@ pub(crate) struct Values {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum WordShape {
     Word,
     Glyphs,
 }
 
-impl Request {
-    /// Reads a request.
+impl ToolRequest {
+    /// Parses a request.
     pub fn new(text: &str) -> Self {
-        let text = text::cut(text, LONGEST_BYTES);
-        let mut words: Vec<(String, Shape, f32)> = Vec::new();
+        let text = text::cut(text, MAX_REQUEST_BYTES);
+        let mut words: Vec<(String, WordShape, f32)> = Vec::new();
         let mut meaning = Box::new([0.0; DIM]);
-        for part in parts(text).into_iter().filter(|part| part.weight > 0.0) {
-            text::pieces(part.text, |piece| take(piece, part.weight, &mut words, &mut meaning));
+        for span in spans(text).into_iter().filter(|span| span.weight > 0.0) {
+            text::tokenize(span.text, |token| add_token(token, span.weight, &mut words, &mut meaning));
         }
         let implied = implied::implied(words.iter().map(|(word, _, _)| word.as_str()));
         let glyphs = text.chars().filter(|c| text::is_glyph(*c)).count();
         let letters = text.chars().filter(char::is_ascii_alphabetic).count();
         for (english, weight) in glossary::translate(text) {
             let weight = weight * 1.0;
-            text::pieces(english, |piece| take(piece, weight, &mut words, &mut meaning));
+            text::tokenize(english, |token| add_token(token, weight, &mut words, &mut meaning));
         }
         let values = values(text);
-        let intent = Intent::of(text);
+        let intent = RequestIntent::parse(text);
         let names = names(text);
-        // A Chinese character says as much as four letters or so.
+        // A Chinese character counts like about four letters.
         Self {
             intent,
             words,
@@ -77,74 +77,74 @@ impl Request {
             is_chinese: glyphs * 4 > letters,
             values,
             names,
-            said: Said::new(text),
+            signature: RequestSignature::new(text),
         }
     }
 
-    /// What it asks for.
-    pub fn intent(&self) -> &Intent {
+    /// Returns the intent.
+    pub fn intent(&self) -> &RequestIntent {
         &self.intent
     }
 
-    /// Whether it is mostly written in Chinese, or another script without spaces.
+    /// Returns true if it is mostly Chinese, or in another script without spaces.
     pub(crate) fn is_chinese(&self) -> bool {
         self.is_chinese
     }
 
-    /// How many words it has, without those that say nothing.
-    pub(crate) fn length(&self) -> usize {
+    /// Returns the number of words, without stop words.
+    pub(crate) fn word_count(&self) -> usize {
         self.words.len()
     }
 
-    /// What it is like another request by.
-    pub(crate) fn said(&self) -> &Said {
-        &self.said
+    /// Returns the signature for comparison with other requests.
+    pub(crate) fn signature(&self) -> &RequestSignature {
+        &self.signature
     }
 
-    /// What it means.
-    pub(crate) fn meaning(&self) -> &Vector {
+    /// Returns the meaning.
+    pub(crate) fn meaning(&self) -> &MeaningVector {
         &self.meaning
     }
 
-    /// What in it may be the name of a tool, in its plain form.
+    /// Returns the possible names of tools in it, in their plain form.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
-    /// The values it has.
-    pub(crate) fn values(&self) -> Values {
+    /// Returns the number of possible values.
+    pub(crate) fn values(&self) -> RequestValues {
         self.values
     }
 
-    /// How much of it a tool's terms cover, weighed by how much each word counts, and how many words that is.
-    pub(crate) fn covered(&self, lexicon: &Lexicon, terms: &[Term]) -> (f32, usize) {
+    /// Returns the share of its weighted words that the terms cover, and the number of words.
+    pub(crate) fn coverage(&self, lexicon: &TermLexicon, terms: &[Term]) -> (f32, usize) {
         let (mut has, mut all, mut count) = (0.0, 0.0, 0);
         for (word, shape, weight) in &self.words {
-            if *shape == Shape::Glyphs {
+            if *shape == WordShape::Glyphs {
                 continue;
             }
             count += 1;
             all += weight;
             let found =
-                lexicon.find(Piece::Word(word)).is_some_and(|term| terms.binary_search(&term).is_ok());
+                lexicon.find(TextToken::Word(word)).is_some_and(|term| terms.binary_search(&term).is_ok());
             has += if found { *weight } else { 0.0 };
         }
         (if all > 0.0 { has / all } else { 0.0 }, count)
     }
 
-    /// Its terms, as far as an index knows them, each once.
-    pub(crate) fn terms(&self, lexicon: &Lexicon) -> Vec<(Term, f32)> {
+    /// Returns its terms that an index knows, each once.
+    pub(crate) fn terms(&self, lexicon: &TermLexicon) -> Vec<(Term, f32)> {
         let found = self.words.iter().filter_map(|(word, shape, weight)| {
-            let piece = match shape {
-                Shape::Word => Piece::Word(word),
-                Shape::Glyphs => Piece::Pair(word),
+            let token = match shape {
+                WordShape::Word => TextToken::Word(word),
+                WordShape::Glyphs => TextToken::Pair(word),
             };
-            lexicon.find(piece).map(|term| (term, *weight))
+            lexicon.find(token).map(|term| (term, *weight))
         });
-        let implied = self.implied.iter().filter_map(|word| lexicon.find(Piece::Word(word)));
+        let implied = self.implied.iter().filter_map(|word| lexicon.find(TextToken::Word(word)));
         let mut found: Vec<_> = found.chain(implied.map(|term| (term, implied::WEIGHT))).collect();
         found.sort_unstable_by_key(|(term, _)| *term);
-        // What is said again counts again, but less.
+        // A repeated word counts again, but less.
         found.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
@@ -156,23 +156,28 @@ impl Request {
     }
 }
 
-fn take(piece: Piece<'_>, weight: f32, words: &mut Vec<(String, Shape, f32)>, meaning: &mut Vector) {
-    let written = piece.text();
+fn add_token(
+    token: TextToken<'_>,
+    weight: f32,
+    words: &mut Vec<(String, WordShape, f32)>,
+    meaning: &mut MeaningVector,
+) {
+    let written = token.text();
     let is_number = written.bytes().all(|byte| byte.is_ascii_digit());
     let weight = if is_number { weight * 0.3 } else { weight };
-    let shape = if let Piece::Word(word) = piece {
+    let shape = if let TextToken::Word(word) = token {
         let rows = vectors::table().rows_of(word);
         vectors::table().add(&rows, weight, meaning);
-        Shape::Word
+        WordShape::Word
     } else {
-        Shape::Glyphs
+        WordShape::Glyphs
     };
     if !text::is_stop(written) {
         words.push((written.to_owned(), shape, weight));
     }
 }
 
-/// All of a short text, and the words of any text that are written as identifiers.
+/// Returns a short text as a whole, and the identifiers of any text.
 fn names(text: &str) -> Vec<String> {
     let words = text
         .split(|c: char| c.is_whitespace() || "`'\"()“”‘’，。,;:：；?？!！".contains(c) || text::is_glyph(c));
@@ -180,24 +185,24 @@ fn names(text: &str) -> Vec<String> {
         let jointed = word.trim_matches(['.', '-', '/']).contains(['_', '-', '.', '/']);
         jointed || word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase())
     };
-    let whole = Some(text).filter(|text| text.len() <= LONGEST_NAME_BYTES);
+    let whole = Some(text).filter(|text| text.len() <= MAX_NAME_BYTES);
     whole
         .into_iter()
         .chain(words.filter(is_identifier))
-        .take(MOST_NAMES)
+        .take(MAX_NAMES)
         .map(text::plain)
         .filter(|name| !name.is_empty())
         .collect()
 }
 
-fn values(text: &str) -> Values {
-    let mut values = Values::default();
+fn values(text: &str) -> RequestValues {
+    let mut values = RequestValues::default();
     let mut begins = true;
-    for part in parts(text) {
-        let word = part.text.trim();
+    for span in spans(text) {
+        let word = span.text.trim();
         let number = word.contains(|c: char| c.is_ascii_digit());
-        let name = part.weight < 1.0 || (!begins && word.starts_with(char::is_uppercase) && word != "I");
-        values.numbers += usize::from(number && !part.is_quoted);
+        let name = span.weight < 1.0 || (!begins && word.starts_with(char::is_uppercase) && word != "I");
+        values.numbers += usize::from(number && !span.is_quoted);
         values.names += usize::from(name || (number && word.contains(char::is_alphabetic)));
         begins = word.ends_with(['.', '?', '!']) || (begins && word.is_empty());
     }

@@ -1,4 +1,5 @@
-//! Text taken apart into words: identifiers at their joints, Chinese and its neighbours into single and double characters.
+//! Splits text into words: identifiers at their word borders, Chinese and similar scripts into
+//! single characters and pairs.
 
 use std::borrow::Cow;
 
@@ -8,28 +9,28 @@ mod stop;
 pub(crate) use stem::stem;
 pub(crate) use stop::is_stop;
 
-/// The longest word that is looked at; what is longer is data, not language.
-const LONGEST: usize = 40;
+/// Maximum length of a word. A longer one is data and not language.
+const MAX_WORD_BYTES: usize = 40;
 
-/// What a text is made of.
+/// A token of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
-    /// A word of a script that writes words apart, in lower case and not yet stemmed.
+pub(crate) enum TextToken<'a> {
+    /// A word of a script with spaces, in lower case and not stemmed.
     Word(&'a str),
-    /// A character of a script that does not.
+    /// A character of a script without spaces.
     Glyph(&'a str),
-    /// Two such characters that stand together.
+    /// Two adjacent characters of a script without spaces.
     Pair(&'a str),
 }
 
-impl<'a> Piece<'a> {
-    /// As it is written.
+impl<'a> TextToken<'a> {
+    /// Returns the text as written.
     pub(crate) fn text(self) -> &'a str {
         let (Self::Word(text) | Self::Glyph(text) | Self::Pair(text)) = self;
         text
     }
 
-    /// As it is looked up.
+    /// Returns the term under which the token is indexed.
     pub(crate) fn term(self) -> Cow<'a, str> {
         match self {
             Self::Word(word) => stem(word).into(),
@@ -38,8 +39,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Hands every piece of a text on, in order.
-pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
+/// Calls a function with every token of a text, in order.
+pub(crate) fn tokenize(text: &str, mut each: impl FnMut(TextToken<'_>)) {
     let mut word = String::new();
     let mut before: Option<usize> = None;
     let mut last = '\0';
@@ -48,9 +49,9 @@ pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
         if is_glyph(c) {
             finish(&mut word, &mut each);
             let end = at + c.len_utf8();
-            each(Piece::Glyph(&text[at..end]));
+            each(TextToken::Glyph(&text[at..end]));
             if let Some(from) = before {
-                each(Piece::Pair(&text[from..end]));
+                each(TextToken::Pair(&text[from..end]));
             }
             before = Some(at);
         } else {
@@ -70,38 +71,39 @@ pub(crate) fn pieces(text: &str, mut each: impl FnMut(Piece<'_>)) {
     finish(&mut word, &mut each);
 }
 
-fn finish(word: &mut String, each: &mut impl FnMut(Piece<'_>)) {
-    if !word.is_empty() && word.len() <= LONGEST {
-        each(Piece::Word(word));
+fn finish(word: &mut String, each: &mut impl FnMut(TextToken<'_>)) {
+    if !word.is_empty() && word.len() <= MAX_WORD_BYTES {
+        each(TextToken::Word(word));
     }
     word.clear();
 }
 
-/// Whether an identifier has a joint between two characters: `readFile`, `HTTPServer`.
+/// Returns true if an identifier has a word border before `c`: `readFile`, `HTTPServer`.
 fn is_joint(last: char, c: char, next: char) -> bool {
     c.is_uppercase()
         && ((last.is_lowercase() || last.is_ascii_digit()) || (last.is_uppercase() && next.is_lowercase()))
 }
 
-/// The beginning of a text, of so many bytes at most.
+/// Returns the beginning of a text, at most so many bytes.
 pub(crate) fn cut(text: &str, limit_bytes: usize) -> &str {
     let end = (0..=limit_bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
-/// A name without its joints and capitals: `readFile`, `read-file` and `read_file` are the same.
+/// Returns a name without separators and capitals: `readFile`, `read-file` and `read_file` are
+/// equal.
 pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a character belongs to a script without spaces: Chinese characters, kana, hangul, Thai.
+/// Returns true if a character belongs to a script without spaces: Chinese, kana, hangul, Thai.
 pub(crate) fn is_glyph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'
         | '\u{3041}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}' | '\u{0e01}'..='\u{0e4e}')
 }
 
-/// How many letters must be added, taken away or changed; a swap of two neighbours counts as two. Costs the product of both
-/// lengths, so callers keep to names.
+/// Returns the Levenshtein distance. A swap of two neighbours counts as two. The cost is the
+/// product of both lengths, so callers only compare names.
 pub(crate) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -123,7 +125,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let mut all = Vec::new();
-        pieces(text, |piece| all.push(format!("{piece:?}").replace(['"', ')'], "").replace('(', " ")));
+        tokenize(text, |token| all.push(format!("{token:?}").replace(['"', ')'], "").replace('(', " ")));
         all
     }
 

@@ -1,93 +1,96 @@
-//! What became of earlier calls: how often a tool succeeded, how lately it was used, and what it was the answer to.
+//! Results of earlier calls: the success rate of each tool, its last use, and the requests it
+//! answered.
 //!
-//! Plain numbers in, from whoever records calls; they have forgotten what is long past. A clock is not read here: the caller
-//! says how long ago a tool was called.
+//! The caller provides plain numbers that already forget old calls. This module reads no clock: the
+//! caller passes the age of a call.
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::{index::LONGEST_REQUEST_BYTES, text};
+use crate::{index::MAX_EXAMPLE_BYTES, text};
 
-/// A tool that was used this long ago counts half as recent as one that was used now.
+/// Time after which a use counts half as recent.
 const RECENT_HALF_LIFE: Duration = Duration::from_secs(3600);
 
-/// What a tool nobody has used is credited with: three calls of four.
-const UNUSED: f32 = 0.75;
+/// Success rate of a tool that was never used.
+const UNUSED_SUCCESS: f32 = 0.75;
 
-/// From where on success makes recent use a reason to use a tool again: that it failed lately is none.
-const LEAST_SUCCESS: f32 = 0.5;
+/// Minimum success rate at which recent use is a reason to use a tool again. A recent failure is
+/// not.
+const MIN_SUCCESS: f32 = 0.5;
 
-/// A request counts half as much after this long. Far longer than recent use: what someone asks for is asked again next month.
+/// Time after which a request counts half. It is much longer than for recent use, as people ask for
+/// the same again a month later.
 const REQUEST_HALF_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What became of earlier calls.
+/// Results of earlier calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// How every tool stands that was called, by the key of its card.
-    records: HashMap<String, Record>,
-    requests: Vec<Answered>,
+    /// The record of every called tool, by the key of its card.
+    records: HashMap<String, UsageRecord>,
+    requests: Vec<AnsweredRequest>,
 }
 
 /// A request, and the tools whose calls for it succeeded.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answered {
+pub(crate) struct AnsweredRequest {
     pub(crate) request: String,
     pub(crate) tools: Vec<String>,
-    /// What it counts: 1 for now, 0 for never.
+    /// The weight by age: 1 for now, 0 for never.
     pub(crate) weight: f32,
 }
 
-/// How one tool stands.
+/// The record of one tool.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Record {
+pub struct UsageRecord {
     success: f32,
     recent: f32,
 }
 
-impl Default for Record {
+impl Default for UsageRecord {
     fn default() -> Self {
-        Self { success: UNUSED, recent: 0.0 }
+        Self { success: UNUSED_SUCCESS, recent: 0.0 }
     }
 }
 
 impl Usage {
-    /// Says how likely calls of a tool succeed, from 0 to 1, and how long ago it was called.
+    /// Sets the success rate of a tool, from 0 to 1, and the age of its last call.
     pub fn add(&mut self, key: &str, success: f32, age: Duration) {
         let success = success.clamp(0.0, 1.0);
-        let worth = ((success - LEAST_SUCCESS) / (1.0 - LEAST_SUCCESS)).max(0.0);
-        let recent = worth * faded(age, RECENT_HALF_LIFE);
-        self.records.insert(key.to_owned(), Record { success, recent });
+        let worth = ((success - MIN_SUCCESS) / (1.0 - MIN_SUCCESS)).max(0.0);
+        let recent = worth * decay(age, RECENT_HALF_LIFE);
+        self.records.insert(key.to_owned(), UsageRecord { success, recent });
     }
 
-    /// Says which tools were the answer to a request, by name, and how long ago. The newest are said first: of many for one
-    /// tool, only the first count.
-    pub fn answered(&mut self, request: &str, tools: Vec<String>, age: Duration) {
-        let request = text::cut(request, LONGEST_REQUEST_BYTES).to_owned();
-        self.requests.push(Answered { request, tools, weight: faded(age, REQUEST_HALF_LIFE) });
+    /// Adds a request with the names of the tools that answered it, and its age. Add the newest
+    /// first: of many requests for one tool only the first count.
+    pub fn add_request(&mut self, request: &str, tools: Vec<String>, age: Duration) {
+        let request = text::cut(request, MAX_EXAMPLE_BYTES).to_owned();
+        self.requests.push(AnsweredRequest { request, tools, weight: decay(age, REQUEST_HALF_LIFE) });
     }
 
-    pub(crate) fn requests(&self) -> &[Answered] {
+    pub(crate) fn requests(&self) -> &[AnsweredRequest] {
         &self.requests
     }
 
-    /// What is known of a tool.
-    pub fn of(&self, key: &str) -> Record {
+    /// Returns the record of a tool.
+    pub fn record(&self, key: &str) -> UsageRecord {
         self.records.get(key).copied().unwrap_or_default()
     }
 }
 
-impl Record {
-    /// How likely a call succeeds, from 0 to 1.
+impl UsageRecord {
+    /// Returns the success rate, from 0 to 1.
     pub fn success(self) -> f32 {
         self.success
     }
 
-    /// How lately it was used with success: 1 for now, 0 for never.
+    /// Returns how recent the last successful use is: 1 for now, 0 for never.
     pub fn recent(self) -> f32 {
         self.recent
     }
 }
 
-fn faded(age: Duration, half_life: Duration) -> f32 {
+fn decay(age: Duration, half_life: Duration) -> f32 {
     (-age.as_secs_f32() / half_life.as_secs_f32()).exp2()
 }
 
@@ -102,8 +105,8 @@ mod tests {
         usage.add("then", 1.0, Duration::from_secs(2 * 3600));
         usage.add("broken", 0.4, Duration::ZERO);
         for (key, recent) in [("now", 1.0), ("then", 0.25), ("broken", 0.0), ("never", 0.0)] {
-            assert!((usage.of(key).recent() - recent).abs() < f32::EPSILON, "{key}");
+            assert!((usage.record(key).recent() - recent).abs() < f32::EPSILON, "{key}");
         }
-        assert!((usage.of("never").success() - UNUSED).abs() < f32::EPSILON);
+        assert!((usage.record("never").success() - UNUSED_SUCCESS).abs() < f32::EPSILON);
     }
 }

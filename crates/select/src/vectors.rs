@@ -1,42 +1,44 @@
-//! Static word vectors: what words mean, in a table that ships with the program.
+//! Static word vectors: the meaning of words, in a table that is part of the program.
 //!
-//! The table is made by `xtask/vectors.py`; `data/README.md` says from what. Nothing is parsed or copied when it is
-//! used: it stays the bytes of the program, and a word is found by halving.
+//! `xtask/vectors.py` creates the table from the sources in `data/README.md`. It is used in place,
+//! without parsing or copying, and words are found by binary search.
 
 use std::{cmp::Ordering, sync::LazyLock};
 
-/// How many numbers a vector has.
+/// Number of dimensions of a vector.
 pub(crate) const DIM: usize = 96;
 
-/// A vector in work.
-pub(crate) type Vector = [f32; DIM];
+/// A vector that is being summed.
+pub(crate) type MeaningVector = [f32; DIM];
 
-/// What 1 becomes in a packed vector. The numbers of a direction are small, so that few are cut at a byte's end.
+/// Factor of a packed vector. The components of a unit vector are small, so that few exceed a byte.
 const SCALE: f32 = 300.0;
 
-/// How many pieces an unknown word is made of at most.
-const MOST_PIECES: usize = 8;
+/// Maximum number of pieces of an unknown word.
+const MAX_WORD_PIECES: usize = 8;
 
-/// The table that ships with the program.
-pub(crate) fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(include_bytes!("../data/vectors.bin")));
+/// Returns the table that is part of the program.
+pub(crate) fn table() -> &'static VectorTable {
+    static TABLE: LazyLock<VectorTable> =
+        LazyLock::new(|| VectorTable::new(include_bytes!("../data/vectors.bin")));
     &TABLE
 }
 
 /// Words in alphabetical order, each with its vector.
 #[derive(Debug)]
-pub(crate) struct Table {
-    /// Where each word ends in `words`.
+pub(crate) struct VectorTable {
+    /// The end of each word in `words`.
     ends: &'static [[u8; 4]],
-    /// What the numbers of each row are multiplied by.
+    /// The factor of each row.
     scales: &'static [[u8; 4]],
     /// `DIM` signed bytes for each word.
     rows: &'static [[u8; DIM]],
     words: &'static [u8],
 }
 
-impl Table {
-    /// Reads the form `xtask/vectors.py` writes: how many words, how many numbers each, then one column after the other.
+impl VectorTable {
+    /// Reads the format of `xtask/vectors.py`: the number of words, the dimensions, then one column
+    /// after the other.
     fn new(bytes: &'static [u8]) -> Self {
         let number =
             |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
@@ -48,17 +50,17 @@ impl Table {
         Self { ends: ends.as_chunks().0, scales: scales.as_chunks().0, rows: rows.as_chunks().0, words }
     }
 
-    /// The rows whose sum means a word: its own, or those of the pieces it is made of, as the model the vectors come from
-    /// takes words apart.
+    /// Returns the rows whose sum is the vector of a word: its own row, or those of its WordPiece
+    /// tokens.
     pub(crate) fn rows_of(&self, word: &str) -> Vec<u32> {
         let mut rows = Vec::new();
         let mut rest = word.as_bytes();
         while !rest.is_empty() {
             let prefix: &[u8] = if rows.is_empty() { b"" } else { b"##" };
-            // All pieces are plain letters, so a piece never ends within a character.
+            // All pieces are ASCII letters, so a piece never ends within a character.
             let found = (1..=rest.len()).rev().find_map(|end| Some((self.find(prefix, &rest[..end])?, end)));
             match found {
-                Some((row, end)) if rows.len() < MOST_PIECES => {
+                Some((row, end)) if rows.len() < MAX_WORD_PIECES => {
                     rows.push(row);
                     rest = &rest[end..];
                 }
@@ -69,7 +71,7 @@ impl Table {
     }
 
     /// Adds rows to a vector.
-    pub(crate) fn add(&self, rows: &[u32], weight: f32, to: &mut Vector) {
+    pub(crate) fn add(&self, rows: &[u32], weight: f32, to: &mut MeaningVector) {
         for row in rows {
             let factor = f32::from_le_bytes(self.scales[*row as usize]) * weight;
             for (sum, byte) in to.iter_mut().zip(&self.rows[*row as usize]) {
@@ -97,41 +99,41 @@ impl Table {
     }
 }
 
-/// A direction, in a byte for each number.
+/// A unit vector with one byte for each component.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Packed(pub(crate) [i8; DIM]);
+pub(crate) struct PackedVector(pub(crate) [i8; DIM]);
 
-impl Default for Packed {
-    /// No direction: it is as near to everything as to anything.
+impl Default for PackedVector {
+    /// Returns the zero vector, which has the cosine 0 with every other.
     fn default() -> Self {
         Self([0; DIM])
     }
 }
 
-impl Packed {
-    /// How near two directions are, from -1 to 1.
+impl PackedVector {
+    /// Returns the cosine of two unit vectors, from -1 to 1.
     pub(crate) fn cosine(&self, other: &Self) -> f32 {
         let sum: i32 = self.0.iter().zip(&other.0).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
-        // The most it can be is `DIM` times 127 twice, which is exact.
+        // The maximum is `DIM` times 127 squared, which is exact.
         #[expect(clippy::cast_precision_loss, reason = "below 2^24")]
         let sum = sum as f32;
         sum / (SCALE * SCALE)
     }
 }
 
-/// The direction of a vector, if it has one.
+/// Normalizes and packs a vector, unless it is zero.
 #[expect(clippy::cast_possible_truncation, reason = "clamped to a byte before")]
-pub(crate) fn pack(vector: &Vector) -> Option<Packed> {
+pub(crate) fn pack(vector: &MeaningVector) -> Option<PackedVector> {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     let packed = vector.map(|x| (x / length * SCALE).round().clamp(-127.0, 127.0) as i8);
-    (length > f32::EPSILON).then_some(Packed(packed))
+    (length > f32::EPSILON).then_some(PackedVector(packed))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn meaning(words: &str) -> Packed {
+    fn meaning(words: &str) -> PackedVector {
         let mut sum = [0.0; DIM];
         for word in words.split(' ') {
             table().add(&table().rows_of(word), 1.0, &mut sum);
@@ -158,12 +160,12 @@ mod tests {
     fn an_unknown_word_is_made_of_pieces() {
         assert_eq!(table().rows_of("geocoding").len(), 3);
         assert_eq!(table().rows_of("天气"), Vec::<u32>::new());
-        assert!(table().rows_of(&"xq".repeat(20)).len() <= MOST_PIECES);
+        assert!(table().rows_of(&"xq".repeat(20)).len() <= MAX_WORD_PIECES);
     }
 
     #[test]
     fn nothing_has_no_direction() {
         assert_eq!(pack(&[0.0; DIM]), None);
-        assert!(Packed::default().cosine(&meaning("weather")).abs() < f32::EPSILON);
+        assert!(PackedVector::default().cosine(&meaning("weather")).abs() < f32::EPSILON);
     }
 }

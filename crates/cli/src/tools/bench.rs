@@ -16,8 +16,8 @@ use windlass::{
     counted,
     host::OutputFile,
     select::{
-        Card, Index, Request, Situation,
-        args::{Context, Date, infer},
+        Card, ChoiceContext, Index, ToolRequest,
+        args::{CalendarDate, InferenceContext, infer},
         choose,
     },
 };
@@ -107,7 +107,7 @@ fn retrieve(set: &str, rows: &[Row], from: &Path, to: &Path) -> Result<String, P
     let mut out = Predictions::create(to, set)?;
     for case in read::<Case>(&from.join(format!("{set}.queries.jsonl")))? {
         let start = Instant::now();
-        let hits = index.search(&Request::new(&case.query), RANKED);
+        let hits = index.search(&ToolRequest::new(&case.query), RANKED);
         out.took.push(start.elapsed());
         let ranked: Vec<_> = hits.iter().filter_map(|hit| index.name(hit.id)).collect();
         out.write(&json!({"id": case.id, "ranked": ranked}));
@@ -139,7 +139,7 @@ fn among(
     for case in cases {
         let (_, index) = case.candidates(by_definition);
         let start = Instant::now();
-        let choice = choose(&index, &Request::new(&case.query), Situation::default(), RANKED);
+        let choice = choose(&index, &ToolRequest::new(&case.query), ChoiceContext::default(), RANKED);
         out.took.push(start.elapsed());
         let ranked: Vec<_> = choice.candidates.iter().map(|candidate| &candidate.name).collect();
         let (score, features) = (choice.fit.likelihood, choice.fit.features());
@@ -158,12 +158,13 @@ fn fill(
     let mut out = Predictions::create(to, name)?;
     for case in cases {
         let (candidates, index) = case.candidates(by_definition);
-        let hits = index.search(&Request::new(&case.query), 1);
+        let hits = index.search(&ToolRequest::new(&case.query), 1);
         let chosen = hits.first().and_then(|hit| index.name(hit.id));
         let named = candidates.iter().find(|card| case.gold.contains(&card.name));
         let card = named.or_else(|| candidates.iter().find(|card| chosen == Some(card.name.as_str())));
         let Some(card) = card else { continue };
-        let context = Context { today: Date::first_in(&case.context), ..Context::default() };
+        let context =
+            InferenceContext { today: CalendarDate::first_in(&case.context), ..InferenceContext::default() };
         let start = Instant::now();
         let inferred = infer(&case.query, &card.parameters, &context);
         out.took.push(start.elapsed());

@@ -6,8 +6,9 @@ use serde_json::json;
 use windlass::{
     Category, Registered, Registry,
     select::{
-        Candidate, Card, Choice, Hit, Index, Part, Request, Situation, ToolId, Usage,
-        args::{Context, Inferred, infer},
+        Card, ChoiceContext, Index, ScorePart, ToolCandidate, ToolChoice, ToolHit, ToolId, ToolRequest,
+        Usage,
+        args::{InferenceContext, InferredArguments, infer},
         choose, choose_among,
     },
 };
@@ -35,7 +36,7 @@ impl Offered {
             let is_form = !tool.meta.requests.is_empty() && tools.iter().any(|other| is_form_of(tool, other));
             tool.is_advertised() || !is_form && tool.meta.category != Category::Testing
         };
-        let cards = tools.iter().filter(is_of_use).map(|tool| Card::of(&tool.spec, &tool.meta));
+        let cards = tools.iter().filter(is_of_use).map(|tool| Card::from_spec(&tool.spec, &tool.meta));
         Self::new(cards.collect(), None)
     }
 
@@ -54,8 +55,8 @@ impl Offered {
         Self { usage, ..self }
     }
 
-    fn situation(&self) -> Situation<'_> {
-        Situation { usage: Some(&self.usage), ..Situation::default() }
+    fn situation(&self) -> ChoiceContext<'_> {
+        ChoiceContext { usage: Some(&self.usage), ..ChoiceContext::default() }
     }
 
     fn card(&self, id: ToolId) -> Option<&Card> {
@@ -68,13 +69,13 @@ impl Offered {
 
     /// The tools that fit best, one line each.
     pub(super) fn search(&self, args: &Choosing) -> (String, Exit) {
-        let request = Request::new(&args.request);
+        let request = ToolRequest::new(&args.request);
         let mut hits = self.index.search(&request, args.limit);
-        hits.retain(Hit::is_related);
+        hits.retain(ToolHit::is_related);
         let exit = if hits.is_empty() { Exit::Failed } else { Exit::Done };
         let among: Vec<_> = hits.iter().map(|hit| hit.id).collect();
         let ranked = choose_among(&self.index, &request, self.situation(), &among, args.limit).candidates;
-        let hit = |each: &Candidate| hits.iter().find(|hit| hit.id == each.id);
+        let hit = |each: &ToolCandidate| hits.iter().find(|hit| hit.id == each.id);
         let found = ranked.iter().filter_map(|each| Some((each, hit(each)?)));
         if args.json {
             let rows = found.map(|(each, hit)| {
@@ -82,7 +83,7 @@ impl Offered {
             });
             return (pretty(&rows.collect()), exit);
         }
-        let row = |each: &Candidate| {
+        let row = |each: &ToolCandidate| {
             [format!("{:.2}", each.score), visible(&each.name), visible(self.about(each.id))]
         };
         let rows: Vec<_> = found.map(|(each, _)| row(each)).collect();
@@ -94,11 +95,11 @@ impl Offered {
 
     /// The tool to use, or that there is none; and why, if wanted.
     pub(super) fn select(&self, args: &Choosing, explain: bool) -> (String, Exit) {
-        let choice = choose(&self.index, &Request::new(&args.request), self.situation(), args.limit);
+        let choice = choose(&self.index, &ToolRequest::new(&args.request), self.situation(), args.limit);
         let exit = if choice.fit.is_likely() { Exit::Done } else { Exit::Failed };
         let best = choice.candidates.first().filter(|_| choice.fit.is_likely());
         let card = best.and_then(|best| self.card(best.id));
-        let inferred = card.map(|card| infer(&args.request, &card.parameters, &Context::default()));
+        let inferred = card.map(|card| infer(&args.request, &card.parameters, &InferenceContext::default()));
         let shown = match (args.json, explain) {
             (true, _) => {
                 let mut shown = json!(choice);
@@ -121,7 +122,7 @@ impl Offered {
 }
 
 /// The same with names that cannot rewrite the screen, wherever they are from, nor go on in another line.
-fn on_screen(mut choice: Choice) -> Choice {
+fn on_screen(mut choice: ToolChoice) -> ToolChoice {
     let candidates = choice.candidates.iter_mut().map(|each| &mut each.name);
     let ruled_out = choice.ruled_out.iter_mut().map(|each| &mut each.name);
     let targets = choice.intent.targets.iter_mut().map(|each| &mut each.text);
@@ -136,7 +137,7 @@ fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     names.map(|name| name.chars().count()).max().unwrap_or(0).min(80)
 }
 
-fn answer(choice: &Choice) -> String {
+fn answer(choice: &ToolChoice) -> String {
     let percent = choice.fit.likelihood * 100.0;
     match choice.candidates.first() {
         Some(best) if choice.fit.is_likely() => format!("{}\n", best.name),
@@ -148,7 +149,7 @@ fn answer(choice: &Choice) -> String {
 }
 
 /// What the request says about the arguments of the tool.
-fn arguments(inferred: &Inferred) -> String {
+fn arguments(inferred: &InferredArguments) -> String {
     let line = |label: &str, names: &[String]| match names {
         [] => String::new(),
         names => format!("{label:12} {}\n", visible(&names.join(", "))),
@@ -158,7 +159,7 @@ fn arguments(inferred: &Inferred) -> String {
 }
 
 /// What was understood, the candidates with their parts, and what was ruled out.
-fn reasons(choice: &Choice) -> String {
+fn reasons(choice: &ToolChoice) -> String {
     let intent = &choice.intent;
     let mut out = format!("operation    {}\n", word(&intent.operation));
     for target in &intent.targets {
@@ -169,13 +170,13 @@ fn reasons(choice: &Choice) -> String {
     }
     out.push_str(&format!("likelihood   {:.0} % that some tool fits\n\n", choice.fit.likelihood * 100.0));
     let width = widest(choice.candidates.iter().map(|each| each.name.as_str())).max(6);
-    let heads: String = Part::WEIGHTS.iter().map(|(part, _)| format!("  {:>10}", part.name())).collect();
-    let weights: String = Part::WEIGHTS.iter().map(|(_, weight)| format!("  {weight:>10}")).collect();
+    let heads: String = ScorePart::WEIGHTS.iter().map(|(part, _)| format!("  {:>10}", part.name())).collect();
+    let weights: String = ScorePart::WEIGHTS.iter().map(|(_, weight)| format!("  {weight:>10}")).collect();
     out.push_str(&format!(
         "{:width$}  {:>5}{heads}\n{:width$}  {:>5}{weights}\n",
         "tool", "score", "weight", ""
     ));
-    let row = |candidate: &Candidate| {
+    let row = |candidate: &ToolCandidate| {
         let parts: String = candidate.parts.iter().map(|(_, value)| format!("  {value:>10.2}")).collect();
         format!("{:width$}  {:>5.2}{parts}\n", candidate.name, candidate.score)
     };

@@ -19,7 +19,7 @@ fn named(name: &str, description: &str) -> Arc<dyn AnyTool> {
 }
 
 fn index(cards: &[Card]) -> (Index, Usage) {
-    (Index::of(cards), Usage::default())
+    (Index::from_cards(cards), Usage::default())
 }
 
 fn registry(room: usize, form: SearchForm) -> Registry {

@@ -1,74 +1,75 @@
-//! A value for each slot: a word of its enum, what contends for it, or what is said about it.
+//! Assigns a value to each slot: an enum value, a mention, or a phrase about the slot.
 
 use serde_json::Value;
 
 use super::{
-    Context,
-    contest::contend,
-    idiom,
-    mention::{Kind as Mentioned, Mention, is_cjk, mentions},
+    InferenceContext, idiom,
+    matching::match_mentions,
+    mention::{MentionKind, ValueMention, is_cjk, mentions},
     phrase,
-    slot::{Kind, Slot},
+    slot::{ParameterSlot, SlotKind},
     valid, words,
 };
 
-/// A value for each slot, where the text has one.
-pub(super) fn assign(text: &str, slots: &[Slot], context: &Context) -> Vec<Option<Value>> {
+/// Returns a value for each slot, where the text has one.
+pub(super) fn assign(text: &str, slots: &[ParameterSlot], context: &InferenceContext) -> Vec<Option<Value>> {
     let mut values = vec![None; slots.len()];
     let lower = text.to_lowercase();
     for (slot, value) in slots.iter().zip(&mut values) {
-        *value = chosen(&lower, slot).or_else(|| said_so(&lower, slot));
+        *value = enum_value(&lower, slot).or_else(|| boolean_value(&lower, slot));
     }
     let mut mentions = mentions(text, context.today);
     mentions.retain(|mention| !is_choice(mention, slots, &values));
     let taken = idiom::fill(text, slots, &mut values);
-    let overlaps =
-        |mention: &Mention| taken.iter().any(|place| place.start < mention.end && mention.start < place.end);
+    let overlaps = |mention: &ValueMention| {
+        taken.iter().any(|place| place.start < mention.end && mention.start < place.end)
+    };
     mentions.retain(|mention| !overlaps(mention));
     add_files(text, &mut mentions, context);
-    contend(text, slots, &mut mentions, &mut values);
+    match_mentions(text, slots, &mut mentions, &mut values);
     for (slot, value) in slots.iter().zip(&mut values) {
         if value.is_none() {
-            // What is only near a slot and does not fit it was not meant for it.
+            // A value that only stands near a slot and does not fit it was not meant for it.
             let is_meant = |value: &Value| valid::fits(slot, value) || phrase::stated(text, slot).is_some();
-            *value =
-                worded(text, slot).filter(is_meant).or_else(|| context.earlier.get(slot.own_name()).cloned());
+            *value = phrase_value(text, slot)
+                .filter(is_meant)
+                .or_else(|| context.earlier.get(slot.own_name()).cloned());
         }
     }
     values
 }
 
-/// A word of an enum that the text says; all of them for a list.
-fn chosen(lower: &str, slot: &Slot) -> Option<Value> {
-    let mut said: Vec<(usize, usize, &Value)> = slot
+/// Returns the enum value that the text contains; all of them for a list.
+fn enum_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
+    let mut found: Vec<(usize, usize, &Value)> = slot
         .choices
         .iter()
         .filter_map(|choice| {
             let word = choice.as_str()?.to_lowercase();
-            let spoken = word.replace(['_', '-'], " ");
-            let at = [&word, &spoken]
+            let spaced = word.replace(['_', '-'], " ");
+            let at = [&word, &spaced]
                 .into_iter()
                 .find_map(|word| phrase::place(lower, word))
-                .or_else(|| stemmed(lower, &spoken))
+                .or_else(|| stemmed(lower, &spaced))
                 .or_else(|| synonym(&word).iter().find_map(|other| phrase::place(lower, other)))?;
             Some((at, word.len(), choice))
         })
         .collect();
-    said.sort_by_key(|(at, length, _)| (*at, std::cmp::Reverse(*length)));
+    found.sort_by_key(|(at, length, _)| (*at, std::cmp::Reverse(*length)));
     if slot.list {
-        return (!said.is_empty()).then(|| said.into_iter().map(|(_, _, choice)| choice.clone()).collect());
+        return (!found.is_empty()).then(|| found.into_iter().map(|(_, _, choice)| choice.clone()).collect());
     }
-    said.into_iter().max_by_key(|(at, length, _)| (*length, *at)).map(|(_, _, choice)| choice.clone())
+    found.into_iter().max_by_key(|(at, length, _)| (*length, *at)).map(|(_, _, choice)| choice.clone())
 }
 
-/// Where a text says a word in another form.
+/// Returns the position of a word in another inflected form.
 fn stemmed(lower: &str, word: &str) -> Option<usize> {
     let stem = words::stem(word);
     let long = stem.len() >= 4 && !word.contains(' ') && word.is_ascii();
     long.then(|| lower.find(&format!(" {stem}"))).flatten()
 }
 
-/// Verbs that ask for the same.
+/// Returns verbs that ask for the same operation.
 fn synonym(word: &str) -> &'static [&'static str] {
     match word {
         "add" | "create" => &["create", "add", "new", "添加", "新建"],
@@ -81,9 +82,9 @@ fn synonym(word: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a text asks for what a yes-or-no parameter is about.
-fn said_so(lower: &str, slot: &Slot) -> Option<Value> {
-    if slot.kind != Kind::Boolean || slot.list {
+/// Returns the value of a boolean parameter that the text asks for, or asks to leave out.
+fn boolean_value(lower: &str, slot: &ParameterSlot) -> Option<Value> {
+    if slot.kind != SlotKind::Boolean || slot.list {
         return None;
     }
     if slot.description.contains(is_cjk) {
@@ -114,7 +115,7 @@ fn said_so(lower: &str, slot: &Slot) -> Option<Value> {
         });
         return enough.then_some(Value::Bool(!not));
     }
-    let told: Vec<String> = words::words(lower);
+    let words: Vec<String> = words::words(lower);
     let name: Vec<&String> = slot
         .name
         .iter()
@@ -126,16 +127,16 @@ fn said_so(lower: &str, slot: &Slot) -> Option<Value> {
             .contains(&word.as_str())
         })
         .collect();
-    let place = name.iter().filter_map(|word| told.iter().position(|each| each == *word)).min()?;
-    let all = name.iter().filter(|word| told.contains(word)).count() * 2 >= name.len();
-    let not = told[place.saturating_sub(4)..place]
+    let place = name.iter().filter_map(|word| words.iter().position(|each| each == *word)).min()?;
+    let all = name.iter().filter(|word| words.contains(word)).count() * 2 >= name.len();
+    let not = words[place.saturating_sub(4)..place]
         .iter()
         .any(|word| ["not", "no", "without", "exclud", "don", "except", "avoid"].contains(&word.as_str()));
     all.then_some(Value::Bool(!not))
 }
 
-/// Whether a mention is the word of an enum that was taken already.
-fn is_choice(mention: &Mention, slots: &[Slot], values: &[Option<Value>]) -> bool {
+/// Returns true if the mention is an enum value that was already taken.
+fn is_choice(mention: &ValueMention, slots: &[ParameterSlot], values: &[Option<Value>]) -> bool {
     let same = |value: &Value| value.as_str().is_some_and(|word| word.eq_ignore_ascii_case(&mention.text));
     slots.iter().zip(values).any(|(slot, value)| {
         !slot.choices.is_empty()
@@ -145,14 +146,14 @@ fn is_choice(mention: &Mention, slots: &[Slot], values: &[Option<Value>]) -> boo
     })
 }
 
-/// Words that are files, because the context says so.
-fn add_files(text: &str, mentions: &mut Vec<Mention>, context: &Context) {
+/// Adds the words that are paths according to the context.
+fn add_files(text: &str, mentions: &mut Vec<ValueMention>, context: &InferenceContext) {
     for file in context.files.iter().take(2_000) {
         let taken =
             |start: usize| mentions.iter().any(|mention| mention.start <= start && start < mention.end);
         if let Some(start) = phrase::place(text, file).filter(|start| !taken(*start)) {
-            mentions.push(Mention {
-                kind: Mentioned::Path,
+            mentions.push(ValueMention {
+                kind: MentionKind::Path,
                 start,
                 end: start + file.len(),
                 text: file.clone(),
@@ -162,20 +163,21 @@ fn add_files(text: &str, mentions: &mut Vec<Mention>, context: &Context) {
     mentions.sort_by_key(|mention| mention.start);
 }
 
-/// What is said about a slot without being a token of its own.
-fn worded(text: &str, slot: &Slot) -> Option<Value> {
-    if slot.kind != Kind::Text || !slot.choices.is_empty() {
+/// Returns a phrase about the slot that is not a token by itself.
+fn phrase_value(text: &str, slot: &ParameterSlot) -> Option<Value> {
+    if slot.kind != SlotKind::Text || !slot.choices.is_empty() {
         return None;
     }
     if slot.list
         && slot.description.contains(is_cjk)
-        && let Some(items) = phrase::listed(text).filter(|_| slot.required)
+        && let Some(items) = phrase::chinese_list(text).filter(|_| slot.required)
     {
         return Some(Value::from(items));
     }
-    let said = phrase::stated(text, slot).or_else(|| phrase::exemplified(text, slot));
-    let said = said.or_else(|| slot.required.then(|| phrase::beside(text, slot)).flatten());
-    let said = said.or_else(|| {
+    let phrase_text = phrase::stated(text, slot).or_else(|| phrase::described_example(text, slot));
+    let phrase_text =
+        phrase_text.or_else(|| slot.required.then(|| phrase::adjacent_words(text, slot)).flatten());
+    let phrase_text = phrase_text.or_else(|| {
         (slot.required
             && slot.is_about(&[
                 "topic", "query", "subject", "keyword", "term", "search", "item", "product", "content",
@@ -185,9 +187,9 @@ fn worded(text: &str, slot: &Slot) -> Option<Value> {
         .flatten()
     })?;
     if !slot.list {
-        return Some(Value::String(said));
+        return Some(Value::String(phrase_text));
     }
-    let items = said
+    let items = phrase_text
         .split(['、', ',', '，', '和'])
         .flat_map(|item| item.split(" and "))
         .map(str::trim)

@@ -1,10 +1,10 @@
-//! Dates: found in text, moved by days, written as asked.
+//! Dates: parses them in text, moves them by days and formats them.
 
 use std::fmt;
 
 /// A day of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Date {
+pub struct CalendarDate {
     /// The year.
     pub year: i32,
     /// The month, 1 to 12.
@@ -13,7 +13,7 @@ pub struct Date {
     pub day: u32,
 }
 
-impl fmt::Display for Date {
+impl fmt::Display for CalendarDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
@@ -22,8 +22,8 @@ impl fmt::Display for Date {
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-impl Date {
-    /// A date, if there is such a day.
+impl CalendarDate {
+    /// Returns the date, or `None` if there is no such day.
     pub fn new(year: i32, month: u32, day: u32) -> Option<Self> {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let last = match month {
@@ -35,21 +35,21 @@ impl Date {
         (1..=last).contains(&day).then_some(Self { year, month, day })
     }
 
-    /// The first date a text names in full, such as that of a line that says what day it is.
+    /// Returns the first complete date of a text, such as a line that gives the current day.
     pub fn first_in(text: &str) -> Option<Self> {
         let starts = text.char_indices().take(2_000).map(|(at, _)| at);
         let mut found = starts.filter_map(|at| read(&text[at..], None));
         found.next().map(|(date, _)| date)
     }
 
-    /// The day after.
+    /// Returns the following day.
     fn next(self) -> Self {
         Self::new(self.year, self.month, self.day + 1)
             .or_else(|| Self::new(self.year, self.month + 1, 1))
             .unwrap_or(Self { year: self.year + 1, month: 1, day: 1 })
     }
 
-    /// The day before.
+    /// Returns the preceding day.
     fn previous(self) -> Self {
         let (year, month) = if self.month == 1 { (self.year - 1, 12) } else { (self.year, self.month - 1) };
         Self::new(self.year, self.month, self.day.wrapping_sub(1))
@@ -58,31 +58,32 @@ impl Date {
     }
 }
 
-/// Reads a date at the beginning of a text: the date, and how many bytes it takes. Dates without a year are of this year.
-pub(super) fn read(text: &str, today: Option<Date>) -> Option<(Date, usize)> {
+/// Parses a date at the beginning of a text. Returns it with its length in bytes. A date without a
+/// year is taken to be in the current year.
+pub(super) fn read(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     numeric(text)
         .or_else(|| chinese(text, today))
         .or_else(|| english(text, today))
         .or_else(|| relative(text, today))
 }
 
-/// `2023-05-01`, `2023/5/1`, `05/01/2023`.
-fn numeric(text: &str) -> Option<(Date, usize)> {
+/// Parses `2023-05-01`, `2023/5/1`, `05/01/2023`.
+fn numeric(text: &str) -> Option<(CalendarDate, usize)> {
     let (first, rest) = digits(text, 4)?;
     let separator = rest.chars().next().filter(|c| "-/.".contains(*c))?;
     let (second, rest) = digits(&rest[1..], 2)?;
     let (third, end) = digits(rest.strip_prefix(separator)?, 4)?;
     let date = if first > 31 {
-        Date::new(i32::try_from(first).ok()?, second, third)
+        CalendarDate::new(i32::try_from(first).ok()?, second, third)
     } else {
         let year = i32::try_from(third).ok().filter(|year| *year > 31)?;
-        Date::new(year, first, second).or_else(|| Date::new(year, second, first))
+        CalendarDate::new(year, first, second).or_else(|| CalendarDate::new(year, second, first))
     };
     date.map(|date| (date, text.len() - end.len()))
 }
 
-/// `2023年5月1日`, `5月1号`.
-fn chinese(text: &str, today: Option<Date>) -> Option<(Date, usize)> {
+/// Parses `2023年5月1日`, `5月1号`.
+fn chinese(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     let (first, rest) = digits(text, 4)?;
     let (year, month, rest) = match rest.strip_prefix('年') {
         Some(rest) => {
@@ -93,11 +94,11 @@ fn chinese(text: &str, today: Option<Date>) -> Option<(Date, usize)> {
     };
     let (day, rest) = digits(rest.strip_prefix('月')?.trim_start(), 2)?;
     let end = rest.strip_prefix('日').or_else(|| rest.strip_prefix('号'))?;
-    Date::new(year, month, day).map(|date| (date, text.len() - end.len()))
+    CalendarDate::new(year, month, day).map(|date| (date, text.len() - end.len()))
 }
 
-/// `March 5th 2023`, `5 March, 2023`, `March 5`.
-fn english(text: &str, today: Option<Date>) -> Option<(Date, usize)> {
+/// Parses `March 5th 2023`, `5 March, 2023`, `March 5`.
+fn english(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     let (day, month, rest) = if let Some((day, rest)) = digits(text, 2) {
         let (month, rest) = month(ordinal(rest).trim_start().trim_start_matches("of "))?;
         (day, month, rest)
@@ -111,10 +112,10 @@ fn english(text: &str, today: Option<Date>) -> Option<(Date, usize)> {
         Some((year, end)) => (i32::try_from(year).ok()?, end),
         None => (today?.year, rest),
     };
-    Date::new(year, month, day).map(|date| (date, text.len() - rest.len()))
+    CalendarDate::new(year, month, day).map(|date| (date, text.len() - rest.len()))
 }
 
-fn relative(text: &str, today: Option<Date>) -> Option<(Date, usize)> {
+fn relative(text: &str, today: Option<CalendarDate>) -> Option<(CalendarDate, usize)> {
     let today = today?;
     let days = [
         ("the day after tomorrow", today.next().next()),
@@ -172,7 +173,7 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_the_usual_forms() {
-        let today = Date::new(2024, 2, 28);
+        let today = CalendarDate::new(2024, 2, 28);
         let cases = [
             ("2023-05-01 x", "2023-05-01", 10),
             ("05/01/2023", "2023-05-01", 10),
@@ -190,6 +191,9 @@ mod tests {
         }
         assert_eq!(read("2023-02-30", None), None);
         assert_eq!(read("mayor 5", today), None);
-        assert_eq!(Date::first_in("It is Friday, November 03, 2023."), Date::new(2023, 11, 3));
+        assert_eq!(
+            CalendarDate::first_in("It is Friday, November 03, 2023."),
+            CalendarDate::new(2023, 11, 3)
+        );
     }
 }

@@ -1,19 +1,19 @@
-//! Ways to speak of files and commands that say which parameter a value is for: `the first 10 lines`, `replace A with B`,
-//! `run X`, `10 seconds`. What such a phrase takes is no longer contended for.
+//! Idioms about files and commands that name the parameter of a value: `the first 10 lines`,
+//! `replace A with B`, `run X`, `10 seconds`. Values in such an idiom are not matched again.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-use super::slot::{Kind, Slot};
+use super::slot::{ParameterSlot, SlotKind};
 
-/// A word of a request and its place. What is quoted is one word, without its quotes.
-struct Token<'a> {
+/// A word of a request and its byte range. A quotation is one word, without its quotes.
+struct IdiomToken<'a> {
     text: &'a str,
     place: Range<usize>,
 }
 
-impl Token<'_> {
+impl IdiomToken<'_> {
     fn is(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.text.eq_ignore_ascii_case(word))
     }
@@ -23,8 +23,8 @@ impl Token<'_> {
     }
 }
 
-/// Fills what such phrases say, and returns the places they took.
-pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> Vec<Range<usize>> {
+/// Fills the values that idioms give, and returns the byte ranges they used.
+pub(super) fn fill(text: &str, slots: &[ParameterSlot], values: &mut [Option<Value>]) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let mut taken = Vec::new();
     let mut put = |names: &[&str], value: Value, place: Range<usize>| {
@@ -51,17 +51,17 @@ pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> 
     if let Some((milliseconds, place)) = duration(&tokens) {
         put(&["timeout_ms", "yield_time_ms"], milliseconds.into(), place);
     }
-    if let Some((sought, place)) = sought(&tokens) {
+    if let Some((sought, place)) = search_pattern(&tokens) {
         put(&["pattern", "query"], sought.text.into(), sought.place.clone());
         if let Some(place) = place {
             put(&["path"], place.text.into(), place.place.clone());
         }
     }
-    // Lines from the end have no parameter; a number of them is none for another.
+    // No parameter takes lines from the end, so their number must not go to another parameter.
     if let Some(place) = last_lines(text, &tokens) {
         taken.push(place);
     }
-    let is_integer = |at: usize| matches!(slots[at].kind, Kind::Integer | Kind::Number);
+    let is_integer = |at: usize| matches!(slots[at].kind, SlotKind::Integer | SlotKind::Number);
     for (at, value) in values.iter_mut().enumerate() {
         if value.as_ref().is_some_and(Value::is_number) && !is_integer(at) {
             *value = None;
@@ -70,7 +70,7 @@ pub(super) fn fill(text: &str, slots: &[Slot], values: &mut [Option<Value>]) -> 
     taken
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens(text: &str) -> Vec<IdiomToken<'_>> {
     const QUOTES: [(char, char); 4] = [('"', '"'), ('`', '`'), ('“', '”'), ('\'', '\'')];
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(c) = text[at..].chars().next() {
@@ -79,13 +79,13 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         let inner = close
             .and_then(|close| Some((c.len_utf8(), rest[c.len_utf8()..].find(close)? + c.len_utf8(), close)));
         if let Some((from, to, close)) = inner {
-            tokens.push(Token { text: &rest[from..to], place: at + from..at + to });
+            tokens.push(IdiomToken { text: &rest[from..to], place: at + from..at + to });
             at += to + close.len_utf8();
         } else if c.is_whitespace() || ",;，；。".contains(c) {
             at += c.len_utf8();
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || ",;，；。".contains(c)).unwrap_or(rest.len());
-            tokens.push(Token {
+            tokens.push(IdiomToken {
                 text: rest[..end].trim_end_matches(['.', '?', '!', ':']),
                 place: at..at + end,
             });
@@ -95,8 +95,8 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// `replace A with B`.
-fn replacement<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, &'t Token<'a>)> {
+/// Parses `replace A with B`.
+fn replacement<'t, 'a>(tokens: &'t [IdiomToken<'a>]) -> Option<(&'t IdiomToken<'a>, &'t IdiomToken<'a>)> {
     tokens.windows(4).find_map(|four| match four {
         [verb, old, with, new]
             if verb.is(&["replace", "substitute", "change"]) && with.is(&["with", "by", "to"]) =>
@@ -107,8 +107,8 @@ fn replacement<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, &'t To
     })
 }
 
-/// `lines 5 to 10`, `lines 5-10`: both ends.
-fn lines(tokens: &[Token<'_>]) -> Option<(i64, i64, Range<usize>)> {
+/// Parses `lines 5 to 10` and `lines 5-10`. Returns both ends.
+fn lines(tokens: &[IdiomToken<'_>]) -> Option<(i64, i64, Range<usize>)> {
     let at = tokens.iter().position(|token| token.is(&["line", "lines"]))?;
     let from = tokens.get(at + 1)?;
     let (ends, place) = if let Some((first, last)) = from.text.split_once('-') {
@@ -121,19 +121,19 @@ fn lines(tokens: &[Token<'_>]) -> Option<(i64, i64, Range<usize>)> {
     (ends.0 <= ends.1).then_some((ends.0, ends.1, place))
 }
 
-/// `the first 10 lines`, 前10行.
-fn first_lines(text: &str, tokens: &[Token<'_>]) -> Option<(i64, Range<usize>)> {
+/// Parses `the first 10 lines` and 前10行.
+fn first_lines(text: &str, tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     counted(tokens, &["first", "top"]).or_else(|| chinese_count(text, '前'))
 }
 
-/// `the last 10 lines`, 最后10行.
-fn last_lines(text: &str, tokens: &[Token<'_>]) -> Option<Range<usize>> {
+/// Parses `the last 10 lines` and 最后10行.
+fn last_lines(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     counted(tokens, &["last", "final", "bottom"])
         .or_else(|| chinese_count(text, '后'))
         .map(|(_, place)| place)
 }
 
-fn counted(tokens: &[Token<'_>], words: &[&str]) -> Option<(i64, Range<usize>)> {
+fn counted(tokens: &[IdiomToken<'_>], words: &[&str]) -> Option<(i64, Range<usize>)> {
     tokens.windows(3).find_map(|three| match three {
         [word, count, noun] if word.is(words) && noun.is(&["line", "lines", "rows"]) => {
             Some((count.number()?, count.place.clone()))
@@ -142,15 +142,15 @@ fn counted(tokens: &[Token<'_>], words: &[&str]) -> Option<(i64, Range<usize>)> 
     })
 }
 
-/// A number between a mark and 行.
+/// Parses a number between a mark and 行.
 fn chinese_count(text: &str, mark: char) -> Option<(i64, Range<usize>)> {
     let start = text.find(mark)? + mark.len_utf8();
     let end = start + text[start..].find('行')?;
     Some((text[start..end].trim().parse().ok()?, start..end))
 }
 
-/// What follows `run`, up to what is said about it.
-fn command(text: &str, tokens: &[Token<'_>]) -> Option<Range<usize>> {
+/// Returns the command after `run`, up to the words that describe it.
+fn command(text: &str, tokens: &[IdiomToken<'_>]) -> Option<Range<usize>> {
     let at =
         tokens.iter().position(|token| token.is(&["run", "execute", "运行", "执行"])).filter(|at| *at < 2)?;
     let rest = &tokens[at + 1..];
@@ -168,8 +168,8 @@ fn command(text: &str, tokens: &[Token<'_>]) -> Option<Range<usize>> {
     Some(first.place.start..last.place.end)
 }
 
-/// `10 seconds`, `2 minutes`, in milliseconds.
-fn duration(tokens: &[Token<'_>]) -> Option<(i64, Range<usize>)> {
+/// Parses `10 seconds` and `2 minutes`. Returns milliseconds.
+fn duration(tokens: &[IdiomToken<'_>]) -> Option<(i64, Range<usize>)> {
     const UNITS: [(&[&str], i64); 3] = [
         (&["ms", "millisecond", "milliseconds"], 1),
         (&["s", "sec", "secs", "second", "seconds"], 1_000),
@@ -181,8 +181,10 @@ fn duration(tokens: &[Token<'_>]) -> Option<(i64, Range<usize>)> {
     })
 }
 
-/// `search for A in B`: what is looked for, and where.
-fn sought<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'t Token<'a>, Option<&'t Token<'a>>)> {
+/// Parses `search for A in B`. Returns the pattern and the place.
+fn search_pattern<'t, 'a>(
+    tokens: &'t [IdiomToken<'a>],
+) -> Option<(&'t IdiomToken<'a>, Option<&'t IdiomToken<'a>>)> {
     let at =
         tokens.windows(2).position(|pair| pair[0].is(&["search", "look", "grep"]) && pair[1].is(&["for"]))?;
     let sought = tokens.get(at + 2)?;

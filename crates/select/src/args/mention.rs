@@ -1,34 +1,36 @@
-//! What a request mentions that could be a value: quoted texts, numbers, dates, paths, codes and names.
+//! Finds the mentions of a request that could be values: quotations, numbers, dates, paths, codes
+//! and names.
 
 use super::{
-    date::{self, Date},
+    date::{self, CalendarDate},
     number,
 };
+use crate::text;
 
-/// Requests are looked at this far, and so many values are taken from them. Time grows with both.
+/// Maximum number of bytes that are read, and of mentions that are taken. Time grows with both.
 const MAX_BYTES: usize = 20_000;
 const MAX_MENTIONS: usize = 300;
 
-/// A piece of the request that could be a value.
+/// A substring of the request that could be a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Mention {
-    pub(super) kind: Kind,
-    /// Where it is, in bytes.
+pub(super) struct ValueMention {
+    pub(super) kind: MentionKind,
+    /// The byte range.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// As it is written, without quotes.
+    /// The text as written, without quotes.
     pub(super) text: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum MentionKind {
     Quoted,
     Number {
         value: f64,
-        unit: Unit,
+        unit: NumberUnit,
     },
-    Date(Date),
-    /// `18:00`, in minutes since midnight.
+    Date(CalendarDate),
+    /// `18:00`, as minutes since midnight.
     Time(u32),
     Email,
     Url,
@@ -38,25 +40,21 @@ pub(super) enum Kind {
     Name,
 }
 
-/// What is said right at a number.
+/// The unit next to a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum NumberUnit {
     None,
     Percent,
     Money,
 }
 
-/// The part of a request that is looked at.
+/// Returns the part of a request that is read.
 pub(super) fn head(request: &str) -> &str {
-    let mut end = request.len().min(MAX_BYTES);
-    while !request.is_char_boundary(end) {
-        end -= 1;
-    }
-    &request[..end]
+    text::cut(request, MAX_BYTES)
 }
 
-/// Everything a text mentions, in order.
-pub(super) fn mentions(text: &str, today: Option<Date>) -> Vec<Mention> {
+/// Returns all mentions of a text, in order.
+pub(super) fn mentions(text: &str, today: Option<CalendarDate>) -> Vec<ValueMention> {
     let mut found = Vec::new();
     let mut at = 0;
     let mut fresh = true;
@@ -64,10 +62,10 @@ pub(super) fn mentions(text: &str, today: Option<Date>) -> Vec<Mention> {
         let rest = &text[at..];
         let before = text[..at].chars().next_back();
         let inside = before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
-        let step = if inside { None } else { one(rest, before, fresh, today) };
+        let step = if inside { None } else { mention_at(rest, before, fresh, today) };
         let c = rest.chars().next().unwrap_or(' ');
         if let Some((kind, text, bytes)) = step {
-            found.push(Mention { kind, start: at, end: at + bytes, text });
+            found.push(ValueMention { kind, start: at, end: at + bytes, text });
             at += bytes;
             fresh = false;
             continue;
@@ -82,12 +80,18 @@ pub(super) fn mentions(text: &str, today: Option<Date>) -> Vec<Mention> {
     found
 }
 
-type Found = (Kind, String, usize);
+type MentionMatch = (MentionKind, String, usize);
 
-fn one(rest: &str, before: Option<char>, fresh: bool, today: Option<Date>) -> Option<Found> {
+fn mention_at(
+    rest: &str,
+    before: Option<char>,
+    fresh: bool,
+    today: Option<CalendarDate>,
+) -> Option<MentionMatch> {
     quoted(rest, before)
         .or_else(|| {
-            date::read(rest, today).map(|(date, bytes)| (Kind::Date(date), rest[..bytes].to_owned(), bytes))
+            date::read(rest, today)
+                .map(|(date, bytes)| (MentionKind::Date(date), rest[..bytes].to_owned(), bytes))
         })
         .or_else(|| time(rest))
         .or_else(|| token(rest))
@@ -95,7 +99,7 @@ fn one(rest: &str, before: Option<char>, fresh: bool, today: Option<Date>) -> Op
         .or_else(|| name(rest, fresh))
 }
 
-fn quoted(rest: &str, before: Option<char>) -> Option<Found> {
+fn quoted(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     const PAIRS: [(char, char); 9] = [
         ('"', '"'),
         ('\'', '\''),
@@ -114,17 +118,17 @@ fn quoted(rest: &str, before: Option<char>) -> Option<Found> {
     }
     let inner = &rest[open.len_utf8()..];
     let closes = |at: usize| {
-        // The apostrophe of "it's" closes nothing.
+        // The apostrophe of "it's" closes no quotation.
         open != '\'' || !inner[at + 1..].chars().next().is_some_and(char::is_alphanumeric)
     };
     let end = inner.match_indices(*close).map(|(at, _)| at).find(|at| closes(*at))?;
     let text = inner[..end].trim();
     let fits = !text.is_empty() && text.len() <= 2_000;
-    fits.then(|| (Kind::Quoted, text.to_owned(), open.len_utf8() + end + close.len_utf8()))
+    fits.then(|| (MentionKind::Quoted, text.to_owned(), open.len_utf8() + end + close.len_utf8()))
 }
 
-/// `18:00`, `6:30 PM`, `9 pm`.
-fn time(rest: &str) -> Option<Found> {
+/// Parses `18:00`, `6:30 PM`, `9 pm`.
+fn time(rest: &str) -> Option<MentionMatch> {
     let hours = digits(rest);
     let hour: u32 = rest[..hours].parse().ok().filter(|hour| hours <= 2 && *hour < 25)?;
     let mut end = hours;
@@ -144,11 +148,11 @@ fn time(rest: &str) -> Option<Found> {
         end = rest.len() - rest[end..].trim_start().len() + 2;
     }
     let hour = half.map_or(hour, |half| hour % 12 + half);
-    Some((Kind::Time(hour * 60 + minute), rest[..end].to_owned(), end))
+    Some((MentionKind::Time(hour * 60 + minute), rest[..end].to_owned(), end))
 }
 
-/// Words that are no words: addresses, paths, codes.
-fn token(rest: &str) -> Option<Found> {
+/// Parses an address, a path or a code.
+fn token(rest: &str) -> Option<MentionMatch> {
     let end = rest.find(|c: char| !c.is_ascii() || c.is_whitespace() || "\"'`,;()[]{}<>!?|".contains(c));
     let word = rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', ':', ',']);
     let has = |c: char| word.contains(c);
@@ -165,36 +169,36 @@ fn token(rest: &str) -> Option<Found> {
     let steps = word.split('/').all(|step| step.len() > 1) && !word.eq_ignore_ascii_case("and/or");
     let nested = has('/') && steps && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./*".contains(c));
     let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_-#.:/+".contains(c));
-    let mixed = letters && (has('_') || digits) && !measured(word) && plain;
+    let mixed = letters && (has('_') || digits) && !has_unit(word) && plain;
     let hyphened = !letters && digits && word.matches('-').count() >= 2 && word.len() >= 7;
     let kind = if word.len() < 2 {
         return None;
     } else if word.contains("://") || word.starts_with("www.") {
-        Kind::Url
+        MentionKind::Url
     } else if word.split_once('@').is_some_and(|(who, host)| !who.is_empty() && host.contains('.')) {
-        Kind::Email
+        MentionKind::Email
     } else if letters && (rooted || filed || nested) {
-        Kind::Path
+        MentionKind::Path
     } else if mixed || hyphened {
-        Kind::Code
+        MentionKind::Code
     } else {
         return None;
     };
     Some((kind, word.to_owned(), word.len()))
 }
 
-/// Whether a word is a number with its unit or ending: `10kg`, `5th`, `3D`.
-fn measured(word: &str) -> bool {
+/// Returns true if a word is a number with its unit or ending: `10kg`, `5th`, `3D`.
+fn has_unit(word: &str) -> bool {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".,".contains(c));
     let short = unit.len() <= 2 || unit.len() <= 4 && unit.chars().all(|c| c.is_ascii_lowercase());
     unit.len() < word.len() && short && unit.chars().all(|c| c.is_ascii_alphabetic())
 }
 
-fn numeral(rest: &str, before: Option<char>) -> Option<Found> {
+fn numeral(rest: &str, before: Option<char>) -> Option<MentionMatch> {
     let money = rest.starts_with(['$', '€', '£', '¥', '￥']);
     let body = if money { rest.trim_start_matches(['$', '€', '£', '¥', '￥']) } else { rest };
     let skipped = rest.len() - body.len();
-    let (mut value, mut end) = written(body, before)?;
+    let (mut value, mut end) = number_at(body, before)?;
     let after = body[end..].trim_start_matches(' ');
     let word_end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
     let scaled = number::scale(&after[..word_end].to_lowercase()).or_else(|| {
@@ -207,18 +211,18 @@ fn numeral(rest: &str, before: Option<char>) -> Option<Found> {
     let after = body[end..].trim_start_matches(' ');
     let percent = after.starts_with(['%', '％']) || after.starts_with("percent");
     let unit = if money || after.starts_with('元') || after.starts_with("dollar") {
-        Unit::Money
+        NumberUnit::Money
     } else if percent {
-        Unit::Percent
+        NumberUnit::Percent
     } else {
-        Unit::None
+        NumberUnit::None
     };
     let end = skipped + end;
-    Some((Kind::Number { value, unit }, rest[skipped..end].to_owned(), end))
+    Some((MentionKind::Number { value, unit }, rest[skipped..end].to_owned(), end))
 }
 
-/// A number at the beginning of a text, and its length.
-fn written(body: &str, before: Option<char>) -> Option<(f64, usize)> {
+/// Parses a number at the beginning of a text. Returns it with its length in bytes.
+fn number_at(body: &str, before: Option<char>) -> Option<(f64, usize)> {
     let sign = usize::from(body.starts_with('-') && !before.is_some_and(char::is_alphanumeric));
     let number = &body[sign..];
     if number.starts_with(|c: char| c.is_ascii_digit()) || number.starts_with('.') && digits(&number[1..]) > 0
@@ -226,7 +230,7 @@ fn written(body: &str, before: Option<char>) -> Option<(f64, usize)> {
         let mut end =
             number.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '.').unwrap_or(number.len());
         end = number[..end].trim_end_matches([',', '.']).len();
-        // `1,000` is one number, `1,2` are two.
+        // `1,000` is one number; `1,2` is two.
         if let Some(comma) = number[..end].find(',') {
             let groups = number[..end]
                 .split('.')
@@ -256,15 +260,16 @@ fn digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())
 }
 
-/// Words that begin sentences and are nobody's name.
+/// Words that begin sentences and are no proper names.
 const STARTERS: &str = " i i'm i've i'd i'll we you he she it they the a an this that these those what what's which who whose where when why how is are was were do does did \
 can could would will should may please find get calculate compute show give tell create make set add remove delete update search look book order play \
 send list check determine generate convert compare analyze provide identify retrieve fetch estimate predict evaluate help need want let use if for in on at \
 from to with and or but also my our your his her hi hello hey sure yes no ok okay thanks thank track plan schedule start stop open close turn run solve \
 simulate draw write read translate recommend suggest buy sell locate perform also then actually given using assuming consider mix plot say verify count reserve ";
 
-/// Capitalised words that belong together, in any script that has capitals; in Chinese text any foreign word.
-fn name(rest: &str, fresh: bool) -> Option<Found> {
+/// Parses capitalised words that form one name, in any script with capitals. In Chinese text any
+/// foreign word is a name.
+fn name(rest: &str, fresh: bool) -> Option<MentionMatch> {
     let mut end = 0;
     let mut words = 0;
     while words < 8 {
@@ -295,22 +300,23 @@ fn name(rest: &str, fresh: bool) -> Option<Found> {
             break;
         }
     }
-    end += if words > 0 { glued(&rest[end..]) } else { 0 };
+    end += if words > 0 { suffix_len(&rest[end..]) } else { 0 };
     let text = &rest[..end];
-    // A lone word at the beginning of a sentence has its capital from there.
+    // A single word at the beginning of a sentence is capitalised anyway.
     let lone =
         fresh && words == 1 && rest[end..].starts_with(' ') && text.chars().skip(1).all(char::is_lowercase);
-    (words > 0 && !lone && text.len() < 200).then(|| (Kind::Name, text.to_owned(), end))
+    (words > 0 && !lone && text.len() < 200).then(|| (MentionKind::Name, text.to_owned(), end))
 }
 
-/// How much of a text is glued to the name before it by a sign: `@123`, `#1`. It is a part of the name, if a wrong one.
-fn glued(rest: &str) -> usize {
+/// Returns the length of a suffix such as `@123` or `#1` that follows a name directly. It belongs
+/// to the name, even if that makes the name wrong.
+fn suffix_len(rest: &str) -> usize {
     let tail = rest.strip_prefix(['@', '#', '^']).unwrap_or_default();
     let end = tail.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tail.len());
     if end > 0 { end + 1 } else { 0 }
 }
 
-/// Whether a character is a Chinese one.
+/// Returns true for a Chinese character.
 pub(super) fn is_cjk(c: char) -> bool {
     ('\u{3400}'..='\u{9fff}').contains(&c)
 }

@@ -1,6 +1,6 @@
-//! Numbers as people write them: digits, words, and Chinese numerals.
+//! Parses numbers as people write them: digits, words and Chinese numerals.
 
-/// A number word of English, as a value.
+/// Returns the value of an English number word.
 pub(super) fn word(word: &str) -> Option<f64> {
     const UNITS: [&str; 20] = [
         "zero",
@@ -34,7 +34,7 @@ pub(super) fn word(word: &str) -> Option<f64> {
     })
 }
 
-/// What a word behind a number multiplies it by.
+/// Returns the factor of a word that follows a number.
 pub(super) fn scale(word: &str) -> Option<f64> {
     match word {
         "thousand" | "千" => Some(1e3),
@@ -46,7 +46,7 @@ pub(super) fn scale(word: &str) -> Option<f64> {
     }
 }
 
-/// A Chinese numeral such as 三百二十五, as a value.
+/// Returns the value of a Chinese numeral such as 三百二十五.
 pub(super) fn chinese(text: &str) -> Option<f64> {
     let (mut total, mut section, mut digit) = (0.0, 0.0, None);
     for c in text.chars() {
@@ -78,7 +78,7 @@ pub(super) fn chinese(text: &str) -> Option<f64> {
     Some(total + section + digit.unwrap_or(0.0))
 }
 
-/// Whether a character may be part of a Chinese numeral.
+/// Returns true if a character can be part of a Chinese numeral.
 pub(super) fn is_chinese(c: char) -> bool {
     "零一二三四五六七八九两十百千万亿".contains(c)
 }

@@ -1,24 +1,28 @@
-//! Values that are no single token: what follows "X is", what stands before a telling word, what a preposition leads to.
+//! Values of several words: the text after "X is", next to a word of the slot's name, or after a
+//! preposition.
 
-use super::{mention::is_cjk, slot::Slot, words};
+use super::{mention::is_cjk, slot::ParameterSlot, words};
 
-/// Words a phrase does not go past.
+/// Words that end a phrase.
 const ENDS: &str = " with in on at for from to by of and or that which who is are was using under over near between during within before after \
 while when where if because so then please can could would should will may not without including considering based as into about per via be has have i you my ";
 
-/// What is said about a slot in so many words: `LABEL is V`, `LABEL: V`, `LABEL=V`, `LABEL 是 V`.
-pub(super) fn stated(text: &str, slot: &Slot) -> Option<String> {
-    assigned(text, slot.own_name()).or_else(|| led(text, slot)).or_else(|| chinese(text, slot))
+/// Returns the value that the text states for a slot: `LABEL is V`, `LABEL: V`, `LABEL=V`, `LABEL 是
+/// V`.
+pub(super) fn stated(text: &str, slot: &ParameterSlot) -> Option<String> {
+    assigned(text, slot.own_name())
+        .or_else(|| place_after_preposition(text, slot))
+        .or_else(|| chinese(text, slot))
 }
 
-/// `key=value` and `key: value`, with the key as the schema has it.
+/// Parses `key=value` and `key: value`, where the key is written as in the schema.
 fn assigned(text: &str, name: &str) -> Option<String> {
     if name.len() < 2 {
         return None;
     }
     let lower = text.to_ascii_lowercase();
-    let spoken = name.to_ascii_lowercase().replace('_', " ");
-    for key in [name.to_ascii_lowercase(), spoken] {
+    let spaced = name.to_ascii_lowercase().replace('_', " ");
+    for key in [name.to_ascii_lowercase(), spaced] {
         for (at, _) in lower.match_indices(&key) {
             let inside = text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
             let rest = text[at + key.len()..].trim_start();
@@ -32,7 +36,7 @@ fn assigned(text: &str, name: &str) -> Option<String> {
     None
 }
 
-/// Text up to the end of its clause.
+/// Returns the text up to the end of its clause.
 fn clause(text: &str) -> &str {
     let mut end = text.len();
     for (at, c) in text.char_indices() {
@@ -47,8 +51,8 @@ fn clause(text: &str) -> &str {
     text[..end].trim().trim_matches(['"', '\'', '“', '”', '‘', '’', '`'])
 }
 
-/// `L是V`, `L为V`, `L叫V`, where L is what the description calls it.
-fn chinese(text: &str, slot: &Slot) -> Option<String> {
+/// Parses `L是V`, `L为V`, `L叫V`, where the description of the slot contains L.
+fn chinese(text: &str, slot: &ParameterSlot) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
     for piece in text.split(['，', '。', '；', '\n', '！', '？', ',', '：']) {
         for sign in ["是", "为", "叫做", "名叫", "叫", "设为", "设置为"] {
@@ -68,8 +72,8 @@ fn chinese(text: &str, slot: &Slot) -> Option<String> {
     best.map(|(_, value)| value)
 }
 
-/// `从A到B`, `在A`, for parameters that say they are places or ends of a way.
-fn led(text: &str, slot: &Slot) -> Option<String> {
+/// Parses `从A到B` and `在A` for parameters that are places, origins or destinations.
+fn place_after_preposition(text: &str, slot: &ParameterSlot) -> Option<String> {
     const PARTS: [(&[&str], &[char], &[char]); 3] = [
         (
             &["出发", "起点", "起始", "始发", "来源"],
@@ -94,8 +98,8 @@ fn led(text: &str, slot: &Slot) -> Option<String> {
     })
 }
 
-/// Things listed in Chinese: `A、B和C`.
-pub(super) fn listed(text: &str) -> Option<Vec<String>> {
+/// Parses a Chinese list: `A、B和C`.
+pub(super) fn chinese_list(text: &str) -> Option<Vec<String>> {
     let pieces = text.split(['，', '。', '；', '\n', '！', '？', ',', '：']);
     let mut pieces: Vec<&str> = pieces.filter(|piece| piece.contains('、') || piece.contains('和')).collect();
     pieces.sort_by_key(|piece| !piece.contains('、'));
@@ -110,8 +114,9 @@ pub(super) fn listed(text: &str) -> Option<Vec<String>> {
     (short && items.len() > 1).then(|| items.into_iter().map(|item| item.trim().to_owned()).collect())
 }
 
-/// An example of the description that the request uses too: `(e.g., light, dark, sepia)`, `如"技术"或"市场"`.
-pub(super) fn exemplified(text: &str, slot: &Slot) -> Option<String> {
+/// Returns an example from the description that also occurs in the request: `(e.g., light, dark,
+/// sepia)`, `如"技术"或"市场"`.
+pub(super) fn described_example(text: &str, slot: &ParameterSlot) -> Option<String> {
     let lower = text.to_lowercase();
     let begins =
         ["e.g.", "such as", "like ", "for example", "example", "options", "one of", "如", "：", ":", "("];
@@ -128,12 +133,12 @@ pub(super) fn exemplified(text: &str, slot: &Slot) -> Option<String> {
     listed.into_iter().find(|each| says(&lower, &each.to_lowercase())).map(str::to_owned)
 }
 
-/// Whether a text says a word or phrase: as whole words where words have borders.
+/// Returns true if a text contains a word or phrase, as whole words where words have borders.
 pub(super) fn says(lower: &str, phrase: &str) -> bool {
     place(lower, phrase).is_some()
 }
 
-/// Where it says it.
+/// Returns the position of a word or phrase; see [`says`].
 pub(super) fn place(lower: &str, phrase: &str) -> Option<usize> {
     if phrase.is_empty() {
         return None;
@@ -146,8 +151,9 @@ pub(super) fn place(lower: &str, phrase: &str) -> Option<usize> {
     })
 }
 
-/// What stands before or after a telling word of the slot: `jazz music` for a genre of music, `topic of X`.
-pub(super) fn beside(text: &str, slot: &Slot) -> Option<String> {
+/// Returns the words before or after a word of the slot's name: `jazz music` for a genre of music,
+/// `topic of X`.
+pub(super) fn adjacent_words(text: &str, slot: &ParameterSlot) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let idle = |word: &str| {
@@ -164,7 +170,7 @@ pub(super) fn beside(text: &str, slot: &Slot) -> Option<String> {
             .get(at + 1)
             .is_some_and(|next| ["of", "about", "named", "called"].contains(&plain(next).as_str()))
         {
-            let phrase = upto_end(&words[at + 2..], &idle);
+            let phrase = phrase_until(&words[at + 2..], &idle);
             if !phrase.is_empty() {
                 return Some(phrase);
             }
@@ -177,7 +183,7 @@ pub(super) fn beside(text: &str, slot: &Slot) -> Option<String> {
     None
 }
 
-/// What the request is about, as its prepositions say.
+/// Returns the topic of the request: the words after a preposition such as `about`.
 pub(super) fn topic(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let idle = |word: &str| {
@@ -185,12 +191,12 @@ pub(super) fn topic(text: &str) -> Option<String> {
     };
     ["about", "of", "for", "on"].iter().find_map(|lead| {
         let at = words.iter().position(|word| word.eq_ignore_ascii_case(lead))?;
-        let phrase = upto_end(&words[at + 1..], &idle);
+        let phrase = phrase_until(&words[at + 1..], &idle);
         (!phrase.is_empty()).then_some(phrase)
     })
 }
 
-fn upto_end(words: &[&str], idle: &dyn Fn(&str) -> bool) -> String {
+fn phrase_until(words: &[&str], idle: &dyn Fn(&str) -> bool) -> String {
     let mut taken = Vec::new();
     for word in words
         .iter()

@@ -1,26 +1,27 @@
-//! How well a mention fits a slot: by its kind, by the words around it and by the preposition before it.
+//! Scores how well a mention fits a slot: by its kind, the words around it and the preposition
+//! before it.
 
 use super::{
-    contest::value_of,
-    mention::{Kind as Mentioned, Mention, Unit, is_cjk},
-    slot::{Kind, Slot},
+    matching::value_of,
+    mention::{MentionKind, NumberUnit, ValueMention, is_cjk},
+    slot::{ParameterSlot, SlotKind},
     words,
 };
 
-/// How well a mention fits a slot; nothing if it cannot.
+/// Returns the score of a mention for a slot; 0 if it cannot be its value.
 pub(super) fn score(
     text: &str,
-    slot: &Slot,
-    mention: &Mention,
-    previous: Option<&Mention>,
-    next: Option<&Mention>,
+    slot: &ParameterSlot,
+    mention: &ValueMention,
+    previous: Option<&ValueMention>,
+    next: Option<&ValueMention>,
 ) -> i32 {
     if value_of(slot, mention).is_none() || !slot.choices.is_empty() {
         return 0;
     }
-    let fit = fit(slot, mention);
+    let kind_score = kind_score(slot, mention);
     let label = words::words(&mention.text).iter().all(|word| slot.name.contains(word));
-    if fit <= 0 || label {
+    if kind_score <= 0 || label {
         return 0;
     }
     let sentence = text[..mention.start].rfind(['\n', '。', '！', '？']).map_or(0, |at| at + 1);
@@ -28,91 +29,61 @@ pub(super) fn score(
     let until = next.map_or(text.len(), |next| next.start).max(mention.end);
     let before = text.get(from..mention.start).unwrap_or_default();
     let after = text.get(mention.end..until).unwrap_or_default();
-    fit + near(slot, before, after)
-        + led(slot, mention, text.get(sentence..mention.start).unwrap_or_default())
+    kind_score
+        + nearby_words_score(slot, before, after)
+        + preposition_score(slot, mention, text.get(sentence..mention.start).unwrap_or_default())
 }
 
-/// Parameters that no sum of money and no share can be.
+/// Words of parameters that can be neither an amount of money nor a percentage.
 const TIMES: [&str; 10] = ["year", "time", "month", "day", "period", "term", "age", "duration", "count", "n"];
 
-/// Whether the kinds agree.
-fn fit(slot: &Slot, mention: &Mention) -> i32 {
+/// Scores the kind of the mention against the slot.
+fn kind_score(slot: &ParameterSlot, mention: &ValueMention) -> i32 {
     let dated =
-        slot.tells_of(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
+        slot.describes(&["date"]) || slot.is_about(&["day", "日期"]) || slot.description.contains("日期");
     let timed = slot.is_about(&["time"]);
     let coded = slot.is_about(&["id", "code", "number", "no", "sku", "uuid", "isbn", "serial", "key"])
         || slot.description.contains("标识")
         || slot.description.contains("编号")
         || slot.description.contains("代码");
     match &mention.kind {
-        Mentioned::Number { unit, .. } if slot.kind != Kind::Text => match unit {
-            Unit::Percent
-                if slot.tells_of(&[
-                    "rate",
-                    "percent",
-                    "percentage",
-                    "ratio",
-                    "probability",
-                    "level",
-                    "discount",
-                    "tax",
-                ]) =>
-            {
-                8
-            }
-            Unit::Money
-                if slot.tells_of(&[
-                    "amount",
-                    "price",
-                    "cost",
-                    "budget",
-                    "principal",
-                    "money",
-                    "investment",
-                    "salary",
-                    "income",
-                    "loan",
-                    "payment",
-                    "value",
-                    "fee",
-                ]) =>
-            {
-                8
-            }
-            Unit::Money | Unit::Percent if slot.is_about(&TIMES) => 0,
-            Unit::Money | Unit::Percent => 1,
-            // "two given numbers": how many there are, more often than one of them.
-            Unit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
-            Unit::None => 3,
-        },
-        Mentioned::Number { .. } => {
+        MentionKind::Number { unit, .. } if slot.kind != SlotKind::Text => number_score(slot, mention, *unit),
+        MentionKind::Number { .. } => {
             i32::from(coded) * 4
                 + i32::from(slot.is_about(&["year", "age", "size", "period", "duration"])) * 4
         }
-        Mentioned::Date(_) => {
+        MentionKind::Date(_) => {
             if dated {
                 12
             } else {
                 i32::from(slot.is_about(&["start", "end", "from", "to", "when"])) * 6
             }
         }
-        Mentioned::Time(_) => i32::from(timed) * 12,
-        Mentioned::Email => {
+        MentionKind::Time(_) => i32::from(timed) * 12,
+        MentionKind::Email => {
             i32::from(
-                slot.tells_of(&["email", "mail", "recipient", "to", "contact", "address", "account"])
+                slot.describes(&["email", "mail", "recipient", "to", "contact", "address", "account"])
                     || slot.description.contains("邮"),
             ) * 12
         }
-        Mentioned::Url => {
+        MentionKind::Url => {
             i32::from(
-                slot.tells_of(&["url", "link", "website", "uri", "site", "page"])
+                slot.describes(&["url", "link", "website", "uri", "site", "page"])
                     || slot.description.contains("网")
                     || slot.description.contains("链接"),
             ) * 12
         }
-        Mentioned::Path => {
-            if slot.tells_of(&["path", "file", "image", "dir", "directory", "folder", "document", "filename"])
-                || slot.description.contains("文件")
+        MentionKind::Path => {
+            if slot.describes(&[
+                "path",
+                "file",
+                "image",
+                "dir",
+                "directory",
+                "folder",
+                "document",
+                "filename",
+            ]) || slot.description.contains("文件")
                 || slot.description.contains("路径")
             {
                 12
@@ -120,22 +91,66 @@ fn fit(slot: &Slot, mention: &Mention) -> i32 {
                 2
             }
         }
-        Mentioned::Code if coded => 9,
-        Mentioned::Code => 3,
-        Mentioned::Quoted => {
+        MentionKind::Code if coded => 9,
+        MentionKind::Code => 3,
+        MentionKind::Quoted => {
             if dated || timed {
                 1
             } else {
                 5
             }
         }
-        Mentioned::Name if dated || timed || coded => 1,
-        Mentioned::Name => 4,
+        MentionKind::Name if dated || timed || coded => 1,
+        MentionKind::Name => 4,
     }
 }
 
-/// How close the words of the slot are to the mention.
-fn near(slot: &Slot, before: &str, after: &str) -> i32 {
+/// Scores the unit of a number against the slot.
+fn number_score(slot: &ParameterSlot, mention: &ValueMention, unit: NumberUnit) -> i32 {
+    match unit {
+        NumberUnit::Percent
+            if slot.describes(&[
+                "rate",
+                "percent",
+                "percentage",
+                "ratio",
+                "probability",
+                "level",
+                "discount",
+                "tax",
+            ]) =>
+        {
+            8
+        }
+        NumberUnit::Money
+            if slot.describes(&[
+                "amount",
+                "price",
+                "cost",
+                "budget",
+                "principal",
+                "money",
+                "investment",
+                "salary",
+                "income",
+                "loan",
+                "payment",
+                "value",
+                "fee",
+            ]) =>
+        {
+            8
+        }
+        NumberUnit::Money | NumberUnit::Percent if slot.is_about(&TIMES) => 0,
+        NumberUnit::Money | NumberUnit::Percent => 1,
+        // In "two given numbers" the word is a count more often than one of the numbers.
+        NumberUnit::None if mention.text.starts_with(|c: char| c.is_ascii_alphabetic()) => 1,
+        NumberUnit::None => 3,
+    }
+}
+
+/// Scores how close the words of the slot are to the mention.
+fn nearby_words_score(slot: &ParameterSlot, before: &str, after: &str) -> i32 {
     let mut score = 0;
     let behind: Vec<String> = words::words(before);
     for (distance, word) in behind.iter().rev().take(6).enumerate() {
@@ -150,12 +165,12 @@ fn near(slot: &Slot, before: &str, after: &str) -> i32 {
     }
     for (distance, word) in words::words(after).iter().take(2).enumerate() {
         let named = slot.name.contains(word)
-            || unit_of(word).iter().any(|unit| slot.name.contains(&words::stem(unit)));
-        let told = slot.about.contains(word)
-            || unit_of(word).iter().any(|unit| slot.about.contains(&words::stem(unit)));
+            || measured_quantities(word).iter().any(|unit| slot.name.contains(&words::stem(unit)));
+        let described = slot.about.contains(word)
+            || measured_quantities(word).iter().any(|unit| slot.about.contains(&words::stem(unit)));
         let weight = if named {
             4
-        } else if told {
+        } else if described {
             3
         } else {
             continue;
@@ -172,8 +187,8 @@ fn near(slot: &Slot, before: &str, after: &str) -> i32 {
     score
 }
 
-/// What a unit measures.
-fn unit_of(word: &str) -> &'static [&'static str] {
+/// Returns the quantities that a unit measures.
+fn measured_quantities(word: &str) -> &'static [&'static str] {
     match word {
         "kg" | "kilogram" | "pound" | "lb" | "lbs" | "gram" | "g" => &["weight", "mass", "kilogram", "kg"],
         "cm" | "met" | "m" | "km" | "mile" | "mil" | "feet" | "foot" | "inch" | "kilomet" | "centimet" => {
@@ -191,8 +206,8 @@ fn unit_of(word: &str) -> &'static [&'static str] {
     }
 }
 
-/// What the preposition before a mention says about its part.
-fn led(slot: &Slot, mention: &Mention, before: &str) -> i32 {
+/// Scores the preposition before a mention against the role of the slot.
+fn preposition_score(slot: &ParameterSlot, mention: &ValueMention, before: &str) -> i32 {
     const LEADS: [(&[&str], &[&str]); 5] = [
         (
             &["from", "从"],
@@ -212,7 +227,7 @@ fn led(slot: &Slot, mention: &Mention, before: &str) -> i32 {
         (&["by"], &["author", "artist", "creator", "director", "by", "composer", "painter", "writer"]),
         (&["on"], &["date", "day", "platform", "when"]),
     ];
-    if matches!(mention.kind, Mentioned::Number { .. }) {
+    if matches!(mention.kind, MentionKind::Number { .. }) {
         return 0;
     }
     let trimmed = before.trim_end().trim_end_matches(" the").trim_end();

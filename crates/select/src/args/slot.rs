@@ -1,53 +1,55 @@
-//! The places of a schema that want a value: its leaves, however deep.
+//! The leaves of a schema, at any depth: the slots that take a value.
 
 use serde_json::{Map, Value};
 
 use super::words;
 
-/// More parameters than this nobody fills from a sentence.
+/// Maximum number of slots. A sentence does not fill more.
 const MAX_SLOTS: usize = 100;
 const MAX_DEPTH: usize = 6;
 
 /// A leaf of the schema.
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
-    /// The way to it; an empty step is the one item of a list.
+pub(super) struct ParameterSlot {
+    /// The path to the leaf. An empty step is the single item of a list.
     path: Vec<String>,
-    pub(super) kind: Kind,
-    /// A list of such values.
+    pub(super) kind: SlotKind,
+    /// True if the slot takes a list of such values.
     pub(super) list: bool,
     pub(super) choices: Vec<Value>,
     pub(super) required: bool,
-    /// What it is called, and what is said about it.
+    /// The stemmed words of the name, and of the description.
     pub(super) name: Vec<String>,
     pub(super) about: Vec<String>,
     pub(super) description: String,
-    /// What it may be.
+    /// The schema of the leaf.
     pub(super) schema: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SlotKind {
     Text,
     Integer,
     Number,
     Boolean,
 }
 
-/// All leaves, required ones of an object first and in the order they are listed.
-pub(super) fn slots(parameters: &Value) -> Vec<Slot> {
+/// Returns all leaves. The required ones of an object come first, in the order in which they are
+/// listed.
+pub(super) fn slots(parameters: &Value) -> Vec<ParameterSlot> {
     let mut slots = Vec::new();
     collect(parameters, &mut Vec::new(), true, &mut slots);
     slots
 }
 
-fn collect(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<Slot>) {
+fn collect(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<ParameterSlot>) {
     if path.len() > MAX_DEPTH {
         return;
     }
     let must = schema.get("required").and_then(Value::as_array);
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    // Objects do not keep their order here, but the list of required names does, and its order is how people speak.
+    // Objects lose their order here, but the list of required names keeps it. That order is how
+    // people speak.
     let first: Vec<&str> = must.into_iter().flatten().filter_map(Value::as_str).collect();
     let rest = properties.keys().map(String::as_str).filter(|name| !first.contains(name));
     for name in first.iter().copied().chain(rest) {
@@ -61,7 +63,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut V
     }
 }
 
-fn place(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<Slot>) {
+fn place(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec<ParameterSlot>) {
     let items = schema.get("items").unwrap_or(&Value::Null);
     match kind_name(schema) {
         Some("object") => collect(schema, path, required, slots),
@@ -75,21 +77,21 @@ fn place(schema: &Value, path: &mut Vec<String>, required: bool, slots: &mut Vec
     }
 }
 
-fn leaf(schema: &Value, value: &Value, path: &[String], required: bool) -> Slot {
+fn leaf(schema: &Value, value: &Value, path: &[String], required: bool) -> ParameterSlot {
     let text =
         |schema: &Value| schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
     let description: String = text(schema).chars().take(300).collect();
     let name = path.iter().rev().find(|step| !step.is_empty()).cloned().unwrap_or_default();
     let choices = value.get("enum").and_then(Value::as_array).cloned().unwrap_or_default();
     let kind = match kind_name(value) {
-        Some("integer") => Kind::Integer,
-        Some("number") => Kind::Number,
-        Some("boolean") => Kind::Boolean,
-        _ => Kind::Text,
+        Some("integer") => SlotKind::Integer,
+        Some("number") => SlotKind::Number,
+        Some("boolean") => SlotKind::Boolean,
+        _ => SlotKind::Text,
     };
-    let mut about = words::telling(&description);
+    let mut about = words::content_words(&description);
     about.truncate(14);
-    Slot {
+    ParameterSlot {
         path: path.to_vec(),
         kind,
         list: !std::ptr::eq(schema, value),
@@ -111,8 +113,8 @@ fn kind_name(schema: &Value) -> Option<&str> {
     }
 }
 
-impl Slot {
-    /// The first thing that is not there on the way to it.
+impl ParameterSlot {
+    /// Returns the first step of the path that is missing.
     pub(super) fn missing_from(&self, args: &Map<String, Value>) -> Option<&str> {
         let (top, rest) = self.path.split_first()?;
         let mut at = args.get(top);
@@ -125,23 +127,23 @@ impl Slot {
         })
     }
 
-    /// The name as the schema has it.
+    /// Returns the name as written in the schema.
     pub(super) fn own_name(&self) -> &str {
         self.path.iter().rev().find(|step| !step.is_empty()).map_or("", String::as_str)
     }
 
-    /// Whether its name has one of these words.
+    /// Returns true if the name has one of these words.
     pub(super) fn is_about(&self, any: &[&str]) -> bool {
         let stems: Vec<String> = any.iter().map(|word| words::stem(word)).collect();
         self.name.iter().any(|word| stems.contains(word))
     }
 
-    /// The same, looking at the description too.
-    pub(super) fn tells_of(&self, any: &[&str]) -> bool {
+    /// Returns true if the name or the description has one of these words.
+    pub(super) fn describes(&self, any: &[&str]) -> bool {
         self.is_about(any) || any.iter().any(|word| self.about.contains(&words::stem(word)))
     }
 
-    /// Puts a value where it belongs.
+    /// Inserts a value at the path of the slot.
     pub(super) fn put(&self, args: &mut Map<String, Value>, value: Value) {
         let Some((first, rest)) = self.path.split_first() else { return };
         let Some((last, between)) = rest.split_last() else {
@@ -156,7 +158,7 @@ impl Slot {
     }
 }
 
-/// The member of an object, or the one item of a list, made if it is not there.
+/// Returns the member of an object, or the single item of a list; creates it if it is missing.
 fn child<'a>(value: &'a mut Value, step: &str) -> &'a mut Value {
     if step.is_empty() {
         if !value.is_array() {

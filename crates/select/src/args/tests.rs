@@ -7,8 +7,8 @@ use super::*;
 
 fn inferred(request: &str, properties: &Value, required: &[&str]) -> Value {
     let schema = json!({"type": "object", "properties": properties, "required": required});
-    let context = Context { today: Date::new(2024, 5, 6), ..Context::default() };
-    let Inferred { args, missing, invalid: _ } = infer(request, &schema, &context);
+    let context = InferenceContext { today: CalendarDate::new(2024, 5, 6), ..InferenceContext::default() };
+    let InferredArguments { args, missing, invalid: _ } = infer(request, &schema, &context);
     json!([args, missing])
 }
 
@@ -106,16 +106,17 @@ fn paths_patterns_and_quotations_are_told_apart() {
 #[test]
 fn a_word_is_a_path_if_the_context_knows_such_a_file() {
     let schema = json!({"properties": {"file": {"type": "string"}}, "required": ["file"]});
-    let context = Context { files: vec!["Makefile".into(), "docs".into()], ..Context::default() };
+    let context =
+        InferenceContext { files: vec!["Makefile".into(), "docs".into()], ..InferenceContext::default() };
     assert_eq!(json!(infer("what is in docs", &schema, &context).args), json!({"file": "docs"}));
-    assert_eq!(infer("what is in there", &schema, &Context::default()).missing, ["file"]);
+    assert_eq!(infer("what is in there", &schema, &InferenceContext::default()).missing, ["file"]);
 }
 
 #[test]
 fn what_an_earlier_result_said_fills_what_the_request_does_not() {
     let schema = json!({"properties": {"user_id": {"type": "string"}}, "required": ["user_id"]});
     let earlier = json!({"user_id": "u-1"}).as_object().cloned().unwrap();
-    let context = Context { earlier, ..Context::default() };
+    let context = InferenceContext { earlier, ..InferenceContext::default() };
     assert_eq!(json!(infer("show the profile", &schema, &context).args), json!({"user_id": "u-1"}));
     assert_eq!(json!(infer("show the profile of u-2", &schema, &context).args), json!({"user_id": "u-2"}));
 }
@@ -213,8 +214,9 @@ fn what_a_parameter_cannot_be_is_named_and_not_passed_on() {
     for (request, property, args, is_invalid) in rows {
         let schema = json!({"properties": {"ticker": property}, "required": ["ticker"]});
         let invalid = if is_invalid { vec!["ticker".to_owned()] } else { vec![] };
-        let expected = Inferred { args: args.as_object().unwrap().clone(), missing: vec![], invalid };
-        assert_eq!(infer(request, &schema, &Context::default()), expected, "{request}");
+        let expected =
+            InferredArguments { args: args.as_object().unwrap().clone(), missing: vec![], invalid };
+        assert_eq!(infer(request, &schema, &InferenceContext::default()), expected, "{request}");
     }
 }
 
@@ -226,12 +228,12 @@ fn a_schema_that_makes_no_sense_and_a_huge_request_are_survived() {
         json!({"properties": 3}),
         json!({"properties": {"a": 1}, "required": [1, "b"]}),
     ] {
-        infer("a is 1", &schema, &Context::default());
+        infer("a is 1", &schema, &InferenceContext::default());
     }
     let schema =
         json!({"properties": {"a": {"type": "string"}, "b": {"type": "array"}}, "required": ["a", "b"]});
     for text in ["'a' 1 是 从上海、", "\"", "Ab "] {
-        infer(&text.repeat(1_000_000 / text.len()), &schema, &Context::default());
+        infer(&text.repeat(1_000_000 / text.len()), &schema, &InferenceContext::default());
     }
 }
 

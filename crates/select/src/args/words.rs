@@ -1,11 +1,11 @@
-//! Words and how much two texts share.
+//! Splits text into stemmed words and measures shared Chinese text.
 
-/// Words that say nothing about what a parameter is.
+/// Words that do not describe a parameter.
 const IDLE: &str = " a an the of for to in on by with and or from is are be this that it its as at given using use used based which what \
 whether if e.g eg i.e example such optional default defaults value name string integer number list array boolean true false parameter specify \
 specified provided desired want your their can should must not set get include included including user type format ";
 
-/// Lower-case words of a name or a text, identifiers split, endings cut.
+/// Returns the lower-case, stemmed words of a name or a text. Identifiers are split.
 pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -24,14 +24,14 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The same without words that say nothing.
-pub(super) fn telling(text: &str) -> Vec<String> {
+/// Returns the words without those that describe nothing.
+pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut words = words(text);
     words.retain(|word| !IDLE.contains(&format!(" {word} ")) && word.len() > 1);
     words
 }
 
-/// A word without its ending, crudely.
+/// Removes the ending of a word, crudely.
 pub(super) fn stem(word: &str) -> String {
     let endings =
         ["ations", "ation", "ities", "ings", "ing", "ies", "ers", "es", "ed", "er", "ity", "s", "y", "e"];
@@ -39,7 +39,8 @@ pub(super) fn stem(word: &str) -> String {
     cut.unwrap_or(word).to_owned()
 }
 
-/// How many characters the longest piece of text that both share has. Only Chinese characters count.
+/// Returns the length of the longest common substring, in characters. Only Chinese characters
+/// count.
 pub(super) fn shared(a: &str, b: &str) -> usize {
     let (a, b) = (chinese(a), chinese(b));
     let mut row = vec![0_usize; b.len() + 1];

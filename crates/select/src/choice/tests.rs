@@ -5,24 +5,24 @@ use std::time::Duration;
 use super::*;
 use crate::Card;
 
-fn card(name: &str, description: &str, changes: Changes) -> Card {
+fn card(name: &str, description: &str, changes: ToolChanges) -> Card {
     Card { name: name.to_owned(), description: description.to_owned(), changes, ..Card::default() }
 }
 
 fn index() -> Index {
     let mut index = Index::new();
     for card in [
-        card("read_file", "Read a file.", Changes::Nothing),
-        card("write_file", "Write a file.", Changes::Something),
-        card("delete_note", "A note about a file goes away.", Changes::Unsaid),
-        card("grep_files", "Find files whose contents match a pattern.", Changes::Nothing),
+        card("read_file", "Read a file.", ToolChanges::Nothing),
+        card("write_file", "Write a file.", ToolChanges::Something),
+        card("delete_note", "A note about a file goes away.", ToolChanges::Unsaid),
+        card("grep_files", "Find files whose contents match a pattern.", ToolChanges::Nothing),
         Card {
             category: "Execution".to_owned(),
-            ..card("shell", "Runs a command, on a file for example.", Changes::Something)
+            ..card("shell", "Runs a command, on a file for example.", ToolChanges::Something)
         },
         Card {
             category: "Web".to_owned(),
-            ..card("web_search", "Search the web, or a file on it.", Changes::Nothing)
+            ..card("web_search", "Search the web, or a file on it.", ToolChanges::Nothing)
         },
     ] {
         index.add(&card);
@@ -30,12 +30,12 @@ fn index() -> Index {
     index
 }
 
-fn names(choice: &Choice) -> Vec<&str> {
+fn names(choice: &ToolChoice) -> Vec<&str> {
     choice.candidates.iter().map(|candidate| candidate.name.as_str()).collect()
 }
 
-fn chosen(request: &str) -> Choice {
-    choose(&index(), &Request::new(request), Situation::default(), 10)
+fn chosen(request: &str) -> ToolChoice {
+    choose(&index(), &ToolRequest::new(request), ChoiceContext::default(), 10)
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn what_is_unwanted_is_not_offered() {
 #[test]
 fn asking_to_see_prefers_what_looks() {
     let mut index = Index::new();
-    index.add(&card("hotel_reserve", "Hotels in a city.", Changes::Unsaid));
-    index.add(&card("hotel_find", "Hotels in a city.", Changes::Unsaid));
-    let choice = |request: &str| choose(&index, &Request::new(request), Situation::default(), 1);
+    index.add(&card("hotel_reserve", "Hotels in a city.", ToolChanges::Unsaid));
+    index.add(&card("hotel_find", "Hotels in a city.", ToolChanges::Unsaid));
+    let choice = |request: &str| choose(&index, &ToolRequest::new(request), ChoiceContext::default(), 1);
     assert_eq!(names(&choice("I am looking for hotels in Rome")), ["hotel_find"]);
     assert_eq!(names(&choice("Reserve one of the hotels in Rome")), ["hotel_reserve"]);
 }
@@ -74,11 +74,11 @@ fn asking_to_see_prefers_what_looks() {
 fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
     let mut index = Index::new();
     for name in ["weather_one", "weather_two"] {
-        index.add(&card(name, "The weather of a city.", Changes::Nothing));
+        index.add(&card(name, "The weather of a city.", ToolChanges::Nothing));
     }
-    let request = Request::new("weather of Oslo");
+    let request = ToolRequest::new("weather of Oslo");
     let first = |usage: &Usage| {
-        let situation = Situation { usage: Some(usage), ..Situation::default() };
+        let situation = ChoiceContext { usage: Some(usage), ..ChoiceContext::default() };
         choose(&index, &request, situation, 1).candidates.remove(0).name
     };
     let mut usage = Usage::default();
@@ -95,8 +95,8 @@ fn no_record_makes_up_for_being_beside_the_point() {
     let mut usage = Usage::default();
     usage.add("web_search", 1.0, Duration::ZERO);
     usage.add("read_file", 0.0, Duration::ZERO);
-    let situation = Situation { usage: Some(&usage), ..Situation::default() };
-    let choice = choose(&index, &Request::new("read the file"), situation, 1);
+    let situation = ChoiceContext { usage: Some(&usage), ..ChoiceContext::default() };
+    let choice = choose(&index, &ToolRequest::new("read the file"), situation, 1);
     assert_eq!(names(&choice), ["read_file"]);
 }
 
@@ -104,11 +104,11 @@ fn no_record_makes_up_for_being_beside_the_point() {
 fn what_went_before_counts_for_what_is_like_it() {
     let index = index();
     let context = |context: &str, name: &str| {
-        let context = Request::new(context);
-        let situation = Situation { context: Some(&context), ..Situation::default() };
-        let choice = choose(&index, &Request::new("read it"), situation, 10);
+        let context = ToolRequest::new(context);
+        let situation = ChoiceContext { context: Some(&context), ..ChoiceContext::default() };
+        let choice = choose(&index, &ToolRequest::new("read it"), situation, 10);
         let candidate = choice.candidates.iter().find(|candidate| candidate.name == name).unwrap();
-        candidate.parts.iter().find(|(part, _)| *part == Part::Context).unwrap().1
+        candidate.parts.iter().find(|(part, _)| *part == ScorePart::Context).unwrap().1
     };
     assert!(context("internet pages", "web_search") > context("internet pages", "grep_files"));
     assert!(context("run a program", "shell") > context("internet pages", "shell"));
@@ -118,14 +118,14 @@ fn what_went_before_counts_for_what_is_like_it() {
 fn whether_anything_fits_is_told() {
     assert!(chosen("Find the files whose contents match a pattern").fit.is_likely());
     assert!(!chosen("Who won the football match yesterday evening?").fit.is_likely());
-    let nothing = choose(&Index::new(), &Request::new("anything"), Situation::default(), 5);
+    let nothing = choose(&Index::new(), &ToolRequest::new("anything"), ChoiceContext::default(), 5);
     assert!(nothing.fit.likelihood == 0.0 && nothing.candidates.is_empty());
 }
 
 #[test]
 fn the_best_possible_parts_make_one() {
     let weights: Vec<_> =
-        Part::WEIGHTS.iter().map(|(part, weight)| format!("{} {weight}", part.name())).collect();
+        ScorePart::WEIGHTS.iter().map(|(part, weight)| format!("{} {weight}", part.name())).collect();
     assert_eq!(
         weights,
         ["meaning 30", "parameters 25", "success 20", "recent 15", "complexity -10", "context 10"]

@@ -1,54 +1,54 @@
-//! What an index keeps of a tool: enough to rank it, and no more.
+//! The data that an index keeps about a tool: only as much as ranking needs.
 
 use serde_json::Value;
 use windlass_contract::meta::Category;
 
-use super::fields::MOST_EXAMPLES;
+use super::fields::MAX_EXAMPLES;
 use crate::{
-    Card, Changes, Operation,
+    Card, ToolChanges, ToolOperation,
     intent::operation_of_name,
-    lexicon::{Lexicon, Term},
-    said::Said,
+    lexicon::{Term, TermLexicon},
+    similarity::RequestSignature,
     text,
 };
 
-/// How many parameters of a tool are kept, and how many values of each.
-const MOST: usize = 32;
+/// Maximum number of parameters of a tool, and of enum values of a parameter, that are kept.
+const MAX_ITEMS: usize = 32;
 
-/// How much of an example is compared with a request.
-pub(crate) const LONGEST_REQUEST_BYTES: usize = 256;
+/// Maximum length of an example that is compared with a request.
+pub(crate) const MAX_EXAMPLE_BYTES: usize = 256;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     pub(crate) name: Box<str>,
     pub(crate) server: Box<str>,
-    pub(crate) changes: Changes,
-    /// What its name says it does.
-    pub(crate) operation: Operation,
-    pub(super) about: About,
-    /// Stands for the card it was made from.
+    pub(crate) changes: ToolChanges,
+    /// The operation that its name suggests.
+    pub(crate) operation: ToolOperation,
+    pub(super) about: RestrictedCategory,
+    /// A hash of the card.
     pub(crate) digest: u64,
-    /// Every term it has, in order.
+    /// All its terms, in order.
     pub(crate) terms: Box<[Term]>,
     /// The terms of its name.
     pub(crate) name_terms: Box<[Term]>,
-    pub(crate) parameters: Box<[Parameter]>,
-    /// What it is the answer to.
-    pub(crate) examples: Box<[Said]>,
-    /// What it was the answer to, and what that counts.
-    pub(crate) uses: Vec<(Said, f32)>,
+    pub(crate) parameters: Box<[IndexedParameter]>,
+    /// Requests that it answers, from its author.
+    pub(crate) examples: Box<[RequestSignature]>,
+    /// Requests that it answered, with their weights.
+    pub(crate) uses: Vec<(RequestSignature, f32)>,
 }
 
-/// What our own categories say about a tool, as far as a request can rule it out.
+/// Categories of built-in tools that a request can rule out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum RestrictedCategory {
     Execution,
     Web,
     Other,
 }
 
-impl About {
-    fn of(category: &str) -> Self {
+impl RestrictedCategory {
+    fn from_title(category: &str) -> Self {
         if category == Category::Execution.title() {
             Self::Execution
         } else if category == Category::Web.title() {
@@ -59,19 +59,19 @@ impl About {
     }
 }
 
-/// A parameter, as far as choosing needs it.
+/// A parameter, reduced to the data that choosing needs.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Parameter {
+pub(crate) struct IndexedParameter {
     pub(crate) required: bool,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ParameterKind,
     pub(crate) terms: Box<[Term]>,
-    /// The terms of the values it may have, if there is a list.
+    /// The terms of its enum values.
     pub(crate) values: Box<[Term]>,
 }
 
-/// What a parameter takes.
+/// The type of value that a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ParameterKind {
     Text,
     Number,
     Flag,
@@ -79,14 +79,14 @@ pub(crate) enum Kind {
     Other,
 }
 
-impl Entry {
-    pub(crate) fn new(card: &Card, terms: Box<[Term]>, lexicon: &mut Lexicon) -> Self {
+impl IndexEntry {
+    pub(crate) fn new(card: &Card, terms: Box<[Term]>, lexicon: &mut TermLexicon) -> Self {
         Self {
             name: card.name.as_str().into(),
             server: card.server.as_str().into(),
             changes: card.changes,
             operation: operation_of_name(&card.name),
-            about: About::of(&card.category),
+            about: RestrictedCategory::from_title(&card.category),
             digest: card.digest(),
             terms,
             name_terms: terms_of(&card.name, lexicon),
@@ -94,19 +94,19 @@ impl Entry {
             examples: card
                 .examples
                 .iter()
-                .take(MOST_EXAMPLES)
-                .map(|example| Said::new(text::cut(example, LONGEST_REQUEST_BYTES)))
+                .take(MAX_EXAMPLES)
+                .map(|example| RequestSignature::new(text::cut(example, MAX_EXAMPLE_BYTES)))
                 .collect(),
             uses: Vec::new(),
         }
     }
 
-    /// All it is or was the answer to.
-    pub(super) fn said(&self) -> impl Iterator<Item = &Said> {
-        self.examples.iter().chain(self.uses.iter().map(|(said, _)| said))
+    /// Returns the signatures of all requests that it answers or answered.
+    pub(super) fn signatures(&self) -> impl Iterator<Item = &RequestSignature> {
+        self.examples.iter().chain(self.uses.iter().map(|(signature, _)| signature))
     }
 
-    /// What of it is one of a few things, as bytes.
+    /// Encodes its enumerations as bytes.
     pub(super) fn flags(&self) -> [u8; 3] {
         let at = |place: Option<usize>| place.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX);
         [
@@ -116,8 +116,8 @@ impl Entry {
         ]
     }
 
-    /// An entry without terms and parameters.
-    pub(super) fn of_flags(name: &str, server: &str, flags: [u8; 3], digest: u64) -> Option<Self> {
+    /// Creates an entry without terms and parameters.
+    pub(super) fn from_flags(name: &str, server: &str, flags: [u8; 3], digest: u64) -> Option<Self> {
         let [changes, operation, about] = flags;
         Some(Self {
             name: name.into(),
@@ -134,58 +134,65 @@ impl Entry {
         })
     }
 
-    pub(crate) fn required(&self) -> impl Iterator<Item = &Parameter> {
+    pub(crate) fn required(&self) -> impl Iterator<Item = &IndexedParameter> {
         self.parameters.iter().filter(|parameter| parameter.required)
     }
 
-    /// Whether a word is its name, however that is written.
-    pub(crate) fn answers_to(&self, word: &str) -> bool {
+    /// Returns true if a word is its name, in any notation.
+    pub(crate) fn has_name(&self, word: &str) -> bool {
         text::plain(word) == text::plain(&self.name)
     }
 
-    /// Whether it starts programs.
+    /// Returns true if it starts programs.
     pub(crate) fn is_execution(&self) -> bool {
-        self.about == About::Execution
+        self.about == RestrictedCategory::Execution
     }
 
-    /// Whether it reaches beyond this machine.
+    /// Returns true if it uses the network.
     pub(crate) fn is_online(&self) -> bool {
-        self.about == About::Web
+        self.about == RestrictedCategory::Web
     }
 
     pub(crate) fn key(&self) -> String {
-        Card::key_of(&self.server, &self.name)
+        Card::join_key(&self.server, &self.name)
     }
 }
 
-impl Parameter {
+impl IndexedParameter {
     pub(super) fn flags(&self) -> [u8; 2] {
         let kind = KINDS.iter().position(|each| *each == self.kind).and_then(|at| u8::try_from(at).ok());
         [u8::from(self.required), kind.unwrap_or(u8::MAX)]
     }
 
-    pub(super) fn of_flags(flags: [u8; 2], terms: Box<[Term]>, values: Box<[Term]>) -> Option<Self> {
+    pub(super) fn from_flags(flags: [u8; 2], terms: Box<[Term]>, values: Box<[Term]>) -> Option<Self> {
         let [required, kind] = flags;
         Some(Self { required: required == 1, kind: *KINDS.get(usize::from(kind))?, terms, values })
     }
 }
 
-/// Each thing by its number in a saved index. New ones are added at the end.
-const KINDS: [Kind; 5] = [Kind::Text, Kind::Number, Kind::Flag, Kind::Choice, Kind::Other];
-const ABOUT: [About; 3] = [About::Execution, About::Web, About::Other];
-const CHANGES: [Changes; 3] = [Changes::Nothing, Changes::Something, Changes::Unsaid];
-const OPERATIONS: [Operation; 8] = [
-    Operation::Read,
-    Operation::Search,
-    Operation::Write,
-    Operation::Edit,
-    Operation::Delete,
-    Operation::Execute,
-    Operation::Test,
-    Operation::Other,
+/// Enumerations by their numbers in a saved index. New values are added at the end.
+const KINDS: [ParameterKind; 5] = [
+    ParameterKind::Text,
+    ParameterKind::Number,
+    ParameterKind::Flag,
+    ParameterKind::Choice,
+    ParameterKind::Other,
+];
+const ABOUT: [RestrictedCategory; 3] =
+    [RestrictedCategory::Execution, RestrictedCategory::Web, RestrictedCategory::Other];
+const CHANGES: [ToolChanges; 3] = [ToolChanges::Nothing, ToolChanges::Something, ToolChanges::Unsaid];
+const OPERATIONS: [ToolOperation; 8] = [
+    ToolOperation::Read,
+    ToolOperation::Search,
+    ToolOperation::Write,
+    ToolOperation::Edit,
+    ToolOperation::Delete,
+    ToolOperation::Execute,
+    ToolOperation::Test,
+    ToolOperation::Other,
 ];
 
-fn parameters(schema: &Value, lexicon: &mut Lexicon) -> Box<[Parameter]> {
+fn parameters(schema: &Value, lexicon: &mut TermLexicon) -> Box<[IndexedParameter]> {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|each| each == name));
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
@@ -195,34 +202,34 @@ fn parameters(schema: &Value, lexicon: &mut Lexicon) -> Box<[Parameter]> {
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
-            .take(MOST)
+            .take(MAX_ITEMS)
             .filter_map(Value::as_str)
             .flat_map(|value| [value, " "])
             .collect();
-        Parameter {
+        IndexedParameter {
             required: is_required(name),
             kind: kind(property),
             terms: terms_of(name, lexicon),
             values: terms_of(&values, lexicon),
         }
     };
-    properties.take(MOST).map(parameter).collect()
+    properties.take(MAX_ITEMS).map(parameter).collect()
 }
 
-fn kind(property: &Value) -> Kind {
+fn kind(property: &Value) -> ParameterKind {
     if property.get("enum").is_some_and(Value::is_array) {
-        return Kind::Choice;
+        return ParameterKind::Choice;
     }
     match property.get("type").and_then(Value::as_str) {
-        Some("string") => Kind::Text,
-        Some("number" | "integer") => Kind::Number,
-        Some("boolean") => Kind::Flag,
-        _ => Kind::Other,
+        Some("string") => ParameterKind::Text,
+        Some("number" | "integer") => ParameterKind::Number,
+        Some("boolean") => ParameterKind::Flag,
+        _ => ParameterKind::Other,
     }
 }
 
-fn terms_of(text: &str, lexicon: &mut Lexicon) -> Box<[Term]> {
+fn terms_of(text: &str, lexicon: &mut TermLexicon) -> Box<[Term]> {
     let mut terms = Vec::new();
-    text::pieces(text, |piece| terms.extend(lexicon.learn(piece).term));
+    text::tokenize(text, |token| terms.extend(lexicon.learn(token).term));
     terms.into()
 }

@@ -1,55 +1,55 @@
-//! An index as bytes, so that a program need not read ten thousand cards again to find the same words in them.
+//! Serializes an index, so that a program need not analyze ten thousand cards again.
 //!
-//! What is read back is untrusted: a sum at the end tells damage, and every number is checked before it is used.
+//! Saved bytes are untrusted: a checksum detects damage, and every number is checked before use.
 
 use std::{hash::Hasher, sync::LazyLock};
 
 use serde_json::json;
 
-use super::{Entry, Index, ToolId, entry::Parameter};
+use super::{Index, IndexEntry, ToolId, entry::IndexedParameter};
 use crate::{
     Card,
-    hash::Quick,
-    lexicon::{Lexicon, Term},
-    numbers::small,
-    said::Said,
+    hash::WordHasher,
+    lexicon::{Term, TermLexicon},
+    numbers::to_u32,
+    similarity::RequestSignature,
     text,
-    vectors::{DIM, Packed},
+    vectors::{DIM, PackedVector},
 };
 
-/// The form. Another is not read.
+/// The format version. Other versions are rejected.
 const MAGIC: [u8; 8] = *b"wlindex3";
 
-/// The bytes are not an index, or not one that this version can use. Build it from the cards.
+/// The bytes are not an index, or not one of this version. Build the index from its cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Damaged;
+pub struct DamagedIndex;
 
-impl std::fmt::Display for Damaged {
+impl std::fmt::Display for DamagedIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("this is not a saved index, or it is damaged; build it again from its tools")
     }
 }
 
-impl std::error::Error for Damaged {}
+impl std::error::Error for DamagedIndex {}
 
 impl Index {
-    /// The index as bytes.
+    /// Serializes the index.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = MAGIC.to_vec();
-        to.extend(method().to_le_bytes());
+        to.extend(format_fingerprint().to_le_bytes());
         self.write(&mut to);
-        let sum = sum_of(&to);
+        let sum = checksum(&to);
         to.extend(sum.to_le_bytes());
         to
     }
 
     fn write(&self, to: &mut Vec<u8>) {
         let terms = self.lexicon.terms();
-        number(to, small(terms.len()));
+        number(to, to_u32(terms.len()));
         for term in terms {
             string(to, term);
         }
-        number(to, small(self.len()));
+        number(to, to_u32(self.len()));
         for id in self.ids() {
             let Some(entry) = self.entry(id) else { continue };
             string(to, &entry.name);
@@ -57,40 +57,43 @@ impl Index {
             to.extend(entry.digest.to_le_bytes());
             to.extend(entry.flags());
             numbers(to, &entry.name_terms);
-            number(to, small(entry.terms.len()));
+            number(to, to_u32(entry.terms.len()));
             for term in &entry.terms {
                 number(to, *term);
-                to.extend(self.count_of(*term, id).to_le_bytes());
+                to.extend(self.term_count(*term, id).to_le_bytes());
             }
-            number(to, small(entry.parameters.len()));
+            number(to, to_u32(entry.parameters.len()));
             for parameter in &entry.parameters {
                 to.extend(parameter.flags());
                 numbers(to, &parameter.terms);
                 numbers(to, &parameter.values);
             }
-            number(to, small(entry.examples.len()));
-            for said in &entry.examples {
-                numbers(to, &said.words);
-                to.extend(said.meaning.0.map(i8::cast_unsigned));
+            number(to, to_u32(entry.examples.len()));
+            for signature in &entry.examples {
+                numbers(to, &signature.words);
+                to.extend(signature.meaning.0.map(i8::cast_unsigned));
             }
             to.extend(self.meanings[id.0 as usize].0.map(i8::cast_unsigned));
         }
     }
 
-    /// The index that [`to_bytes`](Self::to_bytes) wrote. Whether it is of the right tools is what its
-    /// [`digest`](Self::digest) says.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
-        let (body, told) = bytes.split_last_chunk().ok_or(Damaged)?;
-        if u64::from_le_bytes(*told) != sum_of(body) {
-            return Err(Damaged);
+    /// Reads an index that [`to_bytes`](Self::to_bytes) wrote. Compare its [`digest`](Self::digest)
+    /// to check that it has the right tools.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DamagedIndex> {
+        let (body, expected) = bytes.split_last_chunk().ok_or(DamagedIndex)?;
+        if u64::from_le_bytes(*expected) != checksum(body) {
+            return Err(DamagedIndex);
         }
-        let body = body.strip_prefix(&MAGIC).ok_or(Damaged)?;
-        let body = body.strip_prefix(&method().to_le_bytes()).ok_or(Damaged)?;
-        Reader(body).index().ok_or(Damaged)
+        let body = body.strip_prefix(&MAGIC).ok_or(DamagedIndex)?;
+        let body = body.strip_prefix(&format_fingerprint().to_le_bytes()).ok_or(DamagedIndex)?;
+        IndexReader(body).index().ok_or(DamagedIndex)
     }
 
-    /// The index of these tools, in this order. What this one knows of them is taken over and not read again, unless most
-    /// of its words are of tools that are gone: what is saved and renewed time and again would never stop growing.
+    /// Returns the index of these tools, in this order. Known tools are taken over and not analyzed
+    /// again.
+    ///
+    /// The index is built from scratch if most of its words belong to removed tools. Otherwise an
+    /// index that is saved and renewed repeatedly would only grow.
     #[must_use]
     pub fn renewed(mut self, cards: &[Card]) -> Self {
         let mut renewed = Self { lexicon: std::mem::take(&mut self.lexicon), ..Self::default() };
@@ -99,44 +102,46 @@ impl Index {
             let known = self.by_key.get(&card.key()).and_then(|id| Some((*id, self.entry(*id)?)));
             match known.filter(|(_, entry)| entry.digest == card.digest()) {
                 Some((id, entry)) => {
-                    let counts = entry.terms.iter().map(|term| (*term, self.count_of(*term, id)));
+                    let counts = entry.terms.iter().map(|term| (*term, self.term_count(*term, id)));
                     renewed.take(entry.clone(), counts, self.meanings[id.0 as usize]);
                 }
                 None => drop(renewed.add(card)),
             }
         }
         let used = renewed.postings.iter().filter(|postings| !postings.is_empty()).count();
-        if used < renewed.lexicon.len() / 2 { Self::of(cards) } else { renewed }
+        if used < renewed.lexicon.len() / 2 { Self::from_cards(cards) } else { renewed }
     }
 
-    /// A number for finding an index that was saved of about the same tools: the same as long as one of them stays, which one is
-    /// chance. So a list in which a few tools change keeps its number, and another list has another.
-    pub fn kin(cards: &[Card]) -> u64 {
-        let hash = |card: &Card| sum_of(format!("{}\0{}", card.key(), card.category).as_bytes());
+    /// Returns a key under which an index of similar tools is saved.
+    ///
+    /// It is the smallest hash of a tool, so it usually stays the same when a few tools change.
+    /// Another list of tools has another key.
+    pub fn family_hash(cards: &[Card]) -> u64 {
+        let hash = |card: &Card| checksum(format!("{}\0{}", card.key(), card.category).as_bytes());
         cards.iter().map(hash).min().unwrap_or_default()
     }
 
-    /// Whether it is what [`renewed`](Self::renewed) would make of these tools.
-    pub fn is_of(&self, cards: &[Card]) -> bool {
+    /// Returns true if [`renewed`](Self::renewed) with these tools would change nothing.
+    pub fn matches_cards(&self, cards: &[Card]) -> bool {
         let known = self.entries.iter().map(|entry| entry.as_ref().map(|entry| entry.digest));
         known.eq(cards.iter().map(|card| Some(card.digest())))
     }
 
-    /// Adds what was known of a tool before, behind all others; not if there is one of that name.
+    /// Appends a tool from another index, unless there is one of that name.
     fn take(
         &mut self,
-        entry: Entry,
+        entry: IndexEntry,
         counts: impl Iterator<Item = (Term, f32)>,
-        meaning: Packed,
+        meaning: PackedVector,
     ) -> Option<()> {
-        let id = ToolId(small(self.entries.len()));
+        let id = ToolId(to_u32(self.entries.len()));
         if self.by_key.insert(entry.key(), id).is_some() {
             return None;
         }
         for (term, count) in counts {
             self.postings[term as usize].push((id, count));
         }
-        self.heard.add(entry.said());
+        self.example_frequencies.add(entry.signatures());
         self.by_name.entry(text::plain(&entry.name)).or_default().push(id);
         self.meanings.push(meaning);
         self.entries.push(Some(entry));
@@ -144,9 +149,10 @@ impl Index {
     }
 }
 
-/// Stands for how cards are read: an index that another version made of the same card in another way is not this one's.
-fn method() -> u64 {
-    static METHOD: LazyLock<u64> = LazyLock::new(|| {
+/// Returns a hash of an analyzed test card. It changes with the analysis, so that an index of
+/// another version is rejected.
+fn format_fingerprint() -> u64 {
+    static FINGERPRINT: LazyLock<u64> = LazyLock::new(|| {
         let property = json!({"type": "integer", "description": "Number of days.", "enum": ["one", "few"]});
         let probe = Card {
             name: "getWeatherForecast".to_owned(),
@@ -157,14 +163,14 @@ fn method() -> u64 {
             ..Card::default()
         };
         let mut bytes = Vec::new();
-        Index::of(&[probe]).write(&mut bytes);
-        sum_of(&bytes)
+        Index::from_cards(&[probe]).write(&mut bytes);
+        checksum(&bytes)
     });
-    *METHOD
+    *FINGERPRINT
 }
 
-pub(super) fn sum_of(bytes: &[u8]) -> u64 {
-    let mut hash = Quick::default();
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    let mut hash = WordHasher::default();
     hash.write(bytes);
     hash.finish()
 }
@@ -174,25 +180,25 @@ fn number(to: &mut Vec<u8>, number: u32) {
 }
 
 fn numbers(to: &mut Vec<u8>, numbers: &[u32]) {
-    number(to, small(numbers.len()));
+    number(to, to_u32(numbers.len()));
     for each in numbers {
         number(to, *each);
     }
 }
 
 fn string(to: &mut Vec<u8>, text: &str) {
-    number(to, small(text.len()));
+    number(to, to_u32(text.len()));
     to.extend(text.as_bytes());
 }
 
-/// Bytes that are read from the front.
-struct Reader<'a>(&'a [u8]);
+/// Reads bytes from the front.
+struct IndexReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl IndexReader<'_> {
     fn index(&mut self) -> Option<Index> {
         let count = self.count()?;
         let terms: Vec<_> = (0..count).map(|_| self.string()).collect::<Option<_>>()?;
-        let mut index = Index { lexicon: Lexicon::of_terms(terms.into_iter()), ..Index::default() };
+        let mut index = Index { lexicon: TermLexicon::from_terms(terms.into_iter()), ..Index::default() };
         index.postings.resize_with(index.lexicon.len(), Vec::new);
         for _ in 0..self.count()? {
             self.tool(&mut index)?;
@@ -201,7 +207,7 @@ impl Reader<'_> {
     }
 
     fn tool(&mut self, index: &mut Index) -> Option<()> {
-        let most = small(index.lexicon.len());
+        let most = to_u32(index.lexicon.len());
         let (name, server) = (self.string()?, self.string()?);
         let digest = u64::from_le_bytes(self.take()?);
         let flags = self.take()?;
@@ -214,17 +220,17 @@ impl Reader<'_> {
             return None;
         }
         let parameters = (0..self.count()?)
-            .map(|_| Parameter::of_flags(self.take()?, self.terms(most)?, self.terms(most)?))
+            .map(|_| IndexedParameter::from_flags(self.take()?, self.terms(most)?, self.terms(most)?))
             .collect::<Option<_>>()?;
-        let examples: Box<[Said]> = (0..self.count()?)
+        let examples: Box<[RequestSignature]> = (0..self.count()?)
             .map(|_| {
                 let words = self.terms(u32::MAX).filter(|words| words.is_sorted())?;
-                Some(Said { words, meaning: self.meaning()? })
+                Some(RequestSignature { words, meaning: self.meaning()? })
             })
             .collect::<Option<_>>()?;
         let terms = counts.iter().map(|(term, _)| *term).collect();
-        let entry = Entry::of_flags(&name, &server, flags, digest)?;
-        let entry = Entry { terms, name_terms, parameters, examples, ..entry };
+        let entry = IndexEntry::from_flags(&name, &server, flags, digest)?;
+        let entry = IndexEntry { terms, name_terms, parameters, examples, ..entry };
         index.take(entry, counts.into_iter(), self.meaning()?)
     }
 
@@ -234,7 +240,8 @@ impl Reader<'_> {
         Some(*taken)
     }
 
-    /// How many of something follow; each is a byte at least, so a number beyond what is left is a lie.
+    /// Reads a count. Each item has at least one byte, so a count beyond the remaining length is
+    /// invalid.
     fn count(&mut self) -> Option<usize> {
         let count = u32::from_le_bytes(self.take()?) as usize;
         (count <= self.0.len()).then_some(count)
@@ -248,8 +255,8 @@ impl Reader<'_> {
         (0..self.count()?).map(|_| self.term(most)).collect()
     }
 
-    fn meaning(&mut self) -> Option<Packed> {
-        Some(Packed(self.take::<DIM>()?.map(u8::cast_signed)))
+    fn meaning(&mut self) -> Option<PackedVector> {
+        Some(PackedVector(self.take::<DIM>()?.map(u8::cast_signed)))
     }
 
     fn string(&mut self) -> Option<String> {

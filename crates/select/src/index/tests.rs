@@ -35,7 +35,7 @@ fn index(cards: &[Card]) -> Index {
 }
 
 fn found<'a>(index: &'a Index, request: &str) -> Vec<&'a str> {
-    let hits = index.search(&Request::new(request), 3);
+    let hits = index.search(&ToolRequest::new(request), 3);
     hits.into_iter().filter_map(|hit| index.name(hit.id)).collect()
 }
 
@@ -146,7 +146,7 @@ fn fifty_thousand_tools_are_searched_like_six() {
 #[test]
 fn a_removed_tool_is_not_found_and_its_place_is_used_again() {
     let mut index = index(&tools());
-    let id = index.search(&Request::new("weather"), 1)[0].id;
+    let id = index.search(&ToolRequest::new("weather"), 1)[0].id;
     assert!(index.remove(id));
     assert!(!index.remove(id));
     assert!(!found(&index, "weather").contains(&"get_weather"));
@@ -159,7 +159,7 @@ fn what_is_saved_comes_back() {
     let whole = index(&tools());
     let mut back = Index::from_bytes(&whole.to_bytes()).unwrap();
     assert_eq!(back.digest(), whole.digest());
-    let request = Request::new("what is the weather in Paris");
+    let request = ToolRequest::new("what is the weather in Paris");
     assert_eq!(back.search(&request, 6), whole.search(&request, 6));
     back.add(&card("stock_price", "Price of a share."));
     assert_eq!(found(&back, "share price")[0], "stock_price");
@@ -179,19 +179,19 @@ fn a_list_of_which_a_little_changes_has_the_number_it_had() {
     let many = |changed: usize| -> Vec<_> {
         (0..200).map(|at| card(&format!("tool{at}"), if at < changed { "new" } else { "old" })).collect()
     };
-    let kin = Index::kin(&many(0));
-    assert_eq!(kin, Index::kin(&many(200)), "what is said of a tool does not count");
+    let kin = Index::family_hash(&many(0));
+    assert_eq!(kin, Index::family_hash(&many(200)), "what is said of a tool does not count");
     let mut fewer = many(0);
     let lost = (0..200).filter(|at| {
         let card = fewer.remove(*at);
-        let other = Index::kin(&fewer) != kin;
+        let other = Index::family_hash(&fewer) != kin;
         fewer.insert(*at, card);
         other
     });
     assert_eq!(lost.count(), 1, "only one tool matters");
     assert_ne!(
         kin,
-        Index::kin(
+        Index::family_hash(
             &many(0)[..100].iter().map(|each| card(&format!("{}b", each.name), "")).collect::<Vec<_>>()
         )
     );
@@ -205,7 +205,7 @@ fn a_saved_index_renewed_forgets_the_words_of_tools_that_are_gone() {
     let fresh = index(&cards(0)).to_bytes().len();
     let renew = |saved: Index, round| Index::from_bytes(&saved.renewed(&cards(round)).to_bytes()).unwrap();
     let renewed = (1..20).fold(index(&cards(0)), renew);
-    assert!(renewed.is_of(&cards(19)));
+    assert!(renewed.matches_cards(&cards(19)));
     assert!(renewed.to_bytes().len() < 2 * fresh, "{} bytes, at first {fresh}", renewed.to_bytes().len());
 }
 
@@ -225,7 +225,7 @@ proptest! {
         let kept: Vec<_> = cards.iter().zip(&ids).filter(|(_, id)| id.is_some()).map(|(card, _)| card.clone()).collect();
         let fresh = index(&kept);
         prop_assert_eq!(walked.digest(), fresh.digest());
-        let request = Request::new("read the weather file and email it");
+        let request = ToolRequest::new("read the weather file and email it");
         let scores = |index: &Index| {
             let hits = index.search(&request, 10).into_iter();
             let mut scores: Vec<_> = hits.map(|hit| (index.name(hit.id).unwrap().to_owned(), hit.score.to_bits())).collect();
@@ -244,10 +244,10 @@ proptest! {
             Card { description, ..card }
         };
         let cards: Vec<_> = order.into_iter().map(card).collect();
-        prop_assert_eq!(saved.is_of(&cards), cards == tools());
+        prop_assert_eq!(saved.matches_cards(&cards), cards == tools());
         let renewed = saved.renewed(&cards);
-        prop_assert!(renewed.is_of(&cards));
-        let request = Request::new("read the weather file and email it");
+        prop_assert!(renewed.matches_cards(&cards));
+        let request = ToolRequest::new("read the weather file and email it");
         // Terms have other numbers, so that sums are made in another order.
         let scores = |index: &Index| {
             let hits = index.search(&request, 10).into_iter();
@@ -267,7 +267,7 @@ proptest! {
         prop_assert_eq!(Index::from_bytes(&changed).is_ok(), changed == bytes);
         prop_assert!(Index::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
         // Even with a sum that fits.
-        let sum = saved::sum_of(&changed[..bytes.len() - 8]);
+        let sum = saved::checksum(&changed[..bytes.len() - 8]);
         changed[bytes.len() - 8..].copy_from_slice(&sum.to_le_bytes());
         let _either = Index::from_bytes(&changed);
     }
@@ -275,12 +275,12 @@ proptest! {
     #[test]
     fn any_text_can_be_asked(text in any::<String>()) {
         let index = index(&tools());
-        prop_assert_eq!(index.search(&Request::new(&text), 10).len(), 6);
+        prop_assert_eq!(index.search(&ToolRequest::new(&text), 10).len(), 6);
     }
 }
 
 fn likenesses(index: &Index, request: &str) -> Vec<(String, f32)> {
-    let mut hits = index.search(&Request::new(request), 10);
+    let mut hits = index.search(&ToolRequest::new(request), 10);
     hits.retain(|hit| hit.likeness > 0.0);
     hits.into_iter().map(|hit| (index.name(hit.id).unwrap().to_owned(), hit.likeness)).collect()
 }
@@ -296,7 +296,7 @@ fn what_a_tool_was_the_answer_to_finds_it_again() {
     };
     let answered = |tools: &[&str], age| {
         let mut usage = Usage::default();
-        usage.answered(request, tools.iter().map(|tool| (*tool).to_owned()).collect(), age);
+        usage.add_request(request, tools.iter().map(|tool| (*tool).to_owned()).collect(), age);
         found(&usage)
     };
     let fresh = answered(&["two", "unknown"], day(0));
@@ -306,7 +306,7 @@ fn what_a_tool_was_the_answer_to_finds_it_again() {
     let shared = answered(&["one", "two"], day(0));
     assert!((shared[0].1 * 2.0 - fresh[0].1).abs() < 1e-3, "half for each of two: {shared:?} {fresh:?}");
     let mut usage = Usage::default();
-    usage.answered("yes, go on", vec!["two".to_owned()], day(0));
+    usage.add_request("yes, go on", vec!["two".to_owned()], day(0));
     assert_eq!(found(&usage), [], "what is said of anything says nothing");
 }
 
@@ -317,11 +317,11 @@ fn what_was_asked_is_bounded_and_never_saved() {
     let plain = known.to_bytes();
     let mut usage = Usage::default();
     for at in 0..1000 {
-        usage.answered(&format!("request about subject{at}"), vec!["one".to_owned()], Duration::ZERO);
+        usage.add_request(&format!("request about subject{at}"), vec!["one".to_owned()], Duration::ZERO);
     }
     known.remember(&usage);
-    let id = known.search(&Request::new("one"), 1)[0].id;
-    assert_eq!(known.entry(id).unwrap().uses.len(), MOST_USES);
+    let id = known.search(&ToolRequest::new("one"), 1)[0].id;
+    assert_eq!(known.entry(id).unwrap().uses.len(), MAX_USES);
     assert_eq!(known.to_bytes(), plain);
     assert!(known.remove(id));
     known.add(&cards[0]);

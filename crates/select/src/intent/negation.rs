@@ -1,27 +1,27 @@
-//! What a request says must not happen.
+//! Parses the negations of a request.
 
 use serde::Serialize;
 
-/// Something that must hold for whatever is done.
+/// A condition that must hold for every action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Constraint {
-    /// Nothing may be different afterwards.
+pub enum RequestConstraint {
+    /// Nothing may be changed.
     ChangeNothing,
     /// No program may be started.
     RunNothing,
-    /// Nothing may be sent or fetched.
+    /// The network may not be used.
     StayOffline,
 }
 
-/// What the negations of a text say, and the text without them.
-pub(crate) struct Negations {
-    pub(crate) constraints: Vec<Constraint>,
+/// The constraints in a text, and the text without them.
+pub(crate) struct RequestNegations {
+    pub(crate) constraints: Vec<RequestConstraint>,
     pub(crate) unwanted: Vec<String>,
     pub(crate) rest: String,
 }
 
-/// Words that negate what follows. In Chinese the longer come first.
+/// Words that negate the following words. Longer Chinese ones come first.
 const NOT: [&str; 13] = [
     "do not",
     "don't",
@@ -53,8 +53,8 @@ const NOT_CHINESE: [&str; 13] = [
     "勿",
 ];
 
-/// What may follow a negation, and what may follow that for all things to be meant. `don't change the title` is about the
-/// title and forbids nothing else.
+/// Verbs after a negation, and objects after the verb that mean everything. `don't change the
+/// title` is about the title only and forbids nothing else.
 const CHANGING: [&str; 18] = [
     "change",
     "changing",
@@ -156,7 +156,7 @@ const EVERYTHING_CHINESE: [&str; 22] = [
     "文件内容",
 ];
 
-/// What says as much without a negation.
+/// Words that forbid changes without a negation.
 const LOOK_ONLY: [&str; 10] = [
     "read-only",
     "read only",
@@ -170,12 +170,12 @@ const LOOK_ONLY: [&str; 10] = [
     "仅查看",
 ];
 
-/// Reads the negations of a text, clause by clause.
-pub(crate) fn negations(text: &str) -> Negations {
+/// Parses the negations of a text, clause by clause.
+pub(crate) fn negations(text: &str) -> RequestNegations {
     let lower = text.to_lowercase();
-    let mut found = Negations { constraints: Vec::new(), unwanted: Vec::new(), rest: String::new() };
+    let mut found = RequestNegations { constraints: Vec::new(), unwanted: Vec::new(), rest: String::new() };
     if LOOK_ONLY.iter().any(|words| lower.contains(words)) {
-        found.constraints.push(Constraint::ChangeNothing);
+        found.constraints.push(RequestConstraint::ChangeNothing);
     }
     for clause in
         lower.split(['.', ',', ';', '!', '?', '\n', '。', '，', '；', '！', '？', '、', '(', ')', '（', '）'])
@@ -193,7 +193,7 @@ pub(crate) fn negations(text: &str) -> Negations {
     found
 }
 
-/// What stands before and after the first negation of a clause.
+/// Returns the text before and after the first negation of a clause, and whether it is Chinese.
 fn negated(clause: &str) -> Option<(&str, &str, bool)> {
     let english = NOT.iter().filter_map(|word| {
         let at = clause.find(word)?;
@@ -207,22 +207,22 @@ fn negated(clause: &str) -> Option<(&str, &str, bool)> {
     Some((&clause[..at], clause[at + length..].trim(), is_chinese))
 }
 
-impl Negations {
+impl RequestNegations {
     fn read(&mut self, after: &str, is_chinese: bool) {
-        let tables: [(Constraint, &[&str]); 3] = if is_chinese {
+        let tables: [(RequestConstraint, &[&str]); 3] = if is_chinese {
             [
-                (Constraint::ChangeNothing, &CHANGING_CHINESE),
-                (Constraint::RunNothing, &RUNNING_CHINESE),
-                (Constraint::StayOffline, &CONNECTING_CHINESE),
+                (RequestConstraint::ChangeNothing, &CHANGING_CHINESE),
+                (RequestConstraint::RunNothing, &RUNNING_CHINESE),
+                (RequestConstraint::StayOffline, &CONNECTING_CHINESE),
             ]
         } else {
             [
-                (Constraint::ChangeNothing, &CHANGING),
-                (Constraint::RunNothing, &RUNNING),
-                (Constraint::StayOffline, &CONNECTING),
+                (RequestConstraint::ChangeNothing, &CHANGING),
+                (RequestConstraint::RunNothing, &RUNNING),
+                (RequestConstraint::StayOffline, &CONNECTING),
             ]
         };
-        // `changing or deleting any files`: what is joined is read in turn.
+        // `changing or deleting any files`: joined verbs are parsed one by one.
         let joints: &[&str] = if is_chinese { &["或者", "或", "和"] } else { &[" or ", " and "] };
         let last = joints.iter().filter_map(|joint| after.rfind(joint).map(|at| at + joint.len())).max();
         for (constraint, verbs) in tables {
@@ -261,7 +261,7 @@ impl Negations {
 mod tests {
     use super::*;
 
-    fn constraints(text: &str) -> Vec<Constraint> {
+    fn constraints(text: &str) -> Vec<RequestConstraint> {
         negations(text).constraints
     }
 
@@ -276,7 +276,7 @@ mod tests {
             "帮我检查代码，别改",
             "不要改动",
         ] {
-            assert_eq!(constraints(text), [Constraint::ChangeNothing], "{text}");
+            assert_eq!(constraints(text), [RequestConstraint::ChangeNothing], "{text}");
         }
     }
 
@@ -294,12 +294,12 @@ mod tests {
 
     #[test]
     fn running_and_connecting_can_be_forbidden() {
-        assert_eq!(constraints("Explain it without running any commands"), [Constraint::RunNothing]);
+        assert_eq!(constraints("Explain it without running any commands"), [RequestConstraint::RunNothing]);
         assert_eq!(
             constraints("不要执行任何命令，也不要联网"),
-            [Constraint::RunNothing, Constraint::StayOffline]
+            [RequestConstraint::RunNothing, RequestConstraint::StayOffline]
         );
-        assert_eq!(constraints("answer without using the internet"), [Constraint::StayOffline]);
+        assert_eq!(constraints("answer without using the internet"), [RequestConstraint::StayOffline]);
     }
 
     #[test]

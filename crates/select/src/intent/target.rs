@@ -1,34 +1,34 @@
-//! What a request is about: the things in it that are named exactly.
+//! The targets of a request: objects that it names exactly.
 
 use serde::Serialize;
 
-/// How many are kept.
-const MOST: usize = 32;
+/// Maximum number of targets.
+const MAX_TARGETS: usize = 32;
 
-/// Something a request names.
+/// An object that a request names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Target {
-    /// What it seems to be.
+pub struct RequestTarget {
+    /// The apparent kind.
     pub kind: TargetKind,
-    /// As it is written.
+    /// The text as written.
     pub text: String,
 }
 
-/// What a target seems to be.
+/// The apparent kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// A file, a folder, or a pattern for them.
+    /// A file, a directory or a pattern for them.
     Path,
     /// An address on the network.
     Address,
-    /// Anything in quotes.
+    /// A quotation.
     Quotation,
 }
 
-/// The targets of a text, in order.
-pub(crate) fn targets(text: &str) -> Vec<Target> {
-    let parts = crate::request::parts(text);
+/// Returns the targets of a text, in order.
+pub(crate) fn targets(text: &str) -> Vec<RequestTarget> {
+    let spans = crate::request::spans(text);
     let target = |part: &str, is_quoted: bool| {
         let word = part.trim().trim_end_matches(['.', ',', ';', '?', '!', '。', '，', '？', '！', ')']);
         let kind = if word.contains("://") || (word.contains('@') && word.contains('.')) {
@@ -40,12 +40,12 @@ pub(crate) fn targets(text: &str) -> Vec<Target> {
         } else {
             return None;
         };
-        Some(Target { kind, text: word.to_owned() })
+        Some(RequestTarget { kind, text: word.to_owned() })
     };
-    parts.into_iter().filter_map(|part| target(part.text, part.is_quoted)).take(MOST).collect()
+    spans.into_iter().filter_map(|span| target(span.text, span.is_quoted)).take(MAX_TARGETS).collect()
 }
 
-/// A path has a slash or a star in it, or an ending like a file's.
+/// Returns true if a word looks like a path: it has a slash or a star, or a file extension.
 pub(crate) fn is_path(word: &str) -> bool {
     let has_ending = word.rsplit_once('.').is_some_and(|(stem, ending)| {
         let is_ending =

@@ -1,9 +1,9 @@
-//! What a request wants: the first rule that recognises it decides.
+//! Recognises the goal of a request: the first rule that matches decides.
 
 use super::{
-    phrases::Phrase,
-    reading::{Part, Reading, Scope},
-    words::Word,
+    parsed_request::{LineSelection, ParsedRequest, SearchScope},
+    phrases::AnswerPhrase,
+    words::WordClass,
 };
 
 mod change;
@@ -13,37 +13,37 @@ mod look;
 mod rank;
 mod vocabulary;
 
-pub(super) use git::{Commits, Since};
-pub(super) use rank::{Order, RANKED, Rank};
+pub(super) use git::{CommitQuery, HistoryStart};
+pub(super) use rank::{DEFAULT_RANKED_FILES, FileRanking, RankOrder};
 
-/// What is to be done.
+/// The goal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Goal {
+pub(super) enum PlanGoal {
     Show {
         files: Vec<String>,
-        part: Part,
+        part: LineSelection,
     },
     Define {
         name: String,
         show: bool,
     },
     FindFiles {
-        scope: Scope,
+        scope: SearchScope,
         name: Option<String>,
     },
-    Rank(Rank),
+    Rank(FileRanking),
     Search {
         texts: Vec<String>,
-        scope: Scope,
-        want: Want,
-        /// Whether it must stand alone: who uses `total` does not mean `subtotal`.
+        scope: SearchScope,
+        want: SearchOutput,
+        /// True for whole words only: a search for uses of `total` must not find `subtotal`.
         whole_word: bool,
     },
     List {
         directory: Option<String>,
     },
     Layout,
-    /// What the project says about itself, and its layout.
+    /// The README of the project, and its layout.
     About,
     Run {
         command: String,
@@ -52,22 +52,22 @@ pub(super) enum Goal {
         filter: Option<String>,
         code: bool,
     },
-    CountLines(Scope),
-    CountFiles(Scope),
+    CountLines(SearchScope),
+    CountFiles(SearchScope),
     Compare {
         one: String,
         two: String,
     },
     Status,
     Branches,
-    Log(Commits),
+    Log(CommitQuery),
     CountCommits {
         path: Option<String>,
     },
     Diff {
         path: Option<String>,
     },
-    ChangesSince(Since),
+    ChangesSince(HistoryStart),
     Blame {
         file: String,
         line: Option<u64>,
@@ -103,32 +103,32 @@ pub(super) enum Goal {
     DeleteDirectory {
         name: String,
     },
-    /// Give a key of a file another value.
+    /// Set the value of a key in a file.
     SetValue {
         file: Option<String>,
         key: String,
         value: String,
     },
-    /// `don't delete a.txt`, and nothing else.
+    /// `don't delete a.txt`, without any other order.
     LeaveAlone {
         name: Option<String>,
     },
-    /// `don't run the tests`, and nothing else.
+    /// `don't run the tests`, without any other order.
     RunNothing,
     Greet,
-    /// It cannot be done, or not without knowing more.
-    Say(Phrase),
-    /// A word could turn the request into another one than the nearest that can be done.
+    /// The goal is impossible, or needs more information.
+    Say(AnswerPhrase),
+    /// A word could change the meaning of the request, so the nearest goal is not taken.
     Unaccounted {
         word: String,
-        /// A request that would be understood, in English and in Chinese.
+        /// A request that is understood, in English and in Chinese.
         example: (&'static str, &'static str),
     },
 }
 
-/// What is wanted of the places that are found.
+/// The form in which matches are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum SearchOutput {
     Places,
     Files,
     Count,
@@ -136,10 +136,11 @@ pub(super) enum Want {
 }
 
 /// Recognises one kind of request.
-type Rule = fn(&Reading) -> Option<Goal>;
+type GoalRule = fn(&ParsedRequest) -> Option<PlanGoal>;
 
-/// Narrow rules first: what changes something, then what needs judgement, then what only looks.
-const RULES: [Rule; 29] = [
+/// Narrow rules come first: those that change something, then those that need judgement, then those
+/// that only read.
+const RULES: [GoalRule; 29] = [
     refrain,
     change::delete_directory,
     change::delete,
@@ -149,7 +150,7 @@ const RULES: [Rule; 29] = [
     change::append,
     change::make_directory,
     change::create,
-    command::act,
+    command::git_order,
     command::run,
     layout,
     judgement,
@@ -167,41 +168,41 @@ const RULES: [Rule; 29] = [
     look::find,
     look::list,
     look::show,
-    command::which,
+    command::unspecified,
     greet,
 ];
 
-impl Goal {
-    /// What a request is taken for, whatever else it says.
-    pub(super) fn recognise(reading: &Reading) -> Self {
-        RULES.iter().find_map(|rule| rule(reading)).unwrap_or(Self::Say(Phrase::Unclear))
+impl PlanGoal {
+    /// Recognises the goal of a request, without checking all its words.
+    pub(super) fn recognise(request: &ParsedRequest) -> Self {
+        RULES.iter().find_map(|rule| rule(request)).unwrap_or(Self::Say(AnswerPhrase::Unclear))
     }
 
-    /// What a request wants, if all its words are accounted for.
-    pub(super) fn of(reading: &Reading) -> Self {
-        let goal = Self::recognise(reading);
-        match (goal.unaccounted(reading), goal.ability()) {
-            (Some(word), Some(ability)) => Self::Unaccounted { word, example: ability.example },
+    /// Recognises the goal of a request, if all its words are accounted for.
+    pub(super) fn from_request(request: &ParsedRequest) -> Self {
+        let goal = Self::recognise(request);
+        match (goal.unaccounted(request), goal.vocabulary()) {
+            (Some(word), Some(vocabulary)) => Self::Unaccounted { word, example: vocabulary.example },
             _ => goal,
         }
     }
 
-    /// Whether it is known what to do.
+    /// Returns true if the goal is known.
     pub(super) fn is_understood(&self) -> bool {
         !matches!(self, Self::Say(_) | Self::Unaccounted { .. })
     }
 
-    /// Whether reaching it changes or runs something.
+    /// Returns true if reaching the goal changes or runs something.
     pub(super) fn acts(&self) -> bool {
-        self.is_understood() && self.ability().is_none() || matches!(self, Self::Test { .. })
+        self.is_understood() && self.vocabulary().is_none() || matches!(self, Self::Test { .. })
     }
 
-    /// Where it looks, if that can be said.
-    pub(super) fn scope_mut(&mut self) -> Option<&mut Scope> {
+    /// Returns the scope of the goal, if it has one.
+    pub(super) fn scope_mut(&mut self) -> Option<&mut SearchScope> {
         match self {
             Self::Search { scope, .. }
             | Self::FindFiles { scope, .. }
-            | Self::Rank(Rank { scope, .. })
+            | Self::Rank(FileRanking { scope, .. })
             | Self::CountLines(scope)
             | Self::CountFiles(scope) => Some(scope),
             _ => None,
@@ -209,52 +210,67 @@ impl Goal {
     }
 }
 
-/// `don't delete a.txt`: what is to be left alone, and nothing else.
-fn refrain(reading: &Reading) -> Option<Goal> {
-    let changes =
-        [Word::Delete, Word::Rename, Word::Copy, Word::Replace, Word::Append, Word::Create, Word::Change];
-    let looks = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List];
-    let spares = |words: &[Word], others: &[Word]| {
-        let spared = reading.begins_with(Word::Not, words) && reading.has_any(words);
-        spared && !reading.has_any(&looks) && !reading.has_any(others)
+/// Recognises `don't delete a.txt` without any other order.
+fn refrain(request: &ParsedRequest) -> Option<PlanGoal> {
+    let changes = [
+        WordClass::Delete,
+        WordClass::Rename,
+        WordClass::Copy,
+        WordClass::Replace,
+        WordClass::Append,
+        WordClass::Create,
+        WordClass::Change,
+    ];
+    let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
+    let spares = |words: &[WordClass], others: &[WordClass]| {
+        let spared = request.begins_with(WordClass::Not, words) && request.has_any(words);
+        spared && !request.has_any(&looks) && !request.has_any(others)
     };
-    let nothing_else = reading.pieces.is_empty();
-    if nothing_else && reading.changes_nothing || spares(&changes, &[Word::Run]) {
-        let name = reading.names().first().map(|name| (*name).to_owned());
-        Some(Goal::LeaveAlone { name })
-    } else if nothing_else && reading.runs_nothing || spares(&[Word::Run], &changes) {
-        Some(Goal::RunNothing)
+    let nothing_else = request.tokens.is_empty();
+    if nothing_else && request.changes_nothing || spares(&changes, &[WordClass::Run]) {
+        let name = request.names().first().map(|name| (*name).to_owned());
+        Some(PlanGoal::LeaveAlone { name })
+    } else if nothing_else && request.runs_nothing || spares(&[WordClass::Run], &changes) {
+        Some(PlanGoal::RunNothing)
     } else {
         None
     }
 }
 
-fn layout(reading: &Reading) -> Option<Goal> {
-    if reading.has(Word::About) && reading.has(Word::Project) {
-        return Some(Goal::About);
+fn layout(request: &ParsedRequest) -> Option<PlanGoal> {
+    if request.has(WordClass::About) && request.has(WordClass::Project) {
+        return Some(PlanGoal::About);
     }
-    let looks = reading.has_any(&[Word::List, Word::Show, Word::Size]);
-    let wanted = reading.has(Word::Layout) || (looks && reading.has(Word::Project));
-    let other =
-        [Word::Think, Word::Why, Word::File, Word::Count, Word::Test, Word::Commit, Word::Status, Word::Who];
-    let names = !reading.names().is_empty() || !reading.terms().is_empty();
-    (wanted && !names && !reading.has_any(&other)).then_some(Goal::Layout)
+    let looks = request.has_any(&[WordClass::List, WordClass::Show, WordClass::Size]);
+    let wanted = request.has(WordClass::Layout) || (looks && request.has(WordClass::Project));
+    let other = [
+        WordClass::Think,
+        WordClass::Why,
+        WordClass::File,
+        WordClass::Count,
+        WordClass::Test,
+        WordClass::Commit,
+        WordClass::Status,
+        WordClass::Who,
+    ];
+    let names = !request.names().is_empty() || !request.terms().is_empty();
+    (wanted && !names && !request.has_any(&other)).then_some(PlanGoal::Layout)
 }
 
-/// What only a model could do, unless the request looks for something first.
-fn judgement(reading: &Reading) -> Option<Goal> {
-    let looks = [Word::Show, Word::Find, Word::Search, Word::Count, Word::List];
-    let thinks = reading.begins_with(Word::Think, &looks)
-        || reading.begins_with(Word::Create, &looks) && reading.has(Word::Code)
-        || reading.has_any(&[Word::Why, Word::Explain]);
-    thinks.then_some(Goal::Say(Phrase::NeedsModel))
+/// Recognises requests that need a model, unless the request asks to find something first.
+fn judgement(request: &ParsedRequest) -> Option<PlanGoal> {
+    let looks = [WordClass::Show, WordClass::Find, WordClass::Search, WordClass::Count, WordClass::List];
+    let thinks = request.begins_with(WordClass::Think, &looks)
+        || request.begins_with(WordClass::Create, &looks) && request.has(WordClass::Code)
+        || request.has_any(&[WordClass::Why, WordClass::Explain]);
+    thinks.then_some(PlanGoal::Say(AnswerPhrase::NeedsModel))
 }
 
-fn compare(reading: &Reading) -> Option<Goal> {
-    let [one, two] = reading.names()[..] else { return None };
-    reading.has(Word::Compare).then(|| Goal::Compare { one: one.to_owned(), two: two.to_owned() })
+fn compare(request: &ParsedRequest) -> Option<PlanGoal> {
+    let [one, two] = request.names()[..] else { return None };
+    request.has(WordClass::Compare).then(|| PlanGoal::Compare { one: one.to_owned(), two: two.to_owned() })
 }
 
-fn greet(reading: &Reading) -> Option<Goal> {
-    reading.has(Word::Greet).then_some(Goal::Greet)
+fn greet(request: &ParsedRequest) -> Option<PlanGoal> {
+    request.has(WordClass::Greet).then_some(PlanGoal::Greet)
 }

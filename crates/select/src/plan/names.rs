@@ -1,34 +1,36 @@
-//! Names in a request, checked against what is there.
+//! Resolves names in a request to existing files and directories.
 
 use serde_json::json;
 
 use super::{
-    phrases::Phrase,
-    pieces::is_bare_name,
-    results::{self, Listing},
-    run::{Next, Planned, Run},
+    phrases::AnswerPhrase,
+    results::{self, DirectoryListing},
+    run::{NextAction, PlanResult, PlanRun},
+    tokens::is_bare_name,
 };
 use crate::text::distance;
 
-/// How much is listed to find a name, and where all files are asked about: no listing has more.
-const MOST_ENTRIES: usize = 20_000;
-const ALL_ENTRIES: usize = 100_000;
-const MOST_DEPTH: usize = 50;
+/// Maximum number of entries that are listed to resolve a name, and to answer about all files; and
+/// the depth.
+const MAX_ENTRIES: usize = 20_000;
+const MAX_ALL_ENTRIES: usize = 100_000;
+const MAX_DEPTH: usize = 50;
 
-/// How many names are offered where one does not fit.
-const OFFERED: usize = 8;
+/// Maximum number of similar names that are suggested.
+const MAX_SUGGESTIONS: usize = 8;
 
-/// What a name of a request may stand for.
-pub(super) enum Found<'a> {
+/// The files or directories that a name may stand for.
+pub(super) enum NameLookup<'a> {
     One(&'a str),
     Several(Vec<&'a str>),
-    /// Nothing, but these come near.
+    /// No match; these are similar.
     None(Vec<&'a str>),
 }
 
-impl Found<'_> {
-    /// The one at the top, of files that any directory may have: *the README* is that of the project.
-    pub(super) fn of_project(self, name: &str) -> Self {
+impl NameLookup<'_> {
+    /// Prefers the file in the top directory, for names that occur in any directory: *the README*
+    /// is that of the project.
+    pub(super) fn prefer_top_level(self, name: &str) -> Self {
         match self {
             Self::Several(paths) if is_bare_name(name) => {
                 let mut top = paths.iter().filter(|path| !path.contains('/'));
@@ -42,168 +44,181 @@ impl Found<'_> {
     }
 }
 
-impl Run<'_> {
-    /// Everything below a directory, without what ignore files leave out.
-    pub(super) fn everything(&self, directory: &str) -> Planned<Listing<'_>> {
-        self.listed(directory, MOST_DEPTH, MOST_ENTRIES)
+impl PlanRun<'_> {
+    /// Lists everything below a directory, without ignored files.
+    pub(super) fn list_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        self.parse_listing(directory, MAX_DEPTH, MAX_ENTRIES)
     }
 
-    /// What is in a directory, ignored or not.
-    pub(super) fn entries(&self, directory: &str) -> Planned<Listing<'_>> {
-        let output = self.every_entry(directory, 1)?;
+    /// Lists the entries of a directory, including ignored ones.
+    pub(super) fn list_entries(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let output = self.list_every_entry(directory, 1)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
-    /// Everything below a directory, without what ignore files leave out; none if it is a file.
-    pub(super) fn directory(&self, place: &str) -> Planned<Option<Listing<'_>>> {
-        let top = self.everything(".")?;
+    /// Lists everything below a directory, without ignored files; `None` if it is a file.
+    pub(super) fn list_directory(&self, place: &str) -> PlanResult<Option<DirectoryListing<'_>>> {
+        let top = self.list_tree(".")?;
         if top.files.contains(&place) {
             return Ok(None);
         }
-        Ok(results::listing(self.list_dir(place, MOST_DEPTH, MOST_ENTRIES)?))
+        Ok(results::listing(self.list_dir(place, MAX_DEPTH, MAX_ENTRIES)?))
     }
 
-    fn every_entry(&self, directory: &str, depth: usize) -> Planned<&str> {
-        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MOST_ENTRIES, "flat": true});
+    fn list_every_entry(&self, directory: &str, depth: usize) -> PlanResult<&str> {
+        let arguments = json!({"dir_path": directory, "depth": depth, "limit": MAX_ENTRIES, "flat": true});
         self.call("list_dir", &arguments)
     }
 
-    /// Everything below a directory, also what ignore files leave out.
-    pub(super) fn with_ignored(&self, directory: &str) -> Planned<Listing<'_>> {
-        let output = self.every_entry(directory, MOST_DEPTH)?;
+    /// Lists everything below a directory, including ignored files.
+    pub(super) fn list_with_ignored(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let output = self.list_every_entry(directory, MAX_DEPTH)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
-    /// Everything below a directory, where each file counts.
-    pub(super) fn all(&self, directory: &str) -> Planned<Listing<'_>> {
-        let listing = self.everything(directory)?;
-        if listing.more { self.listed(directory, MOST_DEPTH, ALL_ENTRIES) } else { Ok(listing) }
+    /// Lists everything below a directory, with the higher limit for answers about all files.
+    pub(super) fn list_whole_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let listing = self.list_tree(directory)?;
+        if listing.more { self.parse_listing(directory, MAX_DEPTH, MAX_ALL_ENTRIES) } else { Ok(listing) }
     }
 
-    fn listed(&self, directory: &str, depth: usize, limit: usize) -> Planned<Listing<'_>> {
+    fn parse_listing(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<DirectoryListing<'_>> {
         let output = self.list_dir(directory, depth, limit)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
-    fn list_dir(&self, directory: &str, depth: usize, limit: usize) -> Planned<&str> {
+    fn list_dir(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<&str> {
         let arguments = json!({"dir_path": directory, "depth": depth, "limit": limit, "skip_ignored": true, "flat": true});
         self.call("list_dir", &arguments)
     }
 
-    /// What a name of a file stands for.
-    pub(super) fn look_up(&self, name: &str) -> Planned<Found<'_>> {
-        Ok(find(name, &self.everything(".")?.files))
+    /// Resolves the name of a file.
+    pub(super) fn look_up(&self, name: &str) -> PlanResult<NameLookup<'_>> {
+        Ok(find(name, &self.list_tree(".")?.files))
     }
 
-    /// The one file a name stands for.
-    pub(super) fn file(&self, name: &str) -> Planned<String> {
+    /// Returns the only file that a name stands for.
+    pub(super) fn file(&self, name: &str) -> PlanResult<String> {
         if self.is_path(name)? {
             return Ok(name.to_owned());
         }
         match self.look_up(name)? {
-            Found::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, Phrase::NoFile),
+            NameLookup::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
+            found => self.require_one(name, found, AnswerPhrase::NoFile),
         }
     }
 
-    /// The one directory or file a name stands for.
-    pub(super) fn place(&self, name: &str) -> Planned<String> {
+    /// Returns the only directory or file that a name stands for.
+    pub(super) fn place(&self, name: &str) -> PlanResult<String> {
         let outside = name.starts_with('/') || name == ".." || name.starts_with("../");
         if outside || self.is_path(name)? {
             return Ok(name.to_owned());
         }
-        let listing = self.everything(".")?;
+        let listing = self.list_tree(".")?;
         let found = match find(name, &listing.directories) {
-            Found::None(directories) => match find(name, &listing.files) {
-                Found::None(files) => Found::None(directories.into_iter().chain(files).collect()),
-                file => file.of_project(name),
+            NameLookup::None(directories) => match find(name, &listing.files) {
+                NameLookup::None(files) => NameLookup::None(directories.into_iter().chain(files).collect()),
+                file => file.prefer_top_level(name),
             },
             directory => directory,
         };
         match found {
-            Found::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
-            found => self.one(name, found, Phrase::NoPlace),
+            NameLookup::None(_) if self.is_ignored(name)? => Ok(name.to_owned()),
+            found => self.require_one(name, found, AnswerPhrase::NoPlace),
         }
     }
 
-    /// Whether a name is the path of something that a listing may lack: where there is too much to be listed, its
-    /// directory is looked at.
-    pub(super) fn is_path(&self, name: &str) -> Planned<bool> {
-        if !self.everything(".")?.more {
+    /// Returns true if a name is the path of an entry that a truncated listing may lack. In this
+    /// case its directory is listed.
+    pub(super) fn is_path(&self, name: &str) -> PlanResult<bool> {
+        if !self.list_tree(".")?.more {
             return Ok(false);
         }
         let path = name.trim_end_matches('/');
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
-        let listing = results::listing(self.list_dir(directory, 1, MOST_ENTRIES)?).unwrap_or_default();
+        let listing = results::listing(self.list_dir(directory, 1, MAX_ENTRIES)?).unwrap_or_default();
         Ok(listing.files.contains(&last) || listing.directories.contains(&last))
     }
 
-    /// Whether a name is the path of something that ignore files leave out.
-    pub(super) fn is_ignored(&self, name: &str) -> Planned<bool> {
+    /// Returns true if a name is the path of an ignored entry.
+    pub(super) fn is_ignored(&self, name: &str) -> PlanResult<bool> {
         let path = name.trim_start_matches("./").trim_end_matches('/');
         let (directory, last) = path.rsplit_once('/').unwrap_or((".", path));
-        let listing = results::listing(self.every_entry(directory, 1)?).unwrap_or_default();
+        let listing = results::listing(self.list_every_entry(directory, 1)?).unwrap_or_default();
         Ok(last != ".git" && (listing.files.contains(&last) || listing.directories.contains(&last)))
     }
 
-    /// Whether several directories have this very name and so are all meant: `src` in a workspace of packages.
-    pub(super) fn means_each(&self, name: &str) -> Planned<bool> {
-        let found = find(name, &self.everything(".")?.directories);
+    /// Returns true if several directories have exactly this name, so that all are meant: `src` in
+    /// a workspace of packages.
+    pub(super) fn is_repeated_directory(&self, name: &str) -> PlanResult<bool> {
+        let found = find(name, &self.list_tree(".")?.directories);
         let plain = !name.contains(['*', '?', '[', ']', '{', '}', '!', '\\']);
-        Ok(matches!(found, Found::Several(paths) if plain && paths.iter().all(|path| ends_in(path, name))))
+        Ok(
+            matches!(found, NameLookup::Several(paths) if plain && paths.iter().all(|path| ends_in(path, name))),
+        )
     }
 
-    /// The one thing that was found, or what to say instead.
-    pub(super) fn one(&self, name: &str, found: Found<'_>, none: Phrase) -> Planned<String> {
+    /// Returns the only match, or declines with an explanation.
+    pub(super) fn require_one(
+        &self,
+        name: &str,
+        found: NameLookup<'_>,
+        none: AnswerPhrase,
+    ) -> PlanResult<String> {
         match found {
-            Found::One(path) => Ok(path.to_owned()),
-            Found::Several(paths) => Err(self.several(name, &paths)),
-            Found::None(near) => Err(Next::Decline(self.nothing(none, name, &near))),
+            NameLookup::One(path) => Ok(path.to_owned()),
+            NameLookup::Several(paths) => Err(self.decline_ambiguous(name, &paths)),
+            NameLookup::None(near) => Err(NextAction::Decline(self.missing_phrase(none, name, &near))),
         }
     }
 
-    /// What to say of a name that must be a path and is none: what it could stand for is offered and never taken.
-    pub(super) fn not_exactly(&self, name: &str, found: Found<'_>, none: Phrase) -> Next {
+    /// Declines a name that must be an exact path. Similar paths are suggested but never taken.
+    pub(super) fn decline_inexact(
+        &self,
+        name: &str,
+        found: NameLookup<'_>,
+        none: AnswerPhrase,
+    ) -> NextAction {
         let mut near = match found {
-            Found::One(path) => vec![path],
-            Found::Several(paths) | Found::None(paths) => paths,
+            NameLookup::One(path) => vec![path],
+            NameLookup::Several(paths) | NameLookup::None(paths) => paths,
         };
-        near.truncate(OFFERED);
-        let said = self.nothing(none, name, &near);
-        Next::Decline(if near.is_empty() {
-            said
+        near.truncate(MAX_SUGGESTIONS);
+        let answer = self.missing_phrase(none, name, &near);
+        NextAction::Decline(if near.is_empty() {
+            answer
         } else {
-            format!("{said} {}", self.say(Phrase::WithPath, &[]))
+            format!("{answer} {}", self.say(AnswerPhrase::WithPath, &[]))
         })
     }
 
-    fn several(&self, name: &str, paths: &[&str]) -> Next {
-        self.tell_all(paths.iter().take(OFFERED).copied());
-        let shown = paths.iter().take(OFFERED).map(|path| format!("\n  {path}"));
-        Next::Decline(self.say(Phrase::SeveralFiles, &[name]) + &shown.collect::<String>())
+    fn decline_ambiguous(&self, name: &str, paths: &[&str]) -> NextAction {
+        self.remember_all(paths.iter().take(MAX_SUGGESTIONS).copied());
+        let shown = paths.iter().take(MAX_SUGGESTIONS).map(|path| format!("\n  {path}"));
+        NextAction::Decline(self.say(AnswerPhrase::SeveralFiles, &[name]) + &shown.collect::<String>())
     }
 
-    fn nothing(&self, phrase: Phrase, name: &str, near: &[&str]) -> String {
-        let mut said = self.say(phrase, &[name]);
-        if self.everything(".").is_ok_and(|listing| listing.more) {
-            said = format!("{said} {}", self.say(Phrase::Cut, &[]));
+    fn missing_phrase(&self, phrase: AnswerPhrase, name: &str, near: &[&str]) -> String {
+        let mut answer = self.say(phrase, &[name]);
+        if self.list_tree(".").is_ok_and(|listing| listing.more) {
+            answer = format!("{answer} {}", self.say(AnswerPhrase::Cut, &[]));
         }
         if near.is_empty() {
-            return said;
+            return answer;
         }
-        format!("{said} {}", self.say(Phrase::DidYouMean, &[&self.language.list(near)]))
+        format!("{answer} {}", self.say(AnswerPhrase::DidYouMean, &[&self.language.list(near)]))
     }
 }
 
-/// Looks for a name: as it is, as the end of a path, without its extension, and in another case.
-pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
+/// Finds a name: as a whole path, as the end of a path, without its extension, and in another case.
+pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> NameLookup<'a> {
     let name = name.trim_start_matches("./").trim_end_matches('/');
     if let Some(path) = paths.iter().find(|path| **path == name) {
-        return Found::One(path);
+        return NameLookup::One(path);
     }
     if let Some(ending) = name.strip_prefix('*') {
         let fitting: Vec<_> = paths.iter().copied().filter(|path| path.ends_with(ending)).collect();
-        return if let [one] = fitting[..] { Found::One(one) } else { Found::Several(fitting) };
+        return if let [one] = fitting[..] { NameLookup::One(one) } else { NameLookup::Several(fitting) };
     }
     let passes: [&dyn Fn(&str) -> bool; 4] = [
         &|path| ends_in(path, name),
@@ -216,29 +231,29 @@ pub(super) fn find<'a>(name: &str, paths: &[&'a str]) -> Found<'a> {
         let fitting: Vec<_> = paths.iter().copied().filter(|path| pass(path)).collect();
         match fitting.as_slice() {
             [] => {}
-            [one] => return Found::One(one),
-            _ => return Found::Several(fitting),
+            [one] => return NameLookup::One(one),
+            _ => return NameLookup::Several(fitting),
         }
     }
-    Found::None(near(name, paths))
+    NameLookup::None(near(name, paths))
 }
 
 fn ends_in(path: &str, name: &str) -> bool {
     path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The last part of a path, without its extension.
+/// Returns the last component of a path, without its extension.
 fn stem(path: &str) -> &str {
     let last = last(path);
     last.rsplit_once('.').map_or(last, |(stem, _)| if stem.is_empty() { last } else { stem })
 }
 
-/// The paths whose last part is nearest to that of a name, if any is near at all.
+/// Returns the paths whose last component is most similar to that of a name, if any is similar.
 fn near<'a>(name: &str, paths: &[&'a str]) -> Vec<&'a str> {
     let wanted = last(name).to_lowercase();
     let most = (wanted.chars().count() / 3).clamp(1, 3);
@@ -257,9 +272,9 @@ mod tests {
 
     fn found(name: &str) -> String {
         match find(name, &PATHS) {
-            Found::One(path) => path.to_owned(),
-            Found::Several(paths) => format!("several: {}", paths.join(" ")),
-            Found::None(near) => format!("near: {}", near.join(" ")),
+            NameLookup::One(path) => path.to_owned(),
+            NameLookup::Several(paths) => format!("several: {}", paths.join(" ")),
+            NameLookup::None(near) => format!("near: {}", near.join(" ")),
         }
     }
 

@@ -1,44 +1,45 @@
-//! Everything the planner says, in both languages.
+//! All answers of the planner, in both languages.
 
-/// The language of a request, and so of its answer.
+/// The language of a request and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(super) enum AnswerLanguage {
     English,
     Chinese,
 }
 
-impl Language {
-    /// The language a text is written in. Japanese and Korean are answered in English.
-    pub(super) fn of(text: &str) -> Self {
+impl AnswerLanguage {
+    /// Detects the language of a text. Japanese and Korean are answered in English.
+    pub(super) fn detect(text: &str) -> Self {
         let has = |from: char, to: char| text.chars().any(|c| (from..=to).contains(&c));
         let kana_or_hangul = has('\u{3040}', '\u{30ff}') || has('\u{ac00}', '\u{d7a3}');
         if has('\u{4e00}', '\u{9fff}') && !kana_or_hangul { Self::Chinese } else { Self::English }
     }
 
-    /// A phrase with its blanks filled in.
-    pub(super) fn say(self, phrase: Phrase, blanks: &[&str]) -> String {
+    /// Returns a phrase with its placeholders filled in.
+    pub(super) fn say(self, phrase: AnswerPhrase, blanks: &[&str]) -> String {
         let (english, chinese) = phrase.texts();
         let mut text = match self {
             Self::English => english,
             Self::Chinese => chinese,
         };
-        // Blanks are filled from left to right in one pass, so that braces in a file's name stay what they are.
-        let mut said = String::new();
+        // Placeholders are filled from left to right in one pass, so that braces in the name of a
+        // file are kept.
+        let mut filled = String::new();
         while let Some((before, rest)) = text.split_once('{') {
             let Some((number, after)) = rest.split_once('}') else { break };
             let blank = number.parse().ok().and_then(|at: usize| blanks.get(at)).copied().unwrap_or_default();
-            said.push_str(before);
-            said.push_str(blank);
+            filled.push_str(before);
+            filled.push_str(blank);
             text = after;
             if let Some((noun, more)) = singular(after).filter(|_| blank == "1" || blank.ends_with(" 1")) {
-                said.push_str(noun);
+                filled.push_str(noun);
                 text = more;
             }
         }
-        said + text
+        filled + text
     }
 
-    /// Names in a row.
+    /// Joins names.
     pub(super) fn list(self, names: &[&str]) -> String {
         names.join(match self {
             Self::English => ", ",
@@ -47,7 +48,7 @@ impl Language {
     }
 }
 
-/// The first word of ` lines in …` without its ending, and what comes after.
+/// Returns the singular of the noun in ` lines in …`, and the text after it.
 fn singular(text: &str) -> Option<(&str, &str)> {
     let nouns = [" lines", " files", " functions", " commits", " items", " tests"];
     let noun = nouns.into_iter().find(|noun| text.starts_with(noun))?;
@@ -56,11 +57,11 @@ fn singular(text: &str) -> Option<(&str, &str)> {
 
 macro_rules! phrases {
     ($($name:ident: $english:literal, $chinese:literal;)*) => {
-        /// Something to say. `{0}` and `{1}` are blanks.
+        /// An answer. `{0}` and `{1}` are placeholders.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum Phrase { $($name),* }
+        pub(super) enum AnswerPhrase { $($name),* }
 
-        impl Phrase {
+        impl AnswerPhrase {
             fn texts(self) -> (&'static str, &'static str) {
                 match self { $(Self::$name => ($english, $chinese)),* }
             }
@@ -263,15 +264,18 @@ mod tests {
 
     #[test]
     fn blanks_are_filled_once() {
-        assert_eq!(Language::English.say(Phrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
-        assert_eq!(Language::English.say(Phrase::Places, &["1", "2"]), "1 line in 2 files:");
-        assert_eq!(Language::English.say(Phrase::CommitCount, &["at least 1"]), "at least 1 commit");
-        assert_eq!(Language::Chinese.say(Phrase::Empty, &["甲"]), "甲 是空的。");
+        assert_eq!(AnswerLanguage::English.say(AnswerPhrase::Renamed, &["{1}", "b"]), "Renamed {1} to b.");
+        assert_eq!(AnswerLanguage::English.say(AnswerPhrase::Places, &["1", "2"]), "1 line in 2 files:");
+        assert_eq!(
+            AnswerLanguage::English.say(AnswerPhrase::CommitCount, &["at least 1"]),
+            "at least 1 commit"
+        );
+        assert_eq!(AnswerLanguage::Chinese.say(AnswerPhrase::Empty, &["甲"]), "甲 是空的。");
     }
 
     #[test]
     fn japanese_is_not_chinese() {
-        assert_eq!(Language::of("显示 a"), Language::Chinese);
-        assert_eq!(Language::of("元気ですか"), Language::English);
+        assert_eq!(AnswerLanguage::detect("显示 a"), AnswerLanguage::Chinese);
+        assert_eq!(AnswerLanguage::detect("元気ですか"), AnswerLanguage::English);
     }
 }

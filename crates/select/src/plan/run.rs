@@ -1,6 +1,9 @@
-//! A plan at work. A plan is an ordinary function that asks for results as it goes. It is run from its beginning for every
-//! answer: what was done before is looked up in the conversation, and the first result that is not there yet is what the
-//! model does next. So nothing is remembered beside the conversation, and a resumed session goes on where it was.
+//! Runs a plan.
+//!
+//! A plan is an ordinary function that asks for the results of calls. It runs from its start for
+//! every answer: results of earlier calls are looked up in the conversation. The first missing
+//! result becomes the next call. So there is no state besides the conversation, and a resumed
+//! session continues where it was.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,212 +17,224 @@ use windlass_contract::{
 };
 
 use super::{
-    phrases::{Language, Phrase},
-    pieces::{Piece, pieces},
-    reading::Scope,
+    parsed_request::SearchScope,
+    phrases::{AnswerLanguage, AnswerPhrase},
+    tokens::{RequestToken, tokenize},
 };
 
-/// The most calls of one turn.
-const MOST_CALLS: usize = 10;
+/// Maximum number of calls in one turn.
+const MAX_CALLS: usize = 10;
 
-/// How many turns before this one can be referred to, and how much of an answer.
-const REMEMBERED: usize = 10;
-pub(super) const MOST_TOLD: usize = 200;
+/// Maximum number of earlier turns, and of locations in an answer, that a request can refer to.
+const MAX_EARLIER_TURNS: usize = 10;
+pub(super) const MAX_REMEMBERED_LOCATIONS: usize = 200;
 
 /// Tools that start programs.
-const RUNNERS: [&str; 2] = ["shell_command", "run_tests"];
+const RUNNING_TOOLS: [&str; 2] = ["shell_command", "run_tests"];
 
-/// Tools that only look.
-const READERS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
+/// Tools that only read.
+const READING_TOOLS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
 
-/// What happens next.
+/// The next action of the planner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
-    /// It asks for a call.
+pub(super) enum NextAction {
+    /// Calls a tool.
     Call { tool: &'static str, input: String, announcement: Option<String> },
-    /// It answers, and the turn is over.
+    /// Answers and ends the turn.
     Say(String),
-    /// It says why it does not do it, or what it must know first, and the turn is over.
+    /// Explains why the request is not done, or asks for more information, and ends the turn.
     Decline(String),
 }
 
-/// A result, or what must happen before there is one.
-pub(super) type Planned<T> = Result<T, Next>;
+/// A result, or the action that must come first.
+pub(super) type PlanResult<T> = Result<T, NextAction>;
 
-/// What was said and done since the user last spoke.
-pub(super) struct Run<'a> {
-    pub(super) language: Language,
-    /// What the user said.
+/// A turn: the request of the user and the calls since.
+pub(super) struct PlanRun<'a> {
+    pub(super) language: AnswerLanguage,
+    /// The text of the user.
     pub(super) request: String,
-    /// Whether nothing may be run.
+    /// True if nothing may be run.
     pub(super) runs_nothing: bool,
-    around: Surroundings<'a>,
-    done: Vec<Done<'a>>,
-    /// A plan only asks and tells, so it is handed around unchanged; this is what it leaves.
-    told: RefCell<Vec<Place>>,
-    /// What was understood, said before the first call that does more than look.
+    environment: SessionEnvironment<'a>,
+    done: Vec<RecordedCall<'a>>,
+    /// Locations that the answer mentions. Plans share the run immutably, so this is a cell.
+    remembered: RefCell<Vec<FileLocation>>,
+    /// An announcement that is shown before the first call that does more than read.
     announced: RefCell<Option<String>>,
-    /// The calls of this part of the request begin here: what an earlier part saw may have changed since.
+    /// The index of the first call of this part of the request. Results from earlier parts may be
+    /// outdated.
     part_start: Cell<usize>,
-    /// How many calls the plan has looked up.
+    /// The number of calls that the plan has looked up.
     looked_up: Cell<usize>,
 }
 
-struct Done<'a> {
+struct RecordedCall<'a> {
     id: &'a CallId,
     tool: &'a str,
     input: &'a str,
     output: Option<String>,
 }
 
-/// Something an answer told of.
+/// A file or directory, or a line, that an answer mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    /// From the working directory on; that of a directory ends in `/`.
+pub(super) struct FileLocation {
+    /// The path relative to the working directory; that of a directory ends in `/`.
     pub(super) path: String,
     pub(super) line: Option<u64>,
 }
 
-impl<'a> Run<'a> {
-    fn new(request: String, around: Surroundings<'a>) -> Self {
+impl<'a> PlanRun<'a> {
+    fn new(request: String, environment: SessionEnvironment<'a>) -> Self {
         Self {
-            language: Language::of(&request),
+            language: AnswerLanguage::detect(&request),
             request,
             runs_nothing: false,
-            around,
+            environment,
             done: Vec::new(),
-            told: RefCell::default(),
+            remembered: RefCell::default(),
             announced: RefCell::default(),
             part_start: Cell::default(),
             looked_up: Cell::default(),
         }
     }
 
-    /// Goes on with the next part of the request.
-    pub(super) fn begin_part(&self) {
+    /// Starts the next part of the request.
+    pub(super) fn start_part(&self) {
         self.part_start.set(self.looked_up.get());
         self.announced.take();
     }
 
-    /// Says what was understood before anything is changed.
+    /// Sets the announcement that is shown before anything is changed.
     pub(super) fn announce(&self, text: String) {
         self.announced.replace(Some(text));
     }
 
-    /// The last turns of a conversation in the directory where it is now; the one at work is apart.
+    /// Returns the last turns of a conversation, and separately the current one. Only turns in the
+    /// current working directory are kept.
     pub(super) fn turns(history: &'a [Cached<Item>]) -> (VecDeque<Self>, Self) {
         let mut earlier = VecDeque::new();
-        let mut around = Surroundings::default();
-        let mut run = Self::new(String::new(), around);
+        let mut environment = SessionEnvironment::default();
+        let mut run = Self::new(String::new(), environment);
         for item in history {
             match &item.get().body {
                 Body::Message { role: Role::User, content } => {
-                    if let Some(surroundings) = surroundings(content) {
-                        around = surroundings;
+                    if let Some(found) = parse_environment(content) {
+                        environment = found;
                     } else {
-                        let next = Self::new(Content::join(content), around);
+                        let next = Self::new(Content::join(content), environment);
                         earlier.push_back(std::mem::replace(&mut run, next));
                     }
                 }
                 Body::Call(call) => {
                     let input = call.input.as_str();
-                    run.done.push(Done { id: &call.id, tool: call.name.as_str(), input, output: None });
+                    run.done.push(RecordedCall {
+                        id: &call.id,
+                        tool: call.name.as_str(),
+                        input,
+                        output: None,
+                    });
                 }
                 Body::Output { call, content, .. } => {
                     if let Some(done) = run.done.iter_mut().find(|done| done.id == call) {
-                        done.output = Some(without_verdict(content));
+                        done.output = Some(output_text(content));
                     }
                 }
                 Body::Message { .. } | Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => {}
             }
-            earlier.drain(..earlier.len().saturating_sub(REMEMBERED));
+            earlier.drain(..earlier.len().saturating_sub(MAX_EARLIER_TURNS));
         }
-        // Elsewhere, what was told is called otherwise.
-        earlier.retain(|turn| turn.around.cwd == run.around.cwd);
+        // In another directory the same file has another path.
+        earlier.retain(|turn| turn.environment.cwd == run.environment.cwd);
         (earlier, run)
     }
 
-    /// The answer tells of this, so that the next request can refer to it.
-    pub(super) fn tell(&self, path: &str, line: Option<u64>) {
-        let mut told = self.told.borrow_mut();
-        let place = Place { path: self.short(path).to_owned(), line };
-        if told.len() < MOST_TOLD && !told.contains(&place) {
-            told.push(place);
+    /// Records a location that the answer mentions, so that the next request can refer to it.
+    pub(super) fn remember(&self, path: &str, line: Option<u64>) {
+        let mut locations = self.remembered.borrow_mut();
+        let place = FileLocation { path: self.relative_path(path).to_owned(), line };
+        if locations.len() < MAX_REMEMBERED_LOCATIONS && !locations.contains(&place) {
+            locations.push(place);
         }
     }
 
-    /// The answer tells of these files.
-    pub(super) fn tell_all<'p>(&self, paths: impl IntoIterator<Item = &'p str>) {
+    /// Records files that the answer mentions.
+    pub(super) fn remember_all<'p>(&self, paths: impl IntoIterator<Item = &'p str>) {
         for path in paths {
-            self.tell(path, None);
+            self.remember(path, None);
         }
     }
 
-    /// What the answer tells of.
-    pub(super) fn told(&self) -> Vec<Place> {
-        self.told.borrow().clone()
+    /// Returns the locations that the answer mentions.
+    pub(super) fn remembered(&self) -> Vec<FileLocation> {
+        self.remembered.borrow().clone()
     }
 
-    /// What came of a call.
-    pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> Planned<&str> {
-        if self.runs_nothing && RUNNERS.contains(&tool) {
-            return Err(self.ends(Phrase::RunsNothing, &[]));
+    /// Returns the output of a call, or asks for the call.
+    pub(super) fn call(&self, tool: &'static str, arguments: &Value) -> PlanResult<&str> {
+        if self.runs_nothing && RUNNING_TOOLS.contains(&tool) {
+            return Err(self.decline(AnswerPhrase::RunsNothing, &[]));
         }
         let input = arguments.to_string();
-        let same = |done: &Done<'_>| done.tool == tool && done.input == input;
+        let same = |done: &RecordedCall<'_>| done.tool == tool && done.input == input;
         let at = (self.part_start.get()..self.done.len()).find(|at| same(&self.done[*at]));
         self.looked_up.set(self.looked_up.get().max(at.map_or(0, |at| at + 1)));
         match at.and_then(|at| self.done[at].output.as_deref()) {
             Some(output) => Ok(output),
-            None if self.done.len() >= MOST_CALLS => {
-                Err(self.ends(Phrase::TooMany, &[&MOST_CALLS.to_string()]))
+            None if self.done.len() >= MAX_CALLS => {
+                Err(self.decline(AnswerPhrase::TooMany, &[&MAX_CALLS.to_string()]))
             }
             None => {
-                let announcement = self.announced.take().filter(|_| !READERS.contains(&tool));
-                Err(Next::Call { tool, input, announcement })
+                let announcement = self.announced.take().filter(|_| !READING_TOOLS.contains(&tool));
+                Err(NextAction::Call { tool, input, announcement })
             }
         }
     }
 
-    /// Whether this can only be a text to look for: it is quoted, or looks like a part of a program.
+    /// Returns true if this can only be a search text: it is quoted or looks like an identifier.
     pub(super) fn is_text(&self, text: &str) -> bool {
-        pieces(&self.request).iter().any(
-            |piece| matches!(piece, Piece::Quoted(said) | Piece::Symbol(said) | Piece::Name(said) if said == text),
+        tokenize(&self.request).iter().any(
+            |token| matches!(token, RequestToken::Quoted(quoted) | RequestToken::Symbol(quoted) | RequestToken::Name(quoted) if quoted == text),
         )
     }
 
-    /// Whether a scope is sure to hold what was meant: a kind of files has more endings than are known here.
-    pub(super) fn is_certain(&self, scope: &Scope) -> bool {
+    /// Returns true if the scope certainly includes the files that were meant. A kind of files can
+    /// have extensions that are not known here.
+    pub(super) fn is_certain(&self, scope: &SearchScope) -> bool {
         scope.glob.as_deref().is_none_or(|glob| self.is_text(glob))
     }
 
-    /// A phrase in the language of the request.
-    pub(super) fn say(&self, phrase: Phrase, blanks: &[&str]) -> String {
+    /// Returns a phrase in the language of the request.
+    pub(super) fn say(&self, phrase: AnswerPhrase, blanks: &[&str]) -> String {
         self.language.say(phrase, blanks)
     }
 
-    /// A phrase that ends the turn with what was asked for not done.
-    pub(super) fn ends(&self, phrase: Phrase, blanks: &[&str]) -> Next {
-        Next::Decline(self.say(phrase, blanks))
+    /// Ends the turn with a phrase, without doing what was requested.
+    pub(super) fn decline(&self, phrase: AnswerPhrase, blanks: &[&str]) -> NextAction {
+        NextAction::Decline(self.say(phrase, blanks))
     }
 
-    /// A number, which may be larger where not everything was counted.
-    pub(super) fn number(&self, count: &impl ToString, more: bool) -> String {
+    /// Formats a count, with "at least" if not everything was counted.
+    pub(super) fn count_text(&self, count: &impl ToString, more: bool) -> String {
         let count = count.to_string();
-        if more { self.say(Phrase::AtLeast, &[&count]) } else { count }
+        if more { self.say(AnswerPhrase::AtLeast, &[&count]) } else { count }
     }
 
-    /// A tool did not do it; what it said is for the user.
-    pub(super) fn failed(&self, output: &str) -> Next {
-        let said = self.say(Phrase::Failed, &[output.trim()]);
-        // A command's result says itself which path was refused, and how to allow it.
+    /// Declines with the error of a tool.
+    pub(super) fn failed(&self, output: &str) -> NextAction {
+        let answer = self.say(AnswerPhrase::Failed, &[output.trim()]);
+        // The output of a command already names the refused path and the way to allow it.
         let read_only = output.contains("read-only sandbox");
-        Next::Decline(if read_only { format!("{said}\n{}", self.say(Phrase::ReadOnly, &[])) } else { said })
+        NextAction::Decline(if read_only {
+            format!("{answer}\n{}", self.say(AnswerPhrase::ReadOnly, &[]))
+        } else {
+            answer
+        })
     }
 
-    /// Whether what a command writes there is gone when the session ends.
-    pub(super) fn is_passing(&self, path: &str) -> bool {
-        let Surroundings { cwd, walled, roots } = self.around;
+    /// Returns true if a file that a command writes there is lost at the end of the session.
+    pub(super) fn is_temporary(&self, path: &str) -> bool {
+        let SessionEnvironment { cwd, sandboxed, roots } = self.environment;
         let mut parts = Vec::new();
         let whole = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
         for part in whole.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -231,39 +246,39 @@ impl<'a> Run<'a> {
         let whole = format!("/{}/", parts.join("/"));
         let is_in = |root: &str| whole.starts_with(&format!("{}/", root.trim_end_matches('/')));
         let mut roots = roots.split("<root>").skip(1).filter_map(|rest| Some(rest.split_once("</root>")?.0));
-        walled && parts.first() == Some(&"tmp") && !is_in(cwd) && !roots.any(is_in)
+        sandboxed && parts.first() == Some(&"tmp") && !is_in(cwd) && !roots.any(is_in)
     }
 
-    /// A path as people write it here.
-    pub(super) fn short<'p>(&self, path: &'p str) -> &'p str {
-        let inside = path.strip_prefix(self.around.cwd).filter(|_| !self.around.cwd.is_empty());
+    /// Returns a path relative to the working directory.
+    pub(super) fn relative_path<'p>(&self, path: &'p str) -> &'p str {
+        let inside = path.strip_prefix(self.environment.cwd).filter(|_| !self.environment.cwd.is_empty());
         inside.and_then(|rest| rest.strip_prefix('/')).unwrap_or(path)
     }
 }
 
-/// Where work happens, and behind what.
+/// The working directory and the sandbox.
 #[derive(Clone, Copy, Default)]
-struct Surroundings<'a> {
+struct SessionEnvironment<'a> {
     cwd: &'a str,
-    /// Whether commands run in a sandbox, which has a `/tmp` of its own.
-    walled: bool,
-    /// Where they may write besides, each as `<root>PATH</root>`.
+    /// True if commands run in a sandbox, which has a separate `/tmp`.
+    sandboxed: bool,
+    /// Additional writable directories, each as `<root>PATH</root>`.
     roots: &'a str,
 }
 
-/// What the program around the model says of that, if it does here.
-fn surroundings(content: &[Content]) -> Option<Surroundings<'_>> {
+/// Parses the environment message of the agent.
+fn parse_environment(content: &[Content]) -> Option<SessionEnvironment<'_>> {
     let [Content::Text(text)] = content else { return None };
     let inner = text.strip_prefix("<environment_context>")?;
-    let told = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
-    let mode = told("<sandbox_mode>", "</sandbox_mode>");
-    let walled = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
-    let roots = told("<writable_roots>", "</writable_roots>").unwrap_or_default();
-    Some(Surroundings { cwd: told("<cwd>", "</cwd>").unwrap_or_default(), walled, roots })
+    let tag = |open: &str, close: &str| Some(inner.split_once(open)?.1.split_once(close)?.0);
+    let mode = tag("<sandbox_mode>", "</sandbox_mode>");
+    let sandboxed = mode.is_some_and(|mode| ["read-only", "workspace-write"].contains(&mode));
+    let roots = tag("<writable_roots>", "</writable_roots>").unwrap_or_default();
+    Some(SessionEnvironment { cwd: tag("<cwd>", "</cwd>").unwrap_or_default(), sandboxed, roots })
 }
 
-/// What a tool said, without what Windlass thinks of it: that is for models, which can think about it too.
-fn without_verdict(content: &[Content]) -> String {
+/// Returns the output of a tool without the verdict line, which is only for models.
+fn output_text(content: &[Content]) -> String {
     let mut text = Content::join(content);
     let last = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
     if text[last..].starts_with("Verdict: ") {

@@ -1,11 +1,11 @@
-//! How a goal is reached: one plan for each, written as if every result were there already.
+//! Plans that reach a goal. Each is written as if all results were already there.
 
 use super::{
-    goal::Goal,
-    phrases::{Language, Phrase},
-    reading::{Part, Reading},
-    run::{Next, Planned, Run},
-    words::Word,
+    goal::PlanGoal,
+    parsed_request::{LineSelection, ParsedRequest},
+    phrases::{AnswerLanguage, AnswerPhrase},
+    run::{NextAction, PlanResult, PlanRun},
+    words::WordClass,
 };
 
 mod change;
@@ -18,115 +18,131 @@ mod search;
 mod show;
 mod value;
 
-/// How much is shown of what a project says about itself.
+/// Maximum number of lines of the README that are shown.
 const README_LINES: u64 = 10;
 
-impl Run<'_> {
-    /// The answer, or what must happen before there is one.
-    pub(super) fn reach(&self, goal: &Goal, reading: &Reading) -> Planned<String> {
-        if reading.is_question()
-            && let Some(order) = self.order(goal, reading)
+impl PlanRun<'_> {
+    /// Returns the answer, or the action that must come first.
+    pub(super) fn reach(&self, goal: &PlanGoal, request: &ParsedRequest) -> PlanResult<String> {
+        if request.is_question()
+            && let Some(order) = self.order(goal, request)
         {
-            return Err(self.ends(Phrase::Question, &[&order]));
+            return Err(self.decline(AnswerPhrase::Question, &[&order]));
         }
-        if goal.acts() && !matches!(goal, Goal::Run { .. } | Goal::Test { .. }) {
-            self.order(goal, reading).into_iter().for_each(|order| self.announce(order));
+        if goal.acts() && !matches!(goal, PlanGoal::Run { .. } | PlanGoal::Test { .. }) {
+            self.order(goal, request).into_iter().for_each(|order| self.announce(order));
         }
         match goal {
-            Goal::Show { files, part } => self.show_all(files, *part),
-            Goal::Define { name, show } => self.define(name, *show),
-            Goal::FindFiles { scope, name } => self.find_files(scope, name.as_deref()),
-            Goal::Rank(rank) => self.rank(rank),
-            Goal::Search { texts, scope, want, whole_word } => self.search(texts, scope, *want, *whole_word),
-            Goal::List { directory } => self.list(directory.as_deref()),
-            Goal::Layout => self.layout(),
-            Goal::About => {
-                Ok(format!("{}\n\n{}", self.show("README", Part::First(README_LINES))?, self.layout()?))
+            PlanGoal::Show { files, part } => self.show_all(files, *part),
+            PlanGoal::Define { name, show } => self.define(name, *show),
+            PlanGoal::FindFiles { scope, name } => self.find_files(scope, name.as_deref()),
+            PlanGoal::Rank(rank) => self.rank(rank),
+            PlanGoal::Search { texts, scope, want, whole_word } => {
+                self.search(texts, scope, *want, *whole_word)
             }
-            Goal::Run { command } => self.unless_idle(reading, &format!("`{command}`"))?.run(command),
-            Goal::Test { filter, code } => {
-                let tests = self.say(Phrase::TheTests, &[]);
-                self.unless_idle(reading, &tests)?.test(filter.as_deref(), *code)
+            PlanGoal::List { directory } => self.list(directory.as_deref()),
+            PlanGoal::Layout => self.layout(),
+            PlanGoal::About => Ok(format!(
+                "{}\n\n{}",
+                self.show("README", LineSelection::First(README_LINES))?,
+                self.layout()?
+            )),
+            PlanGoal::Run { command } => {
+                self.unless_read_only(request, &format!("`{command}`"))?.run(command)
             }
-            Goal::CountLines(scope) => self.count_lines(scope),
-            Goal::CountFiles(scope) => self.count_files(scope),
-            Goal::Compare { one, two } => self.compare(one, two),
-            Goal::Status => self.status(),
-            Goal::Branches => self.branches(),
-            Goal::Log(commits) => self.log(commits),
-            Goal::CountCommits { path } => self.count_commits(path.as_deref()),
-            Goal::Diff { path } => self.diff(path.as_deref()),
-            Goal::ChangesSince(since) => self.changes_since(since),
-            Goal::Blame { file, line: Some(line) } => self.blame(file, *line),
-            Goal::Blame { file, line: None } => self.authors(Some(file)),
-            Goal::Authors => self.authors(None),
-            Goal::Create { path, content } => self.unless_forbidden(reading, path)?.create(path, content),
-            Goal::Replace { file, old, new } => self.unless_forbidden(reading, file)?.replace(file, old, new),
-            Goal::Rename { from, to } => self.unless_forbidden(reading, from)?.rename(from, to),
-            Goal::Delete { file } => self.unless_forbidden(reading, file)?.delete(file),
-            Goal::Copy { from, to } => self.unless_forbidden(reading, to)?.copy(from, to),
-            Goal::Append { file, text } => self.unless_forbidden(reading, file)?.append(file, text),
-            Goal::MakeDirectory { path } => self.unless_forbidden(reading, path)?.make_directory(path),
-            Goal::DeleteDirectory { name } => self.unless_forbidden(reading, name)?.delete_directory(name),
-            Goal::SetValue { file, key, value } => {
+            PlanGoal::Test { filter, code } => {
+                let tests = self.say(AnswerPhrase::TheTests, &[]);
+                self.unless_read_only(request, &tests)?.test(filter.as_deref(), *code)
+            }
+            PlanGoal::CountLines(scope) => self.count_lines(scope),
+            PlanGoal::CountFiles(scope) => self.count_files(scope),
+            PlanGoal::Compare { one, two } => self.compare(one, two),
+            PlanGoal::Status => self.status(),
+            PlanGoal::Branches => self.branches(),
+            PlanGoal::Log(commits) => self.log(commits),
+            PlanGoal::CountCommits { path } => self.count_commits(path.as_deref()),
+            PlanGoal::Diff { path } => self.diff(path.as_deref()),
+            PlanGoal::ChangesSince(since) => self.changes_since(since),
+            PlanGoal::Blame { file, line: Some(line) } => self.blame(file, *line),
+            PlanGoal::Blame { file, line: None } => self.authors(Some(file)),
+            PlanGoal::Authors => self.authors(None),
+            PlanGoal::Create { path, content } => self.unless_forbidden(request, path)?.create(path, content),
+            PlanGoal::Replace { file, old, new } => {
+                self.unless_forbidden(request, file)?.replace(file, old, new)
+            }
+            PlanGoal::Rename { from, to } => self.unless_forbidden(request, from)?.rename(from, to),
+            PlanGoal::Delete { file } => self.unless_forbidden(request, file)?.delete(file),
+            PlanGoal::Copy { from, to } => self.unless_forbidden(request, to)?.copy(from, to),
+            PlanGoal::Append { file, text } => self.unless_forbidden(request, file)?.append(file, text),
+            PlanGoal::MakeDirectory { path } => self.unless_forbidden(request, path)?.make_directory(path),
+            PlanGoal::DeleteDirectory { name } => {
+                self.unless_forbidden(request, name)?.delete_directory(name)
+            }
+            PlanGoal::SetValue { file, key, value } => {
                 let shown = file.as_deref().unwrap_or(key);
-                self.unless_forbidden(reading, shown)?.set_value(file.as_deref(), key, value)
+                self.unless_forbidden(request, shown)?.set_value(file.as_deref(), key, value)
             }
-            Goal::Greet => Ok(self.with_abilities(Phrase::Hello)),
-            Goal::LeaveAlone { .. } => Ok(self.say(Phrase::LeftAlone, &[])),
-            Goal::RunNothing => Ok(self.say(Phrase::NothingRun, &[])),
-            Goal::Unaccounted { word, example: (english, chinese) } => {
-                let example = if self.language == Language::English { english } else { chinese };
-                Err(self.ends(Phrase::Unaccounted, &[word, example]))
+            PlanGoal::Greet => Ok(self.with_abilities(AnswerPhrase::Hello)),
+            PlanGoal::LeaveAlone { .. } => Ok(self.say(AnswerPhrase::LeftAlone, &[])),
+            PlanGoal::RunNothing => Ok(self.say(AnswerPhrase::NothingRun, &[])),
+            PlanGoal::Unaccounted { word, example: (english, chinese) } => {
+                let example = if self.language == AnswerLanguage::English { english } else { chinese };
+                Err(self.decline(AnswerPhrase::Unaccounted, &[word, example]))
             }
-            Goal::Say(phrase @ (Phrase::Unclear | Phrase::NeedsModel)) => {
-                Err(Next::Decline(self.with_abilities(*phrase)))
+            PlanGoal::Say(phrase @ (AnswerPhrase::Unclear | AnswerPhrase::NeedsModel)) => {
+                Err(NextAction::Decline(self.with_abilities(*phrase)))
             }
-            Goal::Say(phrase) => Err(self.ends(*phrase, &[])),
+            PlanGoal::Say(phrase) => Err(self.decline(*phrase, &[])),
         }
     }
 
-    fn with_abilities(&self, phrase: Phrase) -> String {
-        format!("{}\n{}", self.say(phrase, &[]), self.say(Phrase::Abilities, &[]))
+    fn with_abilities(&self, phrase: AnswerPhrase) -> String {
+        format!("{}\n{}", self.say(phrase, &[]), self.say(AnswerPhrase::Abilities, &[]))
     }
 
-    /// What is said comes before what is asked for: *do not change anything* wins over an order to. *Do not run anything*
-    /// may mean the same, or commands only.
-    fn unless_forbidden(&self, reading: &Reading, name: &str) -> Planned<&Self> {
-        match reading {
-            Reading { changes_nothing: true, .. } => Err(self.ends(Phrase::ChangesNothing, &[name])),
-            Reading { runs_nothing: true, .. } => Err(self.ends(Phrase::Contradiction, &[name])),
+    /// Declines if the request forbids changes: *do not change anything* wins over an order. *Do
+    /// not run anything* may mean all changes or only commands, so it is declined too.
+    fn unless_forbidden(&self, request: &ParsedRequest, name: &str) -> PlanResult<&Self> {
+        match request {
+            ParsedRequest { changes_nothing: true, .. } => {
+                Err(self.decline(AnswerPhrase::ChangesNothing, &[name]))
+            }
+            ParsedRequest { runs_nothing: true, .. } => {
+                Err(self.decline(AnswerPhrase::Contradiction, &[name]))
+            }
             _ => Ok(self),
         }
     }
 
-    /// Nobody can say what a command changes.
-    fn unless_idle(&self, reading: &Reading, what: &str) -> Planned<&Self> {
-        if reading.changes_nothing { Err(self.ends(Phrase::NotRun, &[what])) } else { Ok(self) }
+    /// Declines if the request forbids changes, as the effects of a command are unknown.
+    fn unless_read_only(&self, request: &ParsedRequest, what: &str) -> PlanResult<&Self> {
+        if request.changes_nothing { Err(self.decline(AnswerPhrase::NotRun, &[what])) } else { Ok(self) }
     }
 
-    /// How to say clearly that something is to be done which does more than look.
-    fn order(&self, goal: &Goal, reading: &Reading) -> Option<String> {
-        let tests = self.say(Phrase::TheTests, &[]);
+    /// Returns an unambiguous order for a goal that does more than read.
+    fn order(&self, goal: &PlanGoal, request: &ParsedRequest) -> Option<String> {
+        let tests = self.say(AnswerPhrase::TheTests, &[]);
         Some(match goal {
-            Goal::Delete { file } => self.say(Phrase::OrderDelete, &[file]),
-            Goal::Rename { from, to } => self.say(Phrase::OrderRename, &[from, to]),
-            Goal::Replace { file, old, new } => self.say(Phrase::OrderReplace, &[old, new, file]),
-            Goal::Create { path, .. } => self.say(Phrase::OrderCreate, &[path]),
-            Goal::Copy { from, to } => self.say(Phrase::OrderCopy, &[from, to]),
-            Goal::Append { file, text } => self.say(Phrase::OrderAppend, &[text, file]),
-            Goal::MakeDirectory { path } => self.say(Phrase::OrderMakeDirectory, &[path]),
-            Goal::DeleteDirectory { name } => self.say(Phrase::OrderDeleteDirectory, &[name]),
-            Goal::SetValue { key, value, .. } => self.say(Phrase::OrderSet, &[key, value]),
-            Goal::Run { command } => self.say(Phrase::OrderRun, &[&format!("`{command}`")]),
+            PlanGoal::Delete { file } => self.say(AnswerPhrase::OrderDelete, &[file]),
+            PlanGoal::Rename { from, to } => self.say(AnswerPhrase::OrderRename, &[from, to]),
+            PlanGoal::Replace { file, old, new } => self.say(AnswerPhrase::OrderReplace, &[old, new, file]),
+            PlanGoal::Create { path, .. } => self.say(AnswerPhrase::OrderCreate, &[path]),
+            PlanGoal::Copy { from, to } => self.say(AnswerPhrase::OrderCopy, &[from, to]),
+            PlanGoal::Append { file, text } => self.say(AnswerPhrase::OrderAppend, &[text, file]),
+            PlanGoal::MakeDirectory { path } => self.say(AnswerPhrase::OrderMakeDirectory, &[path]),
+            PlanGoal::DeleteDirectory { name } => self.say(AnswerPhrase::OrderDeleteDirectory, &[name]),
+            PlanGoal::SetValue { key, value, .. } => self.say(AnswerPhrase::OrderSet, &[key, value]),
+            PlanGoal::Run { command } => self.say(AnswerPhrase::OrderRun, &[&format!("`{command}`")]),
             // `do the tests pass?` is best answered by running them.
-            Goal::Test { .. } if !reading.has(Word::Outcome) => self.say(Phrase::OrderRun, &[&tests]),
+            PlanGoal::Test { .. } if !request.has(WordClass::Outcome) => {
+                self.say(AnswerPhrase::OrderRun, &[&tests])
+            }
             _ => return None,
         })
     }
 
-    /// What a command printed that ended well, or as it may.
-    fn command(&self, line: &str, fine: &[i64]) -> Planned<(i64, &str)> {
+    /// Runs a command. Returns its output if the exit code is one of `fine`.
+    fn command(&self, line: &str, fine: &[i64]) -> PlanResult<(i64, &str)> {
         let output = self.call("shell_command", &serde_json::json!({"command": line}))?;
         match super::results::command(output) {
             Some((code, printed)) if fine.contains(&code) => Ok((code, printed)),
@@ -136,8 +152,8 @@ impl Run<'_> {
     }
 }
 
-/// A word that the shell takes as it is.
-fn quote(word: &str) -> String {
+/// Quotes a word for the shell.
+fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./=:+,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -146,13 +162,13 @@ fn quote(word: &str) -> String {
     }
 }
 
-/// Rows below a heading.
-fn below(heading: String, rows: impl IntoIterator<Item = String>) -> String {
+/// Appends rows to a heading.
+fn with_rows(heading: String, rows: impl IntoIterator<Item = String>) -> String {
     rows.into_iter().fold(heading, |text, row| text + "\n" + &row)
 }
 
-/// A text to be found to the letter, as a regular expression.
-fn literal(text: &str) -> String {
+/// Escapes a text for a regular expression.
+fn escape_regex(text: &str) -> String {
     text.chars().fold(String::new(), |mut pattern, c| {
         if r"\.+*?()|[]{}^$#&-~".contains(c) {
             pattern.push('\\');
@@ -168,9 +184,9 @@ mod tests {
 
     #[test]
     fn words_stay_words_in_a_shell_and_texts_in_a_pattern() {
-        assert_eq!(quote("src/a.rs"), "src/a.rs");
-        assert_eq!(quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
-        assert_eq!(quote(""), "''");
-        assert_eq!(literal("a.b(c)"), r"a\.b\(c\)");
+        assert_eq!(shell_quote("src/a.rs"), "src/a.rs");
+        assert_eq!(shell_quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
+        assert_eq!(shell_quote(""), "''");
+        assert_eq!(escape_regex("a.b(c)"), r"a\.b\(c\)");
     }
 }

@@ -1,8 +1,8 @@
-//! The words the planner knows, in both languages.
+//! The vocabulary of the planner, in both languages.
 
-/// What a word of a request is about.
+/// A class of words with the same role in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum WordClass {
     Show,
     List,
     Find,
@@ -58,68 +58,69 @@ pub(super) enum Word {
     Failure,
 }
 
-/// For each its English words (`*`: any ending, `_`: a space) and its Chinese ones.
+/// The English words of each class (`*`: any ending, `_`: a space) and its Chinese words.
 #[rustfmt::skip]
-const WORDS: &[(Word, &str, &str)] = &[
-    (Word::Show, "show peek see display print cat open view read head tail look_at what's_in what_is_in inside contents content_of give_me look_like looks_like",
+const WORDS: &[(WordClass, &str, &str)] = &[
+    (WordClass::Show, "show peek see display print cat open view read head tail look_at what's_in what_is_in inside contents content_of give_me look_like looks_like",
         "显示 打开 查看 看看 看一下 看 读 内容 写了 怎么写 展示 输出 打印 是什么"),
-    (Word::List, "list ls dir what's_in what_is_in everything", "列出 列一下 有什么 有哪些 都有 罗列"),
-    (Word::Find, "find locate which where what_files are_there is_there any are_named named called", "找 查找 哪些 哪个 有没有 在哪 搜"),
-    (Word::Search, "search* grep look_for occurrences mention* contain* use uses used using usage* call calls caller* reference*", "搜索 搜 查一下 找 包含 含有 用到 使用了 引用 调用 出现 里有"),
-    (Word::Count, "how_many count number_of how_much total_number", "多少 几个 统计 数一数 数一下 有几 共几 总数 计数"),
-    (Word::Compare, "compare difference* differ* diff vs versus", "比较 对比 区别 不同 差异 差别 相比"),
-    (Word::Run, "run execute launch exec build compile start install deploy", "运行 执行 跑 编译 构建 启动 安装 部署"),
-    (Word::Test, "test tests testing", "测试"),
-    (Word::Outcome, "pass passing passed passes fail failing failed fails failure* green red ok broken", "通过 失败 成功 挂了 报错"),
-    (Word::Create, "create make mkdir new touch write add", "新建 创建 建立 建一个 写入 生成文件"),
-    (Word::Copy, "copy cp duplicate", "复制 拷贝 副本"),
-    (Word::Append, "append at_the_end to_the_end", "追加 加到 末尾加 末尾添加 最后加 结尾加"),
-    (Word::Replace, "replace change substitute set", "替换 改成 改为 换成 修改为 换为 设为 设成 设置为"),
-    (Word::Rename, "rename move mv", "重命名 改名 移动 移到 挪到"),
-    (Word::Delete, "delete remove rm erase", "删除 删掉 移除 删了 删"),
-    (Word::Think, "update append refactor* implement* fix* debug* optimi* improve* rewrite translate* summari* review document develop solve design port upgrade migrate convert clean_up advise recommend",
+    (WordClass::List, "list ls dir what's_in what_is_in everything", "列出 列一下 有什么 有哪些 都有 罗列"),
+    (WordClass::Find, "find locate which where what_files are_there is_there any are_named named called", "找 查找 哪些 哪个 有没有 在哪 搜"),
+    (WordClass::Search, "search* grep look_for occurrences mention* contain* use uses used using usage* call calls caller* reference*", "搜索 搜 查一下 找 包含 含有 用到 使用了 引用 调用 出现 里有"),
+    (WordClass::Count, "how_many count number_of how_much total_number", "多少 几个 统计 数一数 数一下 有几 共几 总数 计数"),
+    (WordClass::Compare, "compare difference* differ* diff vs versus", "比较 对比 区别 不同 差异 差别 相比"),
+    (WordClass::Run, "run execute launch exec build compile start install deploy", "运行 执行 跑 编译 构建 启动 安装 部署"),
+    (WordClass::Test, "test tests testing", "测试"),
+    (WordClass::Outcome, "pass passing passed passes fail failing failed fails failure* green red ok broken", "通过 失败 成功 挂了 报错"),
+    (WordClass::Create, "create make mkdir new touch write add", "新建 创建 建立 建一个 写入 生成文件"),
+    (WordClass::Copy, "copy cp duplicate", "复制 拷贝 副本"),
+    (WordClass::Append, "append at_the_end to_the_end", "追加 加到 末尾加 末尾添加 最后加 结尾加"),
+    (WordClass::Replace, "replace change substitute set", "替换 改成 改为 换成 修改为 换为 设为 设成 设置为"),
+    (WordClass::Rename, "rename move mv", "重命名 改名 移动 移到 挪到"),
+    (WordClass::Delete, "delete remove rm erase", "删除 删掉 移除 删了 删"),
+    (WordClass::Think, "update append refactor* implement* fix* debug* optimi* improve* rewrite translate* summari* review document develop solve design port upgrade migrate convert clean_up advise recommend",
         "重构 实现 修复 修好 修正 修一下 优化 改进 翻译 总结 评审 设计 开发 调试 迁移 升级 写一个 写个 编写 写一段"),
-    (Word::Explain, "explain describe tell_me_about", "解释 说明一下 讲讲"),
-    (Word::Why, "why how_come how_do_i how_to how_does how_can", "为什么 为何 怎么会 怎样 如何 怎么样 怎么办"),
-    (Word::Code, "parser program code function class script module app application feature test tests unit_test loop algorithm", "程序 代码 函数 脚本 功能 模块"),
-    (Word::Greet, "hello hi hey help what_can_you_do who_are_you thanks", "你好 您好 帮助 你能做什么 你会什么 谢谢"),
-    (Word::Not, "not don't dont never", "不要 别 勿"),
-    (Word::Undo, "undo revert roll_back rollback restore", "撤销 撤回 回滚 还原 恢复"),
-    (Word::Act, "commit push pull merge checkout stash rebase reset discard stage", "推送 拉取 合并 提交所有 提交代码 提交一下 提交修改"),
-    (Word::About, "about what_is_this what_does_this", "做什么 干什么 干嘛 用来"),
-    (Word::When, "when", "什么时候 何时 哪天 修改时间"),
-    (Word::Size, "how_big how_large size", "多大 大小 体积"),
-    (Word::Item, "struct class enum trait type interface", "结构体 类 枚举"),
-    (Word::Named, "name names named called", "名字 名称 文件名 名为 名叫 叫"),
-    (Word::Branch, "branch branches", "分支"),
-    (Word::Git, "git", "git"),
-    (Word::Status, "status uncommitted untracked unstaged staged dirty clean working_tree", "状态 未提交 没提交 没有提交 未跟踪 暂存 干净"),
-    (Word::Commit, "commit commits committed git_log history", "提交 历史"),
-    (Word::Change, "changed changes change diff modified difference edit edits edited", "改了 修改 变化 变更 改动 更改 改过"),
-    (Word::Mine, "i my we our me", "我"),
-    (Word::Since, "since after", "以来 之后 以后 自从"),
-    (Word::Who, "who blame whose", "谁 作者"),
-    (Word::Project, "project repo repository codebase code_base workspace", "项目 仓库 工程 代码库"),
-    (Word::Layout, "layout structure overview organi* architecture tree language languages", "语言 结构 介绍 概述 概览 布局 组织 架构 概况"),
-    (Word::File, "file files", "文件"),
-    (Word::Directory, "directory directories folder folders dir", "目录 文件夹"),
-    (Word::Line, "line lines loc", "行"),
-    (Word::Function, "function functions fn def method methods func", "函数 方法"),
-    (Word::Defined, "defined definition define declared declaration implemented where_is", "定义 声明 实现的 在哪"),
-    (Word::Largest, "largest biggest heaviest", "最大"),
-    (Word::Smallest, "smallest tiniest", "最小"),
-    (Word::Newest, "newest latest recent recently most_recent last_modified last_changed changed_in_the_last modified_in_the_last", "最近 最新 刚刚 天内 周内 月内 天之内"),
-    (Word::Oldest, "oldest", "最旧 最老 最早"),
-    (Word::Larger, "larger_than bigger_than greater_than more_than over above exceeding at_least", "大于 超过 以上 大过"),
-    (Word::Smaller, "smaller_than less_than under below at_most", "小于 不到 以下 不超过"),
-    (Word::First, "first head top beginning", "前几 前面 开头 头几"),
-    (Word::Last, "last tail bottom end ending final", "最后 末尾 结尾 倒数"),
-    (Word::Around, "around context surrounding code_of code_around", "上下文 周围 附近 前后"),
-    (Word::Failure, "first_failure failure failing_test failed_test code_of_the", "失败"),
+    (WordClass::Explain, "explain describe tell_me_about", "解释 说明一下 讲讲"),
+    (WordClass::Why, "why how_come how_do_i how_to how_does how_can", "为什么 为何 怎么会 怎样 如何 怎么样 怎么办"),
+    (WordClass::Code, "parser program code function class script module app application feature test tests unit_test loop algorithm", "程序 代码 函数 脚本 功能 模块"),
+    (WordClass::Greet, "hello hi hey help what_can_you_do who_are_you thanks", "你好 您好 帮助 你能做什么 你会什么 谢谢"),
+    (WordClass::Not, "not don't dont never", "不要 别 勿"),
+    (WordClass::Undo, "undo revert roll_back rollback restore", "撤销 撤回 回滚 还原 恢复"),
+    (WordClass::Act, "commit push pull merge checkout stash rebase reset discard stage", "推送 拉取 合并 提交所有 提交代码 提交一下 提交修改"),
+    (WordClass::About, "about what_is_this what_does_this", "做什么 干什么 干嘛 用来"),
+    (WordClass::When, "when", "什么时候 何时 哪天 修改时间"),
+    (WordClass::Size, "how_big how_large size", "多大 大小 体积"),
+    (WordClass::Item, "struct class enum trait type interface", "结构体 类 枚举"),
+    (WordClass::Named, "name names named called", "名字 名称 文件名 名为 名叫 叫"),
+    (WordClass::Branch, "branch branches", "分支"),
+    (WordClass::Git, "git", "git"),
+    (WordClass::Status, "status uncommitted untracked unstaged staged dirty clean working_tree", "状态 未提交 没提交 没有提交 未跟踪 暂存 干净"),
+    (WordClass::Commit, "commit commits committed git_log history", "提交 历史"),
+    (WordClass::Change, "changed changes change diff modified difference edit edits edited", "改了 修改 变化 变更 改动 更改 改过"),
+    (WordClass::Mine, "i my we our me", "我"),
+    (WordClass::Since, "since after", "以来 之后 以后 自从"),
+    (WordClass::Who, "who blame whose", "谁 作者"),
+    (WordClass::Project, "project repo repository codebase code_base workspace", "项目 仓库 工程 代码库"),
+    (WordClass::Layout, "layout structure overview organi* architecture tree language languages", "语言 结构 介绍 概述 概览 布局 组织 架构 概况"),
+    (WordClass::File, "file files", "文件"),
+    (WordClass::Directory, "directory directories folder folders dir", "目录 文件夹"),
+    (WordClass::Line, "line lines loc", "行"),
+    (WordClass::Function, "function functions fn def method methods func", "函数 方法"),
+    (WordClass::Defined, "defined definition define declared declaration implemented where_is", "定义 声明 实现的 在哪"),
+    (WordClass::Largest, "largest biggest heaviest", "最大"),
+    (WordClass::Smallest, "smallest tiniest", "最小"),
+    (WordClass::Newest, "newest latest recent recently most_recent last_modified last_changed changed_in_the_last modified_in_the_last", "最近 最新 刚刚 天内 周内 月内 天之内"),
+    (WordClass::Oldest, "oldest", "最旧 最老 最早"),
+    (WordClass::Larger, "larger_than bigger_than greater_than more_than over above exceeding at_least", "大于 超过 以上 大过"),
+    (WordClass::Smaller, "smaller_than less_than under below at_most", "小于 不到 以下 不超过"),
+    (WordClass::First, "first head top beginning", "前几 前面 开头 头几"),
+    (WordClass::Last, "last tail bottom end ending final", "最后 末尾 结尾 倒数"),
+    (WordClass::Around, "around context surrounding code_of code_around", "上下文 周围 附近 前后"),
+    (WordClass::Failure, "first_failure failure failing_test failed_test code_of_the", "失败"),
 ];
 
-impl Word {
-    /// Where a text first has such a word. The text is in lower case, with one space around English words.
+impl WordClass {
+    /// Returns the position of the first word of this class. The text is in lower case, with one
+    /// space around English words.
     pub(super) fn place(self, text: &str) -> Option<usize> {
         let (_, english, chinese) = WORDS.iter().find(|(word, ..)| *word == self)?;
         let english = english.split(' ').filter_map(|word| {
@@ -131,7 +132,7 @@ impl Word {
     }
 }
 
-/// Languages of programs by the words for them, with the globs of their files and what begins a function in them.
+/// Programming languages and file types: name, words for them, and extension.
 #[rustfmt::skip]
 const KINDS: &[(&str, &[&str], &str)] = &[
     ("Rust", &["rust", "rs"], "rs"),
@@ -156,13 +157,13 @@ const KINDS: &[(&str, &[&str], &str)] = &[
     ("SQL", &["sql"], "sql"),
 ];
 
-/// The extension of the files that a word such as `python` or `md` stands for.
+/// Returns the extension for a word such as `python` or `md`.
 pub(super) fn extension(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
     KINDS.iter().find(|(_, words, _)| words.contains(&word.as_str())).map(|(.., extension)| *extension)
 }
 
-/// The language of files with an extension.
+/// Returns the language of files with an extension.
 pub(super) fn language(extension: &str) -> Option<&'static str> {
     KINDS
         .iter()

@@ -1,21 +1,21 @@
-//! Parameters under other names that the tool knows: those of other agents' tools, and of earlier versions.
+//! Resolves aliases of parameters: names from the tools of other agents and from earlier versions.
 
 use serde_json::{Map, Value};
 use windlass_contract::meta::{AliasMeaning, ParameterAlias};
 
 use super::{
-    Repair, RepairKind,
-    fit::Hints,
-    names::{letters, shown},
+    ArgumentRepair, RepairKind,
+    names::{display_name, normalize},
+    schema_fit::NameHints,
 };
 
-/// Gives parameters the names of the schema, and says of the others why that cannot be.
+/// Replaces aliases by the names of the schema, and adds a hint for those that cannot be replaced.
 pub(super) fn resolve(
     aliases: &[ParameterAlias],
     known: &Map<String, Value>,
     members: &mut Map<String, Value>,
-    repairs: &mut Vec<Repair>,
-    hints: &mut Hints,
+    repairs: &mut Vec<ArgumentRepair>,
+    hints: &mut NameHints,
 ) {
     for ParameterAlias { name, means } in aliases.iter().filter(|alias| !known.contains_key(alias.name)) {
         let Some(written) = members.keys().find(|written| is_written(name, written)).cloned() else {
@@ -30,7 +30,7 @@ pub(super) fn resolve(
             }
         };
         members.remove(&written);
-        let name = shown(&written);
+        let name = display_name(&written);
         let note = match *means {
             AliasMeaning::Parameter(parameter) | AliasMeaning::Switch(parameter, _) => {
                 format!("`arguments.{name}`: read as `{parameter}`")
@@ -40,17 +40,17 @@ pub(super) fn resolve(
                 format!("`arguments.{name}`: left out, it changes nothing about the call")
             }
         };
-        repairs.push(Repair::of(kind, note));
+        repairs.push(ArgumentRepair::new(kind, note));
     }
 }
 
-/// Whether a name is written, in whatever case and with whatever separators. Short ones are options of commands: `-C` is
-/// not `-c`.
+/// Returns true if a name is written in any case and with any separators. Short names must be
+/// equal, as they are command options: `-C` is not `-c`.
 fn is_written(name: &str, written: &str) -> bool {
-    name == written || letters(name).len() > 2 && letters(name) == letters(written)
+    name == written || normalize(name).len() > 2 && normalize(name) == normalize(written)
 }
 
-/// Sets what a parameter of another name stands for, or says why that cannot be.
+/// Sets the parameter that an alias stands for, or returns the reason why not.
 fn resolved(
     means: AliasMeaning,
     value: &Value,
@@ -59,12 +59,12 @@ fn resolved(
 ) -> Result<RepairKind, String> {
     let (parameter, wanted) = match means {
         AliasMeaning::Remark => return Ok(RepairKind::Name),
-        AliasMeaning::AlwaysSo(so) if truth(value) == Some(so) || value.is_null() => {
+        AliasMeaning::AlwaysSo(so) if as_boolean(value) == Some(so) || value.is_null() => {
             return Ok(RepairKind::Alias);
         }
         AliasMeaning::AlwaysSo(so) => return Err(format!("here it can only be {so}")),
         AliasMeaning::Parameter(parameter) => (parameter, value.clone()),
-        AliasMeaning::Switch(parameter, on) => match truth(value) {
+        AliasMeaning::Switch(parameter, on) => match as_boolean(value) {
             Some(true) => (parameter, on.into()),
             Some(false) => return Ok(RepairKind::Alias),
             None => return Err(format!("it must be true or false; true means `{parameter}` \"{on}\"")),
@@ -85,7 +85,7 @@ fn resolved(
     }
 }
 
-fn truth(value: &Value) -> Option<bool> {
+fn as_boolean(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(truth) => Some(*truth),
         Value::String(text) => match text.trim() {

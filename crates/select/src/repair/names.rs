@@ -1,10 +1,10 @@
-//! Which parameter a name that is none was meant for.
+//! Finds the parameter that an unknown name was meant for.
 
-use super::Latitude;
+use super::RepairMode;
 use crate::text::distance;
 
-/// Words that models use for one another. A name of one row may stand for any other of it.
-const SAME: [&[&str]; 9] = [
+/// Names that models confuse. A name may stand for any other of its row.
+const SYNONYMS: [&[&str]; 9] = [
     &["path", "file", "filepath", "filename", "targetfile", "absolutepath"],
     &["path", "dir", "directory", "dirpath", "folder"],
     &["command", "cmd", "commandline", "script"],
@@ -16,22 +16,22 @@ const SAME: [&[&str]; 9] = [
     &["include", "glob", "filepattern"],
 ];
 
-/// The one candidate a name must mean, if there is one.
-pub(super) fn meant<'a>(name: &str, candidates: &[&'a str], latitude: Latitude) -> Option<&'a str> {
-    let plain = letters(name);
-    let exact = only(candidates, |candidate| letters(candidate) == plain);
-    if exact.is_some() || latitude == Latitude::Exact {
+/// Returns the only candidate that a name can mean, if there is one.
+pub(super) fn only_match<'a>(name: &str, candidates: &[&'a str], mode: RepairMode) -> Option<&'a str> {
+    let plain = normalize(name);
+    let exact = only(candidates, |candidate| normalize(candidate) == plain);
+    if exact.is_some() || mode == RepairMode::Exact {
         return exact;
     }
-    only(candidates, |candidate| is_same_word(&plain, &letters(candidate)))
-        .or_else(|| only(candidates, |candidate| is_slip(&plain, &letters(candidate))))
+    only(candidates, |candidate| is_same_word(&plain, &normalize(candidate)))
+        .or_else(|| only(candidates, |candidate| is_typo(&plain, &normalize(candidate))))
 }
 
-/// The candidates that a name may have been meant for, the likeliest first.
+/// Returns the candidates, ordered by similarity to a name.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let plain = letters(name);
+    let plain = normalize(name);
     let rank = |candidate: &str| {
-        let other = letters(candidate);
+        let other = normalize(candidate);
         let apart = distance(&plain, &other);
         (!is_same_word(&plain, &other), !is_near(&plain, &other), apart)
     };
@@ -40,50 +40,52 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     all
 }
 
-/// The candidate that is near enough to be named alone.
+/// Returns the most similar candidate, if it is similar enough.
 pub(super) fn near<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest(name, candidates).into_iter().next().filter(|first| is_alike(name, first))
 }
 
-/// Whether a name may have been meant for another.
+/// Returns true if two names are similar enough to be confused.
 pub fn is_alike(name: &str, other: &str) -> bool {
-    let (name, other) = (letters(name), letters(other));
+    let (name, other) = (normalize(name), normalize(other));
     is_same_word(&name, &other) || is_near(&name, &other)
 }
 
-/// Whether two names of tools differ only in case, separators and the name space before them.
+/// Returns true if two names of tools differ only in case, separators and namespace.
 pub fn same_name(one: &str, other: &str) -> bool {
-    let plain = |name: &str| letters(without_space(name.trim()));
+    let plain = |name: &str| normalize(without_namespace(name.trim()));
     let (one, other) = (plain(one), plain(other));
     !one.is_empty() && one == other
 }
 
-/// Name spaces that models put before the names of tools.
-const SPACES: [&str; 6] = ["functions", "function", "tools", "tool", "default_api", "multi_tool_use"];
+/// Namespaces that models put before the names of tools.
+const NAMESPACES: [&str; 6] = ["functions", "function", "tools", "tool", "default_api", "multi_tool_use"];
 
-fn without_space(name: &str) -> &str {
+fn without_namespace(name: &str) -> &str {
     let split = name.split_once(['.', ':', '/']);
-    split.filter(|(space, _)| SPACES.contains(space)).map_or(name, |(_, name)| name.trim_start_matches(':'))
+    split
+        .filter(|(space, _)| NAMESPACES.contains(space))
+        .map_or(name, |(_, name)| name.trim_start_matches(':'))
 }
 
-/// A name from a stranger, short and on one line.
-pub(super) fn shown(name: &str) -> String {
+/// Returns an untrusted name, shortened and on one line.
+pub(super) fn display_name(name: &str) -> String {
     name.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
 fn is_same_word(a: &str, b: &str) -> bool {
-    a == b || SAME.iter().any(|row| row.contains(&a) && row.contains(&b))
+    a == b || SYNONYMS.iter().any(|row| row.contains(&a) && row.contains(&b))
 }
 
-/// Whether two names are alike enough that one may have been meant for the other.
+/// Returns true if one name contains the other, or the edit distance is small.
 fn is_near(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let holds = short.chars().count() >= 3 && long.contains(short);
     holds || distance(a, b) <= short.chars().count().div_ceil(3)
 }
 
-/// A name without what people disagree about: case and separators.
-pub(super) fn letters(name: &str) -> String {
+/// Returns a name without case and separators.
+pub(super) fn normalize(name: &str) -> String {
     let letters = name.chars().filter(|c| c.is_alphanumeric());
     letters.take(64).flat_map(char::to_lowercase).collect()
 }
@@ -94,8 +96,8 @@ fn only<'a>(candidates: &[&'a str], fits: impl Fn(&str) -> bool) -> Option<&'a s
     fitting.next().is_none().then_some(first)
 }
 
-/// Whether two names differ by a slip of the keyboard, or by an ending.
-fn is_slip(a: &str, b: &str) -> bool {
+/// Returns true if two names differ by a typing error or by an ending.
+fn is_typo(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let ending = short.chars().count() >= 4 && (long.starts_with(short) || long.ends_with(short));
     ending || (short.chars().count() >= 4 && distance(a, b) <= short.chars().count() / 4)

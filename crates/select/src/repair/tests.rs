@@ -25,7 +25,7 @@ fn schema() -> Schema {
 }
 
 /// Repairs arguments of a tool `look` with that schema and a few other names.
-fn repaired(text: &str, latitude: Latitude) -> Result<Repaired, Unusable> {
+fn repaired(text: &str, mode: RepairMode) -> Result<RepairedArguments, ArgumentError> {
     let aliases = [
         ParameterAlias { name: "where", means: AliasMeaning::Parameter("path") },
         ParameterAlias { name: "everything", means: AliasMeaning::Switch("mode", "full") },
@@ -35,12 +35,12 @@ fn repaired(text: &str, latitude: Latitude) -> Result<Repaired, Unusable> {
     let schema = schema();
     let parameters =
         ToolParameters { tool: "look", tool_aliases: &["LS"], schema: &schema, aliases: &aliases };
-    repair(&parameters, text, latitude)
+    repair(&parameters, text, mode)
 }
 
-fn outcome(text: &str, latitude: Latitude) -> String {
-    match repaired(text, latitude) {
-        Ok(Repaired { value, repairs, .. }) => {
+fn outcome(text: &str, mode: RepairMode) -> String {
+    match repaired(text, mode) {
+        Ok(RepairedArguments { value, repairs, .. }) => {
             let notes: Vec<_> = repairs.into_iter().map(|repair| repair.note).collect();
             format!("{value} ({})", notes.join("; "))
         }
@@ -98,7 +98,7 @@ fn what_can_be_read_in_one_way_is_read() {
         (r"{'path': '\u00e9\ud83d\ude00'}", r#"{"path":"é😀"} (single quotes were read as double quotes)"#),
     ];
     for (text, expected) in cases {
-        assert_eq!(outcome(text, Latitude::Exact), expected, "{text}");
+        assert_eq!(outcome(text, RepairMode::Exact), expected, "{text}");
     }
 }
 
@@ -120,8 +120,8 @@ fn what_is_only_likely_is_left_alone_where_it_matters() {
         (r#"{"path":"\d+"}"#, r#"{"path":"\\d+"} (a backslash that escapes nothing was kept as it is)"#),
     ];
     for (text, expected) in cases {
-        assert_eq!(outcome(text, Latitude::Likely), expected, "{text}");
-        assert!(repaired(text, Latitude::Exact).is_err(), "{text}");
+        assert_eq!(outcome(text, RepairMode::Likely), expected, "{text}");
+        assert!(repaired(text, RepairMode::Exact).is_err(), "{text}");
     }
 }
 
@@ -143,9 +143,9 @@ fn what_cannot_be_known_is_not_guessed() {
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(outcome(text, Latitude::Likely), expected, "{text}");
+        assert_eq!(outcome(text, RepairMode::Likely), expected, "{text}");
     }
-    assert_eq!(outcome(&"[".repeat(200_000), Latitude::Likely), "Unreadable");
+    assert_eq!(outcome(&"[".repeat(200_000), RepairMode::Likely), "Unreadable");
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn a_whole_call_in_place_of_its_arguments_is_unwrapped_unless_it_is_of_another_t
         r#"{"tool_name":"look","tool_input":{"where":"a"}}"#,
         r#"[{"path":"a"}]"#,
     ] {
-        let repaired = repaired(text, Latitude::Exact).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        let repaired = repaired(text, RepairMode::Exact).unwrap_or_else(|why| panic!("{text}: {why:?}"));
         assert_eq!(repaired.value, json!({"path": "a"}), "{text}");
         assert!(repaired.repairs[0].note.starts_with("the arguments were inside "), "{:?}", repaired.repairs);
     }
     assert_eq!(
-        outcome(r#"{"name":"remove","arguments":{"path":"a"}}"#, Latitude::Likely),
+        outcome(r#"{"name":"remove","arguments":{"path":"a"}}"#, RepairMode::Likely),
         r#"Unfit(["`arguments` are a call of `remove`, but `look` was called"])"#
     );
-    let beside = repaired(r#"{"arguments":{"path":"a"},"deep":true}"#, Latitude::Likely);
-    assert!(matches!(beside, Err(Unusable::Unfit(_))), "{beside:?}");
+    let beside = repaired(r#"{"arguments":{"path":"a"},"deep":true}"#, RepairMode::Likely);
+    assert!(matches!(beside, Err(ArgumentError::Unfit(_))), "{beside:?}");
 }
 
 #[test]
@@ -201,18 +201,18 @@ fn other_names_of_parameters_mean_what_the_tool_says_they_do() {
         (r#"{"path":"a","options":{"depth":1}}"#, r#"{"options":{"depth":1},"path":"a"} ()"#),
     ];
     for (text, expected) in cases {
-        assert_eq!(outcome(text, Latitude::Exact), expected, "{text}");
+        assert_eq!(outcome(text, RepairMode::Exact), expected, "{text}");
     }
 }
 
 #[test]
 fn of_two_different_values_neither_is_taken_where_it_matters() {
     for text in [r#"{"path":"a","path":"b"}"#, "{'path': 'a', 'path': 'b'}", r#"{"path":"a","path":"b",}"#] {
-        assert_eq!(outcome(text, Latitude::Exact), r#"Repeated("arguments.path")"#, "{text}");
-        let taken = outcome(text, Latitude::Likely);
+        assert_eq!(outcome(text, RepairMode::Exact), r#"Repeated("arguments.path")"#, "{text}");
+        let taken = outcome(text, RepairMode::Likely);
         assert!(taken.starts_with(r#"{"path":"b"}"#) && taken.contains("the last one was taken"), "{taken}");
     }
-    let same = repaired(r#"{"path":"a","path":"a"}"#, Latitude::Exact).unwrap();
+    let same = repaired(r#"{"path":"a","path":"a"}"#, RepairMode::Exact).unwrap();
     assert_eq!((same.repairs, same.is_verbatim), (vec![], false));
 }
 
@@ -232,12 +232,12 @@ fn names_are_the_same_but_for_case_separators_and_name_space() {
 #[test]
 fn the_expected_shape_comes_with_an_example() {
     assert_eq!(
-        wanted(&schema(), None),
+        describe_expected(&schema(), None),
         "expected: {\"deep\"?: boolean, \"limit\"?: integer, \"maybe\"?: integer | null, \"mode\"?: \"read_only\" | \
          \"full\", \"names\"?: [string, …], \"options\"?: {\"max_depth\"?: integer}, \"path\": string, \"ratio\"?: number}\n\
          example: {\"path\":\"…\"}"
     );
-    assert!(wanted(&schema(), Some(r#"{"path":"src"}"#)).ends_with("example: {\"path\":\"src\"}"));
+    assert!(describe_expected(&schema(), Some(r#"{"path":"src"}"#)).ends_with("example: {\"path\":\"src\"}"));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -264,18 +264,18 @@ proptest! {
         if let Some(members) = value.as_object_mut() {
             members.insert("path".into(), "a".into());
         }
-        for latitude in [Latitude::Exact, Latitude::Likely] {
+        for mode in [RepairMode::Exact, RepairMode::Likely] {
             if schema().check(&value).is_empty() {
-                let untouched = Repaired { value: value.clone(), repairs: Vec::new(), is_verbatim: true };
-                prop_assert_eq!(repaired(&value.to_string(), latitude), Ok(untouched));
+                let untouched = RepairedArguments { value: value.clone(), repairs: Vec::new(), is_verbatim: true };
+                prop_assert_eq!(repaired(&value.to_string(), mode), Ok(untouched));
             }
         }
     }
 
     #[test]
     fn what_comes_out_fits_and_says_what_was_done(value in any_json()) {
-        for latitude in [Latitude::Exact, Latitude::Likely] {
-            if let Ok(repaired) = repaired(&value.to_string(), latitude) {
+        for mode in [RepairMode::Exact, RepairMode::Likely] {
+            if let Ok(repaired) = repaired(&value.to_string(), mode) {
                 prop_assert!(schema().check(&repaired.value).is_empty());
                 prop_assert_eq!(repaired.value == value, repaired.repairs.is_empty());
             }
@@ -284,7 +284,7 @@ proptest! {
 
     #[test]
     fn no_text_is_too_odd(text in "[{}\\[\\]'\",:\\\\`a-u0-9TN \n.-]{0,40}") {
-        let _ = repaired(&text, Latitude::Likely);
+        let _ = repaired(&text, RepairMode::Likely);
     }
 
     #[test]
@@ -292,7 +292,7 @@ proptest! {
         let text = json!({"path": "a", "names": [value]}).to_string();
         let cut = cut.min(text.len() - 1);
         if let Some(begun) = text.get(..cut) {
-            prop_assert!(matches!(repaired(begun, Latitude::Likely), Err(Unusable::CutOff)));
+            prop_assert!(matches!(repaired(begun, RepairMode::Likely), Err(ArgumentError::CutOff)));
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Words that a request implies: who asks to find news wants a search, and one of the web.
+//! Words that a request implies: a request to find news asks for a web search.
 //!
-//! A general tool says what it does and never what people look for with it, so the words of the subject only lead away
-//! from it, to whichever special tool happens to share one.
+//! A general tool describes its function and not the subjects people use it for. Without implied
+//! words the subject would lead to a special tool that happens to share a word.
 
 use crate::text;
 
-/// What an implied word counts beside one that was said.
+/// Weight of an implied word, relative to a word of the request.
 pub(super) const WEIGHT: f32 = 0.5;
 
-/// Words, and what they imply.
+/// Words, and the word that they imply.
 const IMPLIED: [(&[&str], &str); 2] = [
     (&["find", "locate", "lookup"], "search"),
     (&["news", "headlines", "articles", "information", "latest", "online", "internet"], "web"),
 ];
 
-/// What words imply that is not among them.
+/// Returns the implied words that do not occur themselves.
 pub(super) fn implied<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'static str> {
     let stems: Vec<_> = words.map(text::stem).collect();
     let is_said = |word: &str| stems.contains(&text::stem(word));

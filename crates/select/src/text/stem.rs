@@ -1,9 +1,9 @@
-//! English words reduced to their stems, by the rules of Snowball's second English stemmer.
+//! Reduces English words to their stems, with the rules of Snowball's English stemmer (Porter2).
 //!
-//! `tests` holds words with the stems Snowball itself gives them. Anything that is not plain lower-case ASCII is left
-//! as it is.
+//! The tests compare words with the stems that Snowball returns. A word that is not only lower-case
+//! ASCII letters is left unchanged.
 
-/// The stem of a lower-case word.
+/// Returns the stem of a lower-case word.
 pub(crate) fn stem(word: &str) -> String {
     if word.len() <= 2 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
@@ -11,7 +11,7 @@ pub(crate) fn stem(word: &str) -> String {
     if let Some((_, stem)) = SPECIAL.iter().find(|(each, _)| *each == word) {
         return (*stem).to_owned();
     }
-    let mut word = Word::new(word);
+    let mut word = StemmedWord::new(word);
     word.plural();
     if !AFTER_PLURAL.contains(&word.text.as_str()) {
         word.past_and_progressive();
@@ -48,16 +48,17 @@ const SPECIAL: [(&str, &str); 20] = [
     ("andes", "andes"),
 ];
 
-/// Beginnings that the first region follows as a whole, so that `university` and `universe` stay apart.
+/// Prefixes after which the first region begins, so that `university` and `universe` stay distinct.
 const WHOLE: [&str; 8] = ["gener", "commun", "arsen", "univers", "later", "emerg", "organ", "inter"];
 
 const AFTER_PLURAL: [&str; 8] =
     ["inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"];
 
-/// Endings, what takes their place, and what must stand before them. The longest that fits is the one that counts.
-type Endings<const N: usize> = [(&'static str, &'static str, &'static str); N];
+/// Suffixes, their replacements, and the letters that must come before them. The longest match
+/// counts.
+type SuffixRules<const N: usize> = [(&'static str, &'static str, &'static str); N];
 
-const STEP_2: Endings<25> = [
+const STEP_2: SuffixRules<25> = [
     ("ization", "ize", ""),
     ("ational", "ate", ""),
     ("fulness", "ful", ""),
@@ -85,7 +86,7 @@ const STEP_2: Endings<25> = [
     ("li", "", "cdeghkmnrt"),
 ];
 
-const STEP_3: Endings<8> = [
+const STEP_3: SuffixRules<8> = [
     ("ational", "ate", ""),
     ("tional", "tion", ""),
     ("alize", "al", ""),
@@ -101,14 +102,14 @@ const STEP_4: [&str; 18] = [
     "ion", "al", "er", "ic",
 ];
 
-/// A word in work: a `y` that is a consonant is a capital, and the two regions are kept as offsets.
-struct Word {
+/// A word during stemming. A `y` that is a consonant is a capital, and the two regions are offsets.
+struct StemmedWord {
     text: String,
     r1: usize,
     r2: usize,
 }
 
-impl Word {
+impl StemmedWord {
     fn new(word: &str) -> Self {
         let mut text = word.as_bytes().to_vec();
         for at in 0..text.len() {
@@ -130,7 +131,7 @@ impl Word {
         self.text.ends_with(suffix)
     }
 
-    /// Where a suffix of this length begins.
+    /// Returns the position of a suffix of this length.
     fn before(&self, suffix: &str) -> usize {
         self.text.len() - suffix.len()
     }
@@ -191,7 +192,7 @@ impl Word {
         }
     }
 
-    fn replace<const N: usize>(&mut self, endings: &Endings<N>, region: impl Fn(&Self) -> usize) {
+    fn replace<const N: usize>(&mut self, endings: &SuffixRules<N>, region: impl Fn(&Self) -> usize) {
         let found = endings.iter().find(|(suffix, _, _)| self.ends(suffix));
         let ative = self.ends("ative") && N == STEP_3.len();
         if let Some((suffix, with, after)) = found {
@@ -228,14 +229,15 @@ fn is_vowel(byte: u8) -> bool {
     matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
-/// What follows the first consonant after a vowel.
+/// Returns the start of the region after the first consonant that follows a vowel.
 fn region(word: &[u8], from: usize) -> usize {
     let pairs = word.get(from..).unwrap_or_default().windows(2);
     let at = pairs.into_iter().position(|pair| is_vowel(pair[0]) && !is_vowel(pair[1]));
     at.map_or(word.len(), |at| from + at + 2)
 }
 
-/// Whether it ends in a consonant, a vowel and a consonant other than `w`, `x`, `Y`, or is a vowel and a consonant.
+/// Returns true if the word ends in a consonant, a vowel and a consonant other than `w`, `x`, `Y`,
+/// or is a vowel and a consonant.
 fn is_short_syllable(word: &[u8]) -> bool {
     match word {
         [vowel, last] => is_vowel(*vowel) && !is_vowel(*last),

@@ -1,11 +1,11 @@
-//! Words that say nothing about which tool is meant.
+//! Stop words: words that do not help to choose a tool.
 
-/// Whether a lower-case word, or a single Chinese character, is such a word.
+/// Returns true if a lower-case word, or a single Chinese character, is a stop word.
 pub(crate) fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok() || (word.chars().count() == 1 && GLYPHS.contains(word))
 }
 
-/// In alphabetical order.
+/// Sorted alphabetically.
 const STOP: [&str; 134] = [
     "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but",
     "by", "can", "could", "d", "did", "do", "does", "doing", "don", "for", "from", "get", "give", "given",

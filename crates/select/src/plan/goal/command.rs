@@ -1,17 +1,17 @@
 //! Requests that run something.
 
-use super::{Goal, change::says_only};
+use super::{PlanGoal, change::says_only};
 use crate::{
-    plan::{phrases::Phrase, pieces::Piece, reading::Reading, words::Word},
+    plan::{parsed_request::ParsedRequest, phrases::AnswerPhrase, tokens::RequestToken, words::WordClass},
     text::is_glyph,
 };
 
-/// Programs by which a command is recognised that is not between backticks.
+/// Programs that identify a command without quotes.
 const PROGRAMS: &str = " awk basename bun cargo cat cmake cp curl cut date deno df diff dirname docker du echo env file find git go gradle grep \
     head id java javac jq kubectl ls make mkdir mvn mv node npm npx perl php pip pip3 pnpm printenv printf ps pwd pytest python python3 rg rm ruby \
     rustc rustup sed seq sh bash sleep sort stat tail tar touch tr tree true false uname uniq wc which whoami xargs yarn zip ";
 
-/// Verbs a command is given by, and what may stand before them and between them and the command.
+/// Verbs before a command, words before the verb, and words between the verb and the command.
 const VERBS: [&str; 7] = ["run ", "run:", "execute ", "execute:", "exec ", "运行", "执行"];
 const BEFORE: [&str; 9] = ["please", "can you", "could you", "now", "请", "帮我", "麻烦", "给我", ","];
 const BETWEEN: [&str; 12] = [
@@ -29,28 +29,29 @@ const BETWEEN: [&str; 12] = [
     "下",
 ];
 
-/// A command that is spelled out.
-pub(super) fn run(reading: &Reading) -> Option<Goal> {
-    if let Some(command) = after_colon(&reading.text) {
-        return Some(Goal::Run { command: command.to_owned() });
+/// Recognises a command that is spelled out.
+pub(super) fn run(request: &ParsedRequest) -> Option<PlanGoal> {
+    if let Some(command) = after_colon(&request.text) {
+        return Some(PlanGoal::Run { command: command.to_owned() });
     }
-    let command = match reading.quoted()[..] {
-        [command] if reading.has(Word::Run) => {
+    let command = match request.quoted()[..] {
+        [command] if request.has(WordClass::Run) => {
             let words = "run execute exec launch command and show print output result of what tell its";
-            says_only(reading, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
+            says_only(request, words, "运行 执行 跑 命令 指令 以下 下 并 显示 输出 结果 看看")
                 .then_some(command)?
         }
-        _ => match spelled(&reading.text)? {
-            command if goes_on(command) => return Some(Goal::Say(Phrase::WhichCommand)),
+        _ => match command_after_verb(&request.text)? {
+            command if has_sentence_words(command) => return Some(PlanGoal::Say(AnswerPhrase::WhichCommand)),
             command => command,
         },
     };
-    Some(Goal::Run { command: command.to_owned() })
+    Some(PlanGoal::Run { command: command.to_owned() })
 }
 
-/// `run the command: X`: all behind the colon is the command, but for quotes around the whole of it.
+/// Parses `run the command: X`. Everything after the colon is the command, except quotes around all
+/// of it.
 fn after_colon(text: &str) -> Option<&str> {
-    let start = without(text, &BEFORE);
+    let start = strip_leading(text, &BEFORE);
     let verb = ["run", "execute", "exec", "运行", "执行", "跑"]
         .iter()
         .find(|verb| start.get(..verb.len()).is_some_and(|head| head.eq_ignore_ascii_case(verb)))?;
@@ -68,7 +69,7 @@ fn after_colon(text: &str) -> Option<&str> {
         "指令",
         "一下",
     ];
-    let command = without(&start[verb.len()..], &between).strip_prefix([':', '：'])?.trim();
+    let command = strip_leading(&start[verb.len()..], &between).strip_prefix([':', '：'])?.trim();
     let quoted = [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”')].into_iter().find_map(|(open, close)| {
         let inner = command.strip_prefix(open)?.strip_suffix(close)?;
         (!inner.contains([open, close])).then_some(inner)
@@ -76,33 +77,34 @@ fn after_colon(text: &str) -> Option<&str> {
     Some(quoted.unwrap_or(command)).filter(|command| !command.is_empty())
 }
 
-/// What ends a command that nothing marks the end of: a word of these belongs to the sentence and not to the command.
+/// Words of a sentence. If one follows an unquoted command, the end of the command is unknown.
 const SENTENCE: &str = " and then please tell what which how why if so to for me in on at from of with until unless when because but or only once \
     twice again now after before afterwards also first next the a an my our your it its this that i you we ";
 
-/// What follows the verb, if that is where the request begins and it begins with a program.
-fn spelled(text: &str) -> Option<&str> {
-    let start = without(text, &BEFORE);
+/// Returns the text after the verb, if the request begins with the verb and the text with a
+/// program.
+fn command_after_verb(text: &str) -> Option<&str> {
+    let start = strip_leading(text, &BEFORE);
     let verb = VERBS
         .iter()
         .find(|verb| start.get(..verb.len()).is_some_and(|head| head.eq_ignore_ascii_case(verb)))?;
-    let command = without(&start[verb.len()..], &BETWEEN).trim_end_matches(['。', '？', '！']);
+    let command = strip_leading(&start[verb.len()..], &BETWEEN).trim_end_matches(['。', '？', '！']);
     let program = command.split_whitespace().next()?;
     (PROGRAMS.contains(&format!(" {program} ")) || program.starts_with("./")).then_some(command)
 }
 
-/// Whether what follows the program says more than its arguments.
-fn goes_on(command: &str) -> bool {
+/// Returns true if the text after the program has more than arguments.
+fn has_sentence_words(command: &str) -> bool {
     let says = |word: &str| {
         let word = format!(" {} ", word.trim_end_matches(['.', ',', ';', ':', '!', '?']).to_lowercase());
-        SENTENCE.contains(&word) || Word::Show.place(&word).is_some()
+        SENTENCE.contains(&word) || WordClass::Show.place(&word).is_some()
     };
     let chinese = command.contains('，') || command.contains(is_glyph);
     chinese || command.contains(", ") || command.split_whitespace().skip(1).any(says)
 }
 
-/// A text without any of these words at its beginning.
-fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
+/// Removes these words from the beginning of a text.
+fn strip_leading<'a>(text: &'a str, words: &[&str]) -> &'a str {
     let mut text = text.trim();
     let starts = |text: &'a str, word: &str| {
         text.get(..word.len())
@@ -115,38 +117,39 @@ fn without<'a>(text: &'a str, words: &[&str]) -> &'a str {
     text
 }
 
-/// Words that leave out some tests.
+/// Words that select some tests.
 const FAILING: [&str; 7] = ["failing", "failed", "fails", "fail", "passing", "passed", "pass"];
 
-/// The tests of the project.
-pub(super) fn test(reading: &Reading) -> Option<Goal> {
-    let wanted = reading.has(Word::Test) && reading.has_any(&[Word::Run, Word::Outcome]);
-    if !wanted || reading.has_any(&[Word::Count, Word::Commit, Word::Not]) {
+/// Recognises a request to run the tests of the project.
+pub(super) fn test(request: &ParsedRequest) -> Option<PlanGoal> {
+    let wanted = request.has(WordClass::Test) && request.has_any(&[WordClass::Run, WordClass::Outcome]);
+    if !wanted || request.has_any(&[WordClass::Count, WordClass::Commit, WordClass::Not]) {
         return None;
     }
-    // `run the failing tests` means some of them only.
-    let fails = reading.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
-    if reading.has(Word::Run) && (fails || reading.text.contains("失败的测试")) {
+    // `run the failing tests` means only some of them.
+    let fails = request.words().any(|word| FAILING.contains(&word.to_lowercase().as_str()));
+    if request.has(WordClass::Run) && (fails || request.text.contains("失败的测试")) {
         return None;
     }
-    let code =
-        reading.has(Word::Show) && reading.has_any(&[Word::Code, Word::Failure]) && reading.has(Word::Run);
-    let filter = reading.terms().first().map(|term| (*term).to_owned());
-    Some(Goal::Test { filter, code })
+    let code = request.has(WordClass::Show)
+        && request.has_any(&[WordClass::Code, WordClass::Failure])
+        && request.has(WordClass::Run);
+    let filter = request.terms().first().map(|term| (*term).to_owned());
+    Some(PlanGoal::Test { filter, code })
 }
 
-/// An order to git. Only its first word tells: `the last commit` is none.
-pub(super) fn act(reading: &Reading) -> Option<Goal> {
-    let first = match reading.pieces.first()? {
-        Piece::Word(word) => format!(" {} ", word.to_lowercase()),
-        Piece::Glyphs(text) => text.clone(),
+/// Recognises an order to git by its first word; `the last commit` is not an order.
+pub(super) fn git_order(request: &ParsedRequest) -> Option<PlanGoal> {
+    let first = match request.tokens.first()? {
+        RequestToken::Word(word) => format!(" {} ", word.to_lowercase()),
+        RequestToken::Glyphs(text) => text.clone(),
         _ => return None,
     };
-    let undoes = Word::Undo.place(&first).map(|_| Goal::Say(Phrase::UndoIsACommand));
-    undoes.or_else(|| Word::Act.place(&first).map(|_| Goal::Say(Phrase::WhichCommand)))
+    let undoes = WordClass::Undo.place(&first).map(|_| PlanGoal::Say(AnswerPhrase::UndoIsACommand));
+    undoes.or_else(|| WordClass::Act.place(&first).map(|_| PlanGoal::Say(AnswerPhrase::WhichCommand)))
 }
 
-/// Something is to be run, but it is not said what.
-pub(super) fn which(reading: &Reading) -> Option<Goal> {
-    reading.has(Word::Run).then_some(Goal::Say(Phrase::WhichCommand))
+/// Recognises a request to run something without a command.
+pub(super) fn unspecified(request: &ParsedRequest) -> Option<PlanGoal> {
+    request.has(WordClass::Run).then_some(PlanGoal::Say(AnswerPhrase::WhichCommand))
 }

@@ -1,114 +1,118 @@
-//! Questions that the history of the project answers.
+//! Questions about the git history of the project.
 
-use super::Goal;
-use crate::plan::{pieces::Piece, reading::Reading, words::Word};
+use super::PlanGoal;
+use crate::plan::{parsed_request::ParsedRequest, tokens::RequestToken, words::WordClass};
 
-/// How many commits are shown where the request does not say how many.
-const COMMITS: u64 = 10;
+/// Default number of commits.
+const DEFAULT_COMMITS: u64 = 10;
 
-/// From when on.
+/// The start of a period in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::plan) enum Since {
+pub(in crate::plan) enum HistoryStart {
     /// A commit, a branch or a tag.
     Revision(String),
-    /// A time in words that git understands.
+    /// A time that git understands.
     Time(String),
 }
 
-/// Which commits are wanted.
+/// The requested commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::plan) struct Commits {
+pub(in crate::plan) struct CommitQuery {
     pub(in crate::plan) count: u64,
     pub(in crate::plan) path: Option<String>,
     pub(in crate::plan) author: Option<String>,
 }
 
-/// Who changed a line, a file or the project.
-pub(super) fn blame(reading: &Reading) -> Option<Goal> {
-    if !reading.has(Word::Who) {
+/// Recognises questions about the author of a line, a file or the project.
+pub(super) fn blame(request: &ParsedRequest) -> Option<PlanGoal> {
+    if !request.has(WordClass::Who) {
         return None;
     }
-    let last = reading.has_any(&[Word::Last, Word::Newest]) && !reading.has(Word::Line);
-    match reading.names().first() {
+    let last = request.has_any(&[WordClass::Last, WordClass::Newest]) && !request.has(WordClass::Line);
+    match request.names().first() {
         Some(file) if last => {
-            Some(Goal::Log(Commits { count: 1, path: Some((*file).to_owned()), author: None }))
+            Some(PlanGoal::Log(CommitQuery { count: 1, path: Some((*file).to_owned()), author: None }))
         }
         // `the last line` has no number.
-        Some(_) if reading.has(Word::Line) && reading.number().is_none() => None,
-        Some(file) => Some(Goal::Blame { file: (*file).to_owned(), line: reading.number() }),
-        None => reading.has_any(&[Word::Project, Word::Commit]).then_some(Goal::Authors),
+        Some(_) if request.has(WordClass::Line) && request.number().is_none() => None,
+        Some(file) => Some(PlanGoal::Blame { file: (*file).to_owned(), line: request.number() }),
+        None => request.has_any(&[WordClass::Project, WordClass::Commit]).then_some(PlanGoal::Authors),
     }
 }
 
-pub(super) fn branches(reading: &Reading) -> Option<Goal> {
-    let changes = [Word::Create, Word::Delete, Word::Rename, Word::Replace, Word::Compare];
-    (reading.has(Word::Branch) && !reading.has_any(&changes)).then_some(Goal::Branches)
+pub(super) fn branches(request: &ParsedRequest) -> Option<PlanGoal> {
+    let changes =
+        [WordClass::Create, WordClass::Delete, WordClass::Rename, WordClass::Replace, WordClass::Compare];
+    (request.has(WordClass::Branch) && !request.has_any(&changes)).then_some(PlanGoal::Branches)
 }
 
-pub(super) fn status(reading: &Reading) -> Option<Goal> {
-    let other = [Word::Search, Word::Newest, Word::Oldest, Word::Since, Word::Commit];
-    let changed = reading.has(Word::Change) && reading.has(Word::File) && !reading.has_any(&other);
-    ((reading.has(Word::Status) || changed) && reading.names().is_empty()).then_some(Goal::Status)
+pub(super) fn status(request: &ParsedRequest) -> Option<PlanGoal> {
+    let other =
+        [WordClass::Search, WordClass::Newest, WordClass::Oldest, WordClass::Since, WordClass::Commit];
+    let changed = request.has(WordClass::Change) && request.has(WordClass::File) && !request.has_any(&other);
+    ((request.has(WordClass::Status) || changed) && request.names().is_empty()).then_some(PlanGoal::Status)
 }
 
-pub(super) fn log(reading: &Reading) -> Option<Goal> {
-    let path = reading.names().first().map(|name| (*name).to_owned());
-    let recent = reading.has(Word::Newest) && reading.has(Word::Change) && !reading.has(Word::File);
-    let when = reading.has(Word::When) && path.is_some();
-    if !(reading.has(Word::Commit) || recent || when)
-        || reading.has_any(&[Word::Since, Word::Search, Word::Compare])
+pub(super) fn log(request: &ParsedRequest) -> Option<PlanGoal> {
+    let path = request.names().first().map(|name| (*name).to_owned());
+    let recent =
+        request.has(WordClass::Newest) && request.has(WordClass::Change) && !request.has(WordClass::File);
+    let when = request.has(WordClass::When) && path.is_some();
+    if !(request.has(WordClass::Commit) || recent || when)
+        || request.has_any(&[WordClass::Since, WordClass::Search, WordClass::Compare])
     {
         return None;
     }
-    if reading.has(Word::Count) {
-        return Some(Goal::CountCommits { path });
+    if request.has(WordClass::Count) {
+        return Some(PlanGoal::CountCommits { path });
     }
-    // Who that is, git would have to be asked.
-    if reading.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
+    // The name of the user would have to be asked from git.
+    if request.after(&["by"]).is_some_and(|name| ["me", "us", "myself"].contains(&name)) {
         return None;
     }
-    let count = reading.number().or_else(|| (when || only_one(reading)).then_some(1)).unwrap_or(COMMITS);
-    // Of one commit its files are shown; the subjects of several do not say what they changed.
-    if reading.has(Word::Commit) && reading.has(Word::Change) && path.is_none() && count > 1 {
+    let count =
+        request.number().or_else(|| (when || only_one(request)).then_some(1)).unwrap_or(DEFAULT_COMMITS);
+    // One commit is shown with its files. The subjects of several do not tell what they changed.
+    if request.has(WordClass::Commit) && request.has(WordClass::Change) && path.is_none() && count > 1 {
         return None;
     }
-    Some(Goal::Log(Commits { count, path, author: author(reading) }))
+    Some(PlanGoal::Log(CommitQuery { count, path, author: author(request) }))
 }
 
-/// `the last commit`, 最后一次提交.
-fn only_one(reading: &Reading) -> bool {
-    let one = reading.words().any(|word| word == "commit") && !reading.words().any(|word| word == "commits");
-    one && reading.has_any(&[Word::Last, Word::Newest]) || reading.text.contains("上次提交")
+/// Returns true for `the last commit`, 最后一次提交.
+fn only_one(request: &ParsedRequest) -> bool {
+    let one = request.words().any(|word| word == "commit") && !request.words().any(|word| word == "commits");
+    one && request.has_any(&[WordClass::Last, WordClass::Newest]) || request.text.contains("上次提交")
 }
 
-/// `commits by Bob`, Bob 的提交.
-fn author(reading: &Reading) -> Option<String> {
-    let chinese = reading.pieces.windows(2).find_map(|pair| match pair {
-        [Piece::Word(name), Piece::Glyphs(text)]
-            if text.starts_with('的') && Word::Git.place(&format!(" {name} ")).is_none() =>
+/// Returns the author in `commits by Bob`, Bob 的提交.
+fn author(request: &ParsedRequest) -> Option<String> {
+    let chinese = request.tokens.windows(2).find_map(|pair| match pair {
+        [RequestToken::Word(name), RequestToken::Glyphs(text)]
+            if text.starts_with('的') && WordClass::Git.place(&format!(" {name} ")).is_none() =>
         {
             Some(name.as_str())
         }
         _ => None,
     });
-    reading.after(&["by"]).or(chinese).map(str::to_owned)
+    request.after(&["by"]).or(chinese).map(str::to_owned)
 }
 
-pub(super) fn changes(reading: &Reading) -> Option<Goal> {
-    if !reading.has(Word::Change) && !reading.has(Word::Commit) {
+pub(super) fn changes(request: &ParsedRequest) -> Option<PlanGoal> {
+    if !request.has(WordClass::Change) && !request.has(WordClass::Commit) {
         return None;
     }
-    if reading.has(Word::Since) {
-        return since(reading).map(Goal::ChangesSince);
+    if request.has(WordClass::Since) {
+        return since(request).map(PlanGoal::ChangesSince);
     }
-    let path = reading.names().first().map(|name| (*name).to_owned());
-    let said = reading.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
-    let mine =
-        reading.has_any(&[Word::Mine, Word::Git, Word::Status, Word::Commit]) && reading.has(Word::Change);
-    (said || mine).then_some(Goal::Diff { path })
+    let path = request.names().first().map(|name| (*name).to_owned());
+    let says_diff = request.words().any(|word| ["diff", "changes"].contains(&word.to_lowercase().as_str()));
+    let mine = request.has_any(&[WordClass::Mine, WordClass::Git, WordClass::Status, WordClass::Commit])
+        && request.has(WordClass::Change);
+    (says_diff || mine).then_some(PlanGoal::Diff { path })
 }
 
-fn since(reading: &Reading) -> Option<Since> {
+fn since(request: &ParsedRequest) -> Option<HistoryStart> {
     const TIMES: [(&str, &str); 8] = [
         ("yesterday", "yesterday"),
         ("last week", "1 week ago"),
@@ -119,12 +123,16 @@ fn since(reading: &Reading) -> Option<Since> {
         ("上个月", "1 month ago"),
         ("今天", "midnight"),
     ];
-    let lower = reading.text.to_lowercase();
+    let lower = request.text.to_lowercase();
     if let Some((_, time)) = TIMES.iter().find(|(words, _)| lower.contains(words)) {
-        return Some(Since::Time((*time).to_owned()));
+        return Some(HistoryStart::Time((*time).to_owned()));
     }
-    let named = reading.after(&["since", "after"]).or_else(|| reading.terms().first().copied());
-    let named = named.or_else(|| reading.words().find(|word| ["HEAD", "main", "master"].contains(word)))?;
+    let named = request.after(&["since", "after"]).or_else(|| request.terms().first().copied());
+    let named = named.or_else(|| request.words().find(|word| ["HEAD", "main", "master"].contains(word)))?;
     let is_date = named.len() == 10 && named.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    Some(if is_date { Since::Time(named.to_owned()) } else { Since::Revision(named.to_owned()) })
+    Some(if is_date {
+        HistoryStart::Time(named.to_owned())
+    } else {
+        HistoryStart::Revision(named.to_owned())
+    })
 }

@@ -1,91 +1,107 @@
-//! Requests that only look: show, list, find, search, count.
+//! Requests that only read: show, list, find, search, count.
 
-use super::{Goal, Want, change::says_only};
+use super::{PlanGoal, SearchOutput, change::says_only};
 use crate::plan::{
-    pieces::Piece,
-    reading::{LOG_FILES, Part, Reading, Scope},
-    words::{self, Word},
+    parsed_request::{LOG_FILES, LineSelection, ParsedRequest, SearchScope},
+    tokens::RequestToken,
+    words::{self, WordClass},
 };
 
-/// Lines around a place where the request does not say how many.
+/// Default number of lines around a place.
 const CONTEXT_LINES: u64 = 3;
 
-pub(super) fn count(reading: &Reading) -> Option<Goal> {
-    if !reading.has(Word::Count) {
+pub(super) fn count(request: &ParsedRequest) -> Option<PlanGoal> {
+    if !request.has(WordClass::Count) {
         return None;
     }
-    let scope = reading.scope();
-    let texts = terms(reading);
-    Some(match reading {
-        _ if !texts.is_empty() => Goal::Search { texts, scope, want: Want::Count, whole_word: false },
-        _ if reading.has(Word::Line) => Goal::CountLines(scope),
-        _ if reading.has(Word::File) => Goal::CountFiles(scope),
-        _ => Goal::Search { texts: vec![sought(reading)?], scope, want: Want::Count, whole_word: false },
+    let scope = request.scope();
+    let texts = terms(request);
+    Some(match request {
+        _ if !texts.is_empty() => {
+            PlanGoal::Search { texts, scope, want: SearchOutput::Count, whole_word: false }
+        }
+        _ if request.has(WordClass::Line) => PlanGoal::CountLines(scope),
+        _ if request.has(WordClass::File) => PlanGoal::CountFiles(scope),
+        _ => PlanGoal::Search {
+            texts: vec![search_word(request)?],
+            scope,
+            want: SearchOutput::Count,
+            whole_word: false,
+        },
     })
 }
 
-pub(super) fn define(reading: &Reading) -> Option<Goal> {
-    let item = reading.has_any(&[Word::Function, Word::Item]);
-    let show = item && reading.has(Word::Show) && !reading.has(Word::Defined);
-    if !show && !reading.has(Word::Defined) || !reading.names().is_empty() || reading.has(Word::File) {
+pub(super) fn define(request: &ParsedRequest) -> Option<PlanGoal> {
+    let item = request.has_any(&[WordClass::Function, WordClass::Item]);
+    let show = item && request.has(WordClass::Show) && !request.has(WordClass::Defined);
+    if !show && !request.has(WordClass::Defined)
+        || !request.names().is_empty()
+        || request.has(WordClass::File)
+    {
         return None;
     }
-    let after = reading.after(&["function", "fn", "def", "method", "func", "struct", "class"]);
-    let chinese = reading.pieces.windows(2).find_map(|pair| match pair {
-        [Piece::Word(name), Piece::Glyphs(text)]
+    let after = request.after(&["function", "fn", "def", "method", "func", "struct", "class"]);
+    let chinese = request.tokens.windows(2).find_map(|pair| match pair {
+        [RequestToken::Word(name), RequestToken::Glyphs(text)]
             if ["函数", "方法", "结构体", "类"].iter().any(|kind| text.starts_with(kind)) =>
         {
             Some(name.as_str())
         }
         _ => None,
     });
-    let first = reading.words().find(|word| !is_common(word));
-    let name = reading.terms().first().copied().or(chinese).or(after).or(first)?;
-    Some(Goal::Define { name: name.to_owned(), show })
+    let first = request.words().find(|word| !is_common(word));
+    let name = request.terms().first().copied().or(chinese).or(after).or(first)?;
+    Some(PlanGoal::Define { name: name.to_owned(), show })
 }
 
-pub(super) fn search(reading: &Reading) -> Option<Goal> {
-    let verb = reading.has_any(&[Word::Search, Word::Find, Word::Show, Word::List, Word::Around]);
-    let kind = reading.kind().is_some();
-    let by_name = reading.has(Word::File) && !reading.has(Word::Search) && !kind;
-    let mut texts = used(reading).map_or_else(|| terms(reading), |name| vec![name]);
+pub(super) fn search(request: &ParsedRequest) -> Option<PlanGoal> {
+    let verb = request.has_any(&[
+        WordClass::Search,
+        WordClass::Find,
+        WordClass::Show,
+        WordClass::List,
+        WordClass::Around,
+    ]);
+    let kind = request.kind().is_some();
+    let by_name = request.has(WordClass::File) && !request.has(WordClass::Search) && !kind;
+    let mut texts = used_name(request).map_or_else(|| terms(request), |name| vec![name]);
     if !verb || (by_name && texts.is_empty()) {
         return None;
     }
     if texts.is_empty() {
-        texts.push(sought(reading).or_else(|| around(reading))?);
+        texts.push(search_word(request).or_else(|| context_subject(request))?);
     }
-    let both = reading.words().any(|word| ["and", "both"].contains(&word)) || reading.text.contains('和');
-    let want = if reading.has(Word::Around) {
-        Want::Around(reading.number().unwrap_or(CONTEXT_LINES))
-    } else if reading.has(Word::File) && !kind {
-        // Files that have the one and the other are another question than those that have either.
+    let both = request.words().any(|word| ["and", "both"].contains(&word)) || request.text.contains('和');
+    let want = if request.has(WordClass::Around) {
+        SearchOutput::Around(request.number().unwrap_or(CONTEXT_LINES))
+    } else if request.has(WordClass::File) && !kind {
+        // Files with both texts are another question than files with either.
         if texts.len() > 1 && both {
             return None;
         }
-        Want::Files
+        SearchOutput::Files
     } else {
-        Want::Places
+        SearchOutput::Places
     };
-    let mut scope = reading.scope();
+    let mut scope = request.scope();
     scope.place = scope.place.filter(|place| !texts.contains(place));
-    Some(Goal::Search { texts, scope, want, whole_word: asks_for_uses(reading) })
+    Some(PlanGoal::Search { texts, scope, want, whole_word: asks_for_usages(request) })
 }
 
-/// Whether it asks who uses something.
-fn asks_for_uses(reading: &Reading) -> bool {
+/// Returns true if it asks for the uses of something.
+fn asks_for_usages(request: &ParsedRequest) -> bool {
     const USES: &str = " use uses used using usage usages call calls caller callers reference references ";
-    let chinese = ["用到", "使用", "引用", "调用", "用了"].iter().any(|verb| reading.text.contains(verb));
-    chinese || reading.words().any(|word| USES.contains(&format!(" {} ", word.to_lowercase())))
+    let chinese = ["用到", "使用", "引用", "调用", "用了"].iter().any(|verb| request.text.contains(verb));
+    chinese || request.words().any(|word| USES.contains(&format!(" {} ", word.to_lowercase())))
 }
 
-/// What looks like a file and is a text all the same, as it stands after `use`: `console.log`.
-fn used(reading: &Reading) -> Option<String> {
+/// Returns a text after `use` that only looks like a file: `console.log`.
+fn used_name(request: &ParsedRequest) -> Option<String> {
     const VERBS: [&str; 10] =
         ["use", "uses", "using", "call", "calls", "contain", "contains", "containing", "mention", "mentions"];
-    let name = reading.pieces.windows(2).find_map(|pair| match pair {
-        [Piece::Word(verb), Piece::Name(name)] if VERBS.contains(&verb.as_str()) => Some(name),
-        [Piece::Glyphs(text), Piece::Name(name)] => {
+    let name = request.tokens.windows(2).find_map(|pair| match pair {
+        [RequestToken::Word(verb), RequestToken::Name(name)] if VERBS.contains(&verb.as_str()) => Some(name),
+        [RequestToken::Glyphs(text), RequestToken::Name(name)] => {
             let verbs = ["用到", "用到了", "使用", "使用了", "调用", "调用了", "包含", "用了"];
             verbs.iter().any(|verb| text.ends_with(verb)).then_some(name)
         }
@@ -94,42 +110,44 @@ fn used(reading: &Reading) -> Option<String> {
     (!name.contains(['/', '*'])).then(|| name.clone())
 }
 
-fn terms(reading: &Reading) -> Vec<String> {
-    reading.terms().into_iter().map(str::to_owned).collect()
+fn terms(request: &ParsedRequest) -> Vec<String> {
+    request.terms().into_iter().map(str::to_owned).collect()
 }
 
-/// A plain word that is looked for: after the verb, or the one word that stands in Chinese.
-fn sought(reading: &Reading) -> Option<String> {
+/// Returns the plain word to search for: after the verb, or the only English word in a Chinese
+/// request.
+fn search_word(request: &ParsedRequest) -> Option<String> {
     const MARKS: &str = " for of calls grep word text string contain contains containing mention mentions mentioning use uses using say says called occurrences ";
-    if !reading.has(Word::Search) {
+    if !request.has(WordClass::Search) {
         return None;
     }
-    let place = reading.scope().place;
-    // `csv files` says where to look.
-    let kind = reading.kind();
+    let place = request.scope().place;
+    // `csv files` gives the kind of files.
+    let kind = request.kind();
     let is_kind = |word: &str| kind.is_some() && words::extension(word) == kind.as_deref();
     let is_mark = |word: &str| MARKS.contains(&format!(" {} ", word.to_lowercase()));
-    let last = reading.words().enumerate().filter(|(_, word)| is_mark(word)).last();
+    let last = request.words().enumerate().filter(|(_, word)| is_mark(word)).last();
     let after =
-        last.and_then(|(at, _)| reading.words().skip(at + 1).find(|word| !is_common(word) && !is_kind(word)));
+        last.and_then(|(at, _)| request.words().skip(at + 1).find(|word| !is_common(word) && !is_kind(word)));
     let only = || {
-        let chinese = reading.pieces.iter().any(|piece| matches!(piece, Piece::Glyphs(_)));
-        reading.words().find(|word| chinese && !is_common(word) && !is_kind(word))
+        let chinese = request.tokens.iter().any(|token| matches!(token, RequestToken::Glyphs(_)));
+        request.words().find(|word| chinese && !is_common(word) && !is_kind(word))
     };
     after.or_else(only).filter(|word| Some(*word) != place.as_deref()).map(str::to_owned)
 }
 
-/// What the lines around it are wanted of: `fn main` as code has it, or the name of a function.
-fn around(reading: &Reading) -> Option<String> {
+/// Returns the text whose surrounding lines are wanted: `fn main` as in code, or the name of a
+/// function.
+fn context_subject(request: &ParsedRequest) -> Option<String> {
     const WRITTEN: [&str; 7] = ["fn", "def", "func", "struct", "class", "enum", "trait"];
-    if !reading.has(Word::Around) {
+    if !request.has(WordClass::Around) {
         return None;
     }
-    let written = WRITTEN.iter().find_map(|word| Some(format!("{word} {}", reading.after(&[word])?)));
-    written.or_else(|| reading.after(&["function", "method"]).map(str::to_owned))
+    let written = WRITTEN.iter().find_map(|word| Some(format!("{word} {}", request.after(&[word])?)));
+    written.or_else(|| request.after(&["function", "method"]).map(str::to_owned))
 }
 
-/// Words that are never what is looked for.
+/// Returns true for words that are never the search text.
 fn is_common(word: &str) -> bool {
     const COMMON: &str = " the a an all any every each of in is it are was for to and with that this my our me where do does we you what what's which who tell need see \
         find search show grep look please file files line lines word text string function functions fn def method defined definition implemented \
@@ -138,86 +156,96 @@ fn is_common(word: &str) -> bool {
     COMMON.contains(&format!(" {} ", word.to_lowercase()))
 }
 
-pub(super) fn find(reading: &Reading) -> Option<Goal> {
-    let wants = reading.has_any(&[Word::Find, Word::List, Word::Show]);
-    let shows_log = reading.means_log() && !reading.has(Word::File);
-    if !wants || reading.has(Word::Create) || shows_log {
+pub(super) fn find(request: &ParsedRequest) -> Option<PlanGoal> {
+    let wants = request.has_any(&[WordClass::Find, WordClass::List, WordClass::Show]);
+    let shows_log = request.means_log() && !request.has(WordClass::File);
+    if !wants || request.has(WordClass::Create) || shows_log {
         return None;
     }
-    let scope = reading.scope();
-    let marked = reading.after(&["named", "called"]).filter(|name| !name.contains('*'));
-    let within = || reading.has(Word::Named).then(|| reading.words().find(|word| !is_common(word))).flatten();
-    let described = marked.or_else(within).filter(|_| reading.has(Word::File) && reading.names().is_empty());
-    let asked =
-        reading.names().first().copied().filter(|_| reading.has(Word::Find) && !reading.has(Word::Show));
+    let scope = request.scope();
+    let marked = request.after(&["named", "called"]).filter(|name| !name.contains('*'));
+    let within =
+        || request.has(WordClass::Named).then(|| request.words().find(|word| !is_common(word))).flatten();
+    let described =
+        marked.or_else(within).filter(|_| request.has(WordClass::File) && request.names().is_empty());
+    let asked = request
+        .names()
+        .first()
+        .copied()
+        .filter(|_| request.has(WordClass::Find) && !request.has(WordClass::Show));
     match (described.or(asked), &scope.glob) {
-        (_, Some(_)) => Some(Goal::FindFiles { scope, name: None }),
-        (Some(name), None) => Some(Goal::FindFiles { scope: Scope::default(), name: Some(name.to_owned()) }),
+        (_, Some(_)) => Some(PlanGoal::FindFiles { scope, name: None }),
+        (Some(name), None) => {
+            Some(PlanGoal::FindFiles { scope: SearchScope::default(), name: Some(name.to_owned()) })
+        }
         (None, None) => None,
     }
 }
 
-/// What is in a directory, if nothing is said that would make it another question.
-pub(super) fn list(reading: &Reading) -> Option<Goal> {
-    let listed = reading.has_any(&[Word::List, Word::Find])
-        || (reading.has(Word::Show) && reading.has(Word::Directory));
-    if !listed || !reading.names().iter().all(|name| name.ends_with('/')) {
+/// Recognises a request to list a directory, if every word of it is understood.
+pub(super) fn list(request: &ParsedRequest) -> Option<PlanGoal> {
+    let listed = request.has_any(&[WordClass::List, WordClass::Find])
+        || (request.has(WordClass::Show) && request.has(WordClass::Directory));
+    if !listed || !request.names().iter().all(|name| name.ends_with('/')) {
         return None;
     }
-    let only = || reading.words().filter(|word| !is_common(word) && !is_verb(word)).map(str::to_owned).next();
-    let directory = reading.scope().place.or_else(|| only().filter(|_| reading.has(Word::List)));
+    let only = || request.words().filter(|word| !is_common(word) && !is_verb(word)).map(str::to_owned).next();
+    let directory = request.scope().place.or_else(|| only().filter(|_| request.has(WordClass::List)));
     let words = "find list ls dir what what's is are there any directory directories folder folders under inside here show see which content contents of";
     let place = directory.as_deref().unwrap_or_default();
     let plain = says_only(
-        reading,
+        request,
         &format!("{words} {}", place.to_lowercase()),
         &format!(
             "列出 列一下 列 有什么 有哪些 有 都有 哪些 目录 文件夹 下面 下 里面 内 东西 看看 看一下 查看 看 显示 当前 {place}"
         ),
     );
-    let here =
-        directory.is_some() || reading.has_any(&[Word::File, Word::Directory]) || reading.pieces.len() == 1;
-    (plain && here).then_some(Goal::List { directory })
+    let here = directory.is_some()
+        || request.has_any(&[WordClass::File, WordClass::Directory])
+        || request.tokens.len() == 1;
+    (plain && here).then_some(PlanGoal::List { directory })
 }
 
-pub(super) fn show(reading: &Reading) -> Option<Goal> {
-    let part = match reading.part() {
-        // A number is that of a line only after the word; `20 lines around` something are not line 20.
-        Part::Lines(line, to) if line == to && reading.has(Word::Around) => {
-            let named = reading.pieces.windows(2).any(
-                |pair| matches!(pair, [Piece::Word(word), Piece::Number(_)] if word.eq_ignore_ascii_case("line")),
+pub(super) fn show(request: &ParsedRequest) -> Option<PlanGoal> {
+    let part = match request.part() {
+        // A number is a line number only after the word `line`: `20 lines around` something is not
+        // line 20.
+        LineSelection::Lines(line, to) if line == to && request.has(WordClass::Around) => {
+            let named = request.tokens.windows(2).any(
+                |pair| matches!(pair, [RequestToken::Word(word), RequestToken::Number(_)] if word.eq_ignore_ascii_case("line")),
             );
             let from = line.saturating_sub(CONTEXT_LINES).max(1);
-            (named || reading.text.contains('第'))
-                .then_some(Part::Lines(from, line.saturating_add(CONTEXT_LINES)))?
+            (named || request.text.contains('第'))
+                .then_some(LineSelection::Lines(from, line.saturating_add(CONTEXT_LINES)))?
         }
         part => part,
     };
-    let several = (reading.has(Word::First) || reading.text.contains('前'))
-        && (reading.has(Word::Last) || reading.text.contains('后'));
-    if several || part.is_single() && reading.opens_range() {
+    let several = (request.has(WordClass::First) || request.text.contains('前'))
+        && (request.has(WordClass::Last) || request.text.contains('后'));
+    if several || part.is_single() && request.opens_range() {
         return None;
     }
-    let names = reading.names();
+    let names = request.names();
     if let [name, ..] = names[..] {
-        let alone = reading.pieces.len() == 1;
-        let asks = reading.has_any(&[Word::Show, Word::List]) || part != Part::Whole || alone;
-        let directory = name.ends_with('/').then(|| Goal::List { directory: Some(name.to_owned()) });
+        let alone = request.tokens.len() == 1;
+        let asks =
+            request.has_any(&[WordClass::Show, WordClass::List]) || part != LineSelection::Whole || alone;
+        let directory = name.ends_with('/').then(|| PlanGoal::List { directory: Some(name.to_owned()) });
         let files = names.into_iter().map(str::to_owned).collect();
-        return asks.then(|| directory.unwrap_or(Goal::Show { files, part }));
+        return asks.then(|| directory.unwrap_or(PlanGoal::Show { files, part }));
     }
-    if reading.means_log() && (reading.has(Word::Show) || part != Part::Whole) {
-        return Some(Goal::Show { files: vec![LOG_FILES.to_owned()], part });
+    if request.means_log() && (request.has(WordClass::Show) || part != LineSelection::Whole) {
+        return Some(PlanGoal::Show { files: vec![LOG_FILES.to_owned()], part });
     }
-    let word = reading.words().find(|word| !is_common(word) && !is_verb(word));
-    let file = reading.terms().first().copied().or(word)?;
-    // `the notes file` is one file; `hidden files` are a kind of which nothing is known here.
-    let many = reading.has(Word::File) && reading.words().all(|word| word != "file");
-    (reading.has(Word::Show) && !many).then(|| Goal::Show { files: vec![file.to_owned()], part })
+    let word = request.words().find(|word| !is_common(word) && !is_verb(word));
+    let file = request.terms().first().copied().or(word)?;
+    // `the notes file` is one file; `hidden files` is an unknown kind of files.
+    let many = request.has(WordClass::File) && request.words().all(|word| word != "file");
+    (request.has(WordClass::Show) && !many).then(|| PlanGoal::Show { files: vec![file.to_owned()], part })
 }
 
-/// Whether a word asks to see something.
+/// Returns true if a word asks to show or list something.
 fn is_verb(word: &str) -> bool {
     let word = format!(" {} ", word.to_lowercase());
-    Word::Show.place(&word).or(Word::List.place(&word)).is_some()
+    WordClass::Show.place(&word).or(WordClass::List.place(&word)).is_some()
 }

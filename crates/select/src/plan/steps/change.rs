@@ -1,36 +1,36 @@
-//! Changes files, by the same tools and under the same approval as everyone.
+//! Changes files, with the same tools and approvals as any model.
 
 use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::{below, literal, quote, value::difference};
+use super::{escape_regex, shell_quote, value::difference, with_rows};
 use crate::plan::{
-    names::{Found, find},
-    phrases::Phrase,
-    results::{self, Listing},
-    run::{Planned, Run},
+    names::{NameLookup, find},
+    phrases::AnswerPhrase,
+    results::{self, DirectoryListing},
+    run::{PlanResult, PlanRun},
 };
 
-/// How many files go with a directory.
-const MOST_DELETED: usize = 100;
+/// Maximum number of files that are deleted with a directory.
+const MAX_DELETED_FILES: usize = 100;
 
-/// How much is named of what keeps a directory.
-const MOST_NAMED: usize = 3;
+/// Maximum number of files that are named as the reason to keep a directory.
+const MAX_NAMED: usize = 3;
 
-impl Run<'_> {
-    /// Makes a file that is not there yet.
-    pub(super) fn create(&self, path: &str, content: &str) -> Planned<String> {
-        self.tell(path, None);
-        self.unless_there(path)?;
+impl PlanRun<'_> {
+    /// Creates a new file.
+    pub(super) fn create(&self, path: &str, content: &str) -> PlanResult<String> {
+        self.remember(path, None);
+        self.require_absent(path)?;
         let output = self.call("write_file", &json!({"path": path, "content": content}))?;
-        self.done(output, "Made ", Phrase::Created, &[path])
+        self.confirm(output, "Made ", AnswerPhrase::Created, &[path])
     }
 
-    pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> Planned<String> {
-        let file = self.own_file(file)?;
-        self.tell(&file, None);
-        let rows = if old.contains('\n') { Vec::new() } else { self.lines_with(&file, &literal(old))? };
+    pub(super) fn replace(&self, file: &str, old: &str, new: &str) -> PlanResult<String> {
+        let file = self.exact_file(file)?;
+        self.remember(&file, None);
+        let rows = if old.contains('\n') { Vec::new() } else { self.lines_with(&file, &escape_regex(old))? };
         let changed = rows.iter().map(|(line, text)| difference(&file, *line, text, &text.replace(old, new)));
         let changed: Vec<_> = changed.collect();
         self.announce(changed.join("\n"));
@@ -38,72 +38,76 @@ impl Run<'_> {
             "edit_file",
             &json!({"path": file, "old_string": old, "new_string": new, "replace_all": true}),
         )?;
-        let said = self.done(output, "Edited ", Phrase::Replaced, &[old, new, &file])?;
-        Ok(below(said, changed))
+        let answer = self.confirm(output, "Edited ", AnswerPhrase::Replaced, &[old, new, &file])?;
+        Ok(with_rows(answer, changed))
     }
 
-    pub(super) fn rename(&self, from: &str, to: &str) -> Planned<String> {
-        let file = self.own_file(from)?;
-        // The tool itself, like its whole family, writes over what is there.
-        self.unless_there(to)?;
-        self.tell(to, None);
-        self.patch(&format!("*** Update File: {file}\n*** Move to: {to}"), Phrase::Renamed, &[&file, to])
+    pub(super) fn rename(&self, from: &str, to: &str) -> PlanResult<String> {
+        let file = self.exact_file(from)?;
+        // The tool would overwrite an existing file.
+        self.require_absent(to)?;
+        self.remember(to, None);
+        self.patch(
+            &format!("*** Update File: {file}\n*** Move to: {to}"),
+            AnswerPhrase::Renamed,
+            &[&file, to],
+        )
     }
 
-    pub(super) fn delete(&self, file: &str) -> Planned<String> {
-        let file = self.own_file(file)?;
-        self.patch(&format!("*** Delete File: {file}"), Phrase::Deleted, &[&file])
+    pub(super) fn delete(&self, file: &str) -> PlanResult<String> {
+        let file = self.exact_file(file)?;
+        self.patch(&format!("*** Delete File: {file}"), AnswerPhrase::Deleted, &[&file])
     }
 
-    pub(super) fn copy(&self, from: &str, to: &str) -> Planned<String> {
-        let file = self.own_file(from)?;
-        self.unless_there(to)?;
-        self.tell(to, None);
-        self.make(&format!("cp -- {} {}", quote(&file), quote(to)), to)?;
-        Ok(self.say(Phrase::Copied, &[&file, to]))
+    pub(super) fn copy(&self, from: &str, to: &str) -> PlanResult<String> {
+        let file = self.exact_file(from)?;
+        self.require_absent(to)?;
+        self.remember(to, None);
+        self.run_creating_command(&format!("cp -- {} {}", shell_quote(&file), shell_quote(to)), to)?;
+        Ok(self.say(AnswerPhrase::Copied, &[&file, to]))
     }
 
-    /// Adds lines at the end. By a patch, which can be taken back.
-    pub(super) fn append(&self, file: &str, text: &str) -> Planned<String> {
-        let file = self.own_file(file)?;
-        self.tell(&file, None);
-        let lines = self.lines_of(&file)?.max(1);
+    /// Appends lines to a file. It uses a patch, which can be undone.
+    pub(super) fn append(&self, file: &str, text: &str) -> PlanResult<String> {
+        let file = self.exact_file(file)?;
+        self.remember(&file, None);
+        let lines = self.line_count(&file)?.max(1);
         let last = self.call("read_file", &json!({"file_path": file, "offset": lines, "limit": 1}))?;
-        // What has no surroundings goes to the end, but in front of an empty last line.
+        // A patch without context appends at the end, but before an empty last line.
         let is_blank =
             results::numbered(last).is_some_and(|rows| rows.iter().all(|(_, line)| line.is_empty()));
         let (before, after) = if is_blank { ("\n ", "\n*** End of File") } else { ("", "") };
-        // A patch takes a lone carriage return for the end of a line as well.
+        // A patch takes a single carriage return as the end of a line, too.
         let text_lines = text.replace("\r\n", "\n").replace('\r', "\n");
         let added: String = text_lines.lines().map(|line| format!("\n+{line}")).collect();
         let change = format!("*** Update File: {file}\n@@{before}{added}{after}");
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
-        self.done(output, "Success.", Phrase::Appended, &[text, &file])
+        self.confirm(output, "Success.", AnswerPhrase::Appended, &[text, &file])
     }
 
-    pub(super) fn make_directory(&self, path: &str) -> Planned<String> {
-        self.unless_there(path)?;
-        self.make(&format!("mkdir -p -- {}", quote(path)), path)?;
-        Ok(self.say(Phrase::MadeDirectory, &[path]))
+    pub(super) fn make_directory(&self, path: &str) -> PlanResult<String> {
+        self.require_absent(path)?;
+        self.run_creating_command(&format!("mkdir -p -- {}", shell_quote(path)), path)?;
+        Ok(self.say(AnswerPhrase::MadeDirectory, &[path]))
     }
 
-    /// Deletes the files of a directory by a patch, which can be taken back, and then what is empty. A directory that has
-    /// what ignore files leave out is left alone.
-    pub(super) fn delete_directory(&self, name: &str) -> Planned<String> {
-        let directory = self.own_directory(name)?;
+    /// Deletes the files of a directory with a patch, which can be undone, and then the empty
+    /// directories. A directory with ignored files is kept.
+    pub(super) fn delete_directory(&self, name: &str) -> PlanResult<String> {
+        let directory = self.exact_directory(name)?;
         let inside = self.deletable(directory)?;
         let path = |below: &&str| format!("{directory}/{below}");
         let files: Vec<_> = inside.files.iter().map(path).collect();
         if !files.is_empty() {
             let changes: Vec<_> = files.iter().map(|file| format!("*** Delete File: {file}")).collect();
-            self.patch(&changes.join("\n"), Phrase::Deleted, &[directory])?;
+            self.patch(&changes.join("\n"), AnswerPhrase::Deleted, &[directory])?;
         }
         let mut directories: Vec<_> = inside.directories.iter().map(path).collect();
         directories.sort_by_key(|path| std::cmp::Reverse(path.matches('/').count()));
         directories.push(directory.to_owned());
-        let directories: Vec<_> = directories.iter().map(|path| quote(path)).collect();
-        // Some tools for files remove a directory that they have emptied.
+        let directories: Vec<_> = directories.iter().map(|path| shell_quote(path)).collect();
+        // Some tools remove a directory after deleting its last file.
         let line = format!(
             "for d in {}; do [ ! -d \"$d\" ] || rmdir -- \"$d\" || exit 1; done",
             directories.join(" ")
@@ -111,78 +115,81 @@ impl Run<'_> {
         let output = self.call("shell_command", &json!({"command": line}))?;
         let count = files.len().to_string();
         match results::command(output) {
-            Some((0, _)) => Ok(self.say(Phrase::DeletedDirectory, &[directory, &count])),
+            Some((0, _)) => Ok(self.say(AnswerPhrase::DeletedDirectory, &[directory, &count])),
             ended => {
                 let why = ended.map_or(output, |(_, printed)| printed);
-                // The files are gone by now, whatever keeps the directory.
-                let kept = || self.ends(Phrase::KeptDirectory, &[&count, directory, why.trim()]);
+                // The files are already deleted, even if the directory cannot be.
+                let kept = || self.decline(AnswerPhrase::KeptDirectory, &[&count, directory, why.trim()]);
                 Err(if files.is_empty() { self.failed(why) } else { kept() })
             }
         }
     }
 
-    /// Everything in a directory, if all of it is known and may go.
-    fn deletable(&self, directory: &str) -> Planned<Listing<'_>> {
-        let (listed, inside) = (self.everything(".")?, self.with_ignored(directory)?);
-        if inside.files.len() > MOST_DELETED {
-            return Err(self.ends(Phrase::TooManyFiles, &[directory, &MOST_DELETED.to_string()]));
+    /// Lists a directory, if all of it is known and can be deleted.
+    fn deletable(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+        let (listed, inside) = (self.list_tree(".")?, self.list_with_ignored(directory)?);
+        if inside.files.len() > MAX_DELETED_FILES {
+            return Err(
+                self.decline(AnswerPhrase::TooManyFiles, &[directory, &MAX_DELETED_FILES.to_string()])
+            );
         }
         if listed.more || inside.more {
-            return Err(self.ends(Phrase::TooMuchToList, &[directory]));
+            return Err(self.decline(AnswerPhrase::TooMuchToList, &[directory]));
         }
         let known: HashSet<_> = listed.files.iter().chain(&listed.directories).copied().collect();
         let paths = inside.files.iter().chain(&inside.directories);
         let left_out = paths.copied().filter(|path| !known.contains(format!("{directory}/{path}").as_str()));
-        match left_out.take(MOST_NAMED).collect::<Vec<_>>().as_slice() {
+        match left_out.take(MAX_NAMED).collect::<Vec<_>>().as_slice() {
             [] => Ok(inside),
-            left_out => Err(self.ends(Phrase::LeftOut, &[directory, &self.language.list(left_out)])),
+            left_out => Err(self.decline(AnswerPhrase::LeftOut, &[directory, &self.language.list(left_out)])),
         }
     }
 
-    /// The file to change: the one of exactly this path, also where ignore files leave it out. What the name could stand for
-    /// besides is for looking only.
-    pub(super) fn own_file(&self, name: &str) -> Planned<String> {
+    /// Returns the file with exactly this path, also if it is ignored. A similar name is enough
+    /// only for reading.
+    pub(super) fn exact_file(&self, name: &str) -> PlanResult<String> {
         match self.look_up(name)? {
-            Found::One(path) if path == name => Ok(path.to_owned()),
-            _ if self.is_there(name)? => Ok(name.to_owned()),
-            found => Err(self.not_exactly(name, found, Phrase::NoFile)),
+            NameLookup::One(path) if path == name => Ok(path.to_owned()),
+            _ if self.exists(name)? => Ok(name.to_owned()),
+            found => Err(self.decline_inexact(name, found, AnswerPhrase::NoFile)),
         }
     }
 
-    /// The directory to delete: the listed one of exactly this path.
-    fn own_directory<'n>(&self, name: &'n str) -> Planned<&'n str> {
+    /// Returns the listed directory with exactly this path.
+    fn exact_directory<'n>(&self, name: &'n str) -> PlanResult<&'n str> {
         let name = name.trim_start_matches("./");
-        let listing = self.everything(".")?;
+        let listing = self.list_tree(".")?;
         if listing.directories.contains(&name) {
             return Ok(name);
         }
-        if self.is_there(name)? {
-            let why = if listing.more { Phrase::TooMuchToList } else { Phrase::OtherDirectory };
-            return Err(self.ends(why, &[name]));
+        if self.exists(name)? {
+            let why = if listing.more { AnswerPhrase::TooMuchToList } else { AnswerPhrase::OtherDirectory };
+            return Err(self.decline(why, &[name]));
         }
-        Err(self.not_exactly(name, find(name, &listing.directories), Phrase::NoDirectory))
+        Err(self.decline_inexact(name, find(name, &listing.directories), AnswerPhrase::NoDirectory))
     }
 
-    fn unless_there(&self, path: &str) -> Planned<()> {
-        if self.is_there(path)? { Err(self.ends(Phrase::Exists, &[path])) } else { Ok(()) }
+    fn require_absent(&self, path: &str) -> PlanResult<()> {
+        if self.exists(path)? { Err(self.decline(AnswerPhrase::Exists, &[path])) } else { Ok(()) }
     }
 
-    /// Has a command make something, and looks whether it is there then.
-    fn make(&self, line: &str, path: &str) -> Planned<()> {
-        if self.is_passing(path) {
-            return Err(self.ends(Phrase::Passing, &[path]));
+    /// Runs a command that creates a file, and checks that it exists afterwards.
+    fn run_creating_command(&self, line: &str, path: &str) -> PlanResult<()> {
+        if self.is_temporary(path) {
+            return Err(self.decline(AnswerPhrase::Passing, &[path]));
         }
         self.command(line, &[0])?;
-        // A look of its own: the first one was before the command.
-        if self.look_at(path, 2)? { Ok(()) } else { Err(self.ends(Phrase::NotMade, &[path])) }
+        // Another number of lines makes another call: the first one was before the command.
+        if self.probe(path, 2)? { Ok(()) } else { Err(self.decline(AnswerPhrase::NotMade, &[path])) }
     }
 
-    /// Whether there is a file of this name. A listing cannot tell: it lacks what is ignored and what is elsewhere.
-    fn is_there(&self, path: &str) -> Planned<bool> {
-        self.look_at(path, 1)
+    /// Returns true if a file of this name exists. A listing lacks ignored files and those
+    /// elsewhere.
+    fn exists(&self, path: &str) -> PlanResult<bool> {
+        self.probe(path, 1)
     }
 
-    fn look_at(&self, path: &str, lines: u64) -> Planned<bool> {
+    fn probe(&self, path: &str, lines: u64) -> PlanResult<bool> {
         let output = self.call("read_file", &json!({"file_path": path, "limit": lines}))?;
         match results::unreadable(output) {
             None => Ok(true),
@@ -192,18 +199,24 @@ impl Run<'_> {
         }
     }
 
-    fn patch(&self, change: &str, phrase: Phrase, blanks: &[&str]) -> Planned<String> {
-        // A name with a line break in it would be another order.
+    fn patch(&self, change: &str, phrase: AnswerPhrase, blanks: &[&str]) -> PlanResult<String> {
+        // A name with a line break would add another order to the patch.
         if change.lines().count() != change.matches("***").count() {
-            return Err(self.ends(Phrase::WhichFile, &[]));
+            return Err(self.decline(AnswerPhrase::WhichFile, &[]));
         }
         let patch = format!("*** Begin Patch\n{change}\n*** End Patch");
         let output = self.call("apply_patch", &json!({"input": patch}))?;
-        self.done(output, "Success.", phrase, blanks)
+        self.confirm(output, "Success.", phrase, blanks)
     }
 
-    /// What to say about a change that was made, or why it was not.
-    pub(super) fn done(&self, output: &str, sign: &str, phrase: Phrase, blanks: &[&str]) -> Planned<String> {
+    /// Returns the answer to a change that was made, or declines with the error.
+    pub(super) fn confirm(
+        &self,
+        output: &str,
+        sign: &str,
+        phrase: AnswerPhrase,
+        blanks: &[&str],
+    ) -> PlanResult<String> {
         if !output.contains(sign) {
             return Err(self.failed(output));
         }

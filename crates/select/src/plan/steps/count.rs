@@ -2,40 +2,40 @@
 
 use serde_json::json;
 
-use super::{below, search::MOST};
+use super::{search::MAX_MATCHES, with_rows};
 use crate::plan::{
-    phrases::Phrase,
-    reading::Scope,
-    results::{Counts, counts},
-    run::{Planned, Run},
+    parsed_request::SearchScope,
+    phrases::AnswerPhrase,
+    results::{MatchCounts, counts},
+    run::{PlanResult, PlanRun},
 };
 
-impl Run<'_> {
-    pub(super) fn count_lines(&self, scope: &Scope) -> Planned<String> {
-        let found = self.counted_in(scope, "^")?;
+impl PlanRun<'_> {
+    pub(super) fn count_lines(&self, scope: &SearchScope) -> PlanResult<String> {
+        let found = self.count_matches(scope, "^")?;
         if let [(path, count)] = found.rows.as_slice() {
-            self.tell(path, None);
-            return Ok(self.say(Phrase::CountLines, &[self.short(path), &count.to_string()]));
+            self.remember(path, None);
+            return Ok(self.say(AnswerPhrase::CountLines, &[self.relative_path(path), &count.to_string()]));
         }
-        let [lines, files] = [found.lines, found.files].map(|count| self.number(&count, found.more));
-        Ok(below(self.say(Phrase::CountAllLines, &[&lines, &files]), self.ignored_note(scope)?))
+        let [lines, files] = [found.lines, found.files].map(|count| self.count_text(&count, found.more));
+        Ok(with_rows(self.say(AnswerPhrase::CountAllLines, &[&lines, &files]), self.ignored_note(scope)?))
     }
 
-    pub(super) fn count_files(&self, scope: &Scope) -> Planned<String> {
+    pub(super) fn count_files(&self, scope: &SearchScope) -> PlanResult<String> {
         let files = self.files_in(scope)?;
         if files.rows.is_empty() && !self.is_certain(scope) {
-            return Err(self.ends(Phrase::NoFilesFound, &[]));
+            return Err(self.decline(AnswerPhrase::NoFilesFound, &[]));
         }
-        let number = self.number(&files.rows.len(), files.more);
-        let said = self.say(Phrase::CountFiles, &[&number, &self.shown_scope(scope)]);
-        Ok(below(said, self.ignored_note(scope)?))
+        let number = self.count_text(&files.rows.len(), files.more);
+        let answer = self.say(AnswerPhrase::CountFiles, &[&number, &self.scope_phrase(scope)]);
+        Ok(with_rows(answer, self.ignored_note(scope)?))
     }
 
-    /// How many lines of each file fit a pattern.
-    pub(super) fn counted_in(&self, scope: &Scope, pattern: &str) -> Planned<Counts<'_>> {
-        let mut arguments = self.within(scope)?;
+    /// Counts the lines of each file that match a pattern.
+    pub(super) fn count_matches(&self, scope: &SearchScope, pattern: &str) -> PlanResult<MatchCounts<'_>> {
+        let mut arguments = self.grep_arguments(scope)?;
         for (key, value) in
-            [("pattern", json!(pattern)), ("output_mode", json!("count")), ("limit", json!(MOST))]
+            [("pattern", json!(pattern)), ("output_mode", json!("count")), ("limit", json!(MAX_MATCHES))]
         {
             arguments[key] = value;
         }

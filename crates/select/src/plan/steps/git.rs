@@ -1,53 +1,58 @@
-//! Answers from the history of the project, and compares files.
+//! Answers questions from the git history, and compares files.
 
-use super::{below, quote};
+use super::{shell_quote, with_rows};
 use crate::plan::{
-    goal::{Commits, Since},
-    phrases::Phrase,
-    run::{Planned, Run},
+    goal::{CommitQuery, HistoryStart},
+    phrases::AnswerPhrase,
+    run::{PlanResult, PlanRun},
 };
 
-/// How a commit is shown.
+/// The format of a commit.
 const COMMIT: &str = "--date=short --format='%h %ad %an: %s'";
 
-impl Run<'_> {
-    pub(super) fn compare(&self, one: &str, two: &str) -> Planned<String> {
+impl PlanRun<'_> {
+    pub(super) fn compare(&self, one: &str, two: &str) -> PlanResult<String> {
         let (one, two) = (self.file(one)?, self.file(two)?);
-        let line = format!("diff -u -- {} {}", quote(&one), quote(&two));
+        let line = format!("diff -u -- {} {}", shell_quote(&one), shell_quote(&two));
         Ok(match self.command(&line, &[0, 1])? {
-            (0, _) => self.say(Phrase::Same, &[&one, &two]),
-            (_, printed) => format!("{}\n{}", self.say(Phrase::Differ, &[&one, &two]), printed.trim_end()),
+            (0, _) => self.say(AnswerPhrase::Same, &[&one, &two]),
+            (_, printed) => {
+                format!("{}\n{}", self.say(AnswerPhrase::Differ, &[&one, &two]), printed.trim_end())
+            }
         })
     }
 
-    pub(super) fn status(&self) -> Planned<String> {
+    pub(super) fn status(&self) -> PlanResult<String> {
         let (_, printed) = self.command("git status --short --branch", &[0])?;
         let (branch, changes) = printed.split_once('\n').unwrap_or((printed, ""));
         let branch = branch.trim_start_matches("## ").split("...").next().unwrap_or_default();
         if changes.trim().is_empty() {
-            return Ok(self.say(Phrase::Clean, &[]));
+            return Ok(self.say(AnswerPhrase::Clean, &[]));
         }
         let names = changes.lines().filter_map(|row| row.get(3..));
-        // Of what was renamed, the new name.
-        self.tell_all(names.map(|name| name.rsplit(" -> ").next().unwrap_or(name)));
-        Ok(below(self.say(Phrase::Status, &[branch]), changes.lines().map(str::to_owned)))
+        // For a renamed file the new name.
+        self.remember_all(names.map(|name| name.rsplit(" -> ").next().unwrap_or(name)));
+        Ok(with_rows(self.say(AnswerPhrase::Status, &[branch]), changes.lines().map(str::to_owned)))
     }
 
-    pub(super) fn branches(&self) -> Planned<String> {
+    pub(super) fn branches(&self) -> PlanResult<String> {
         let (_, printed) = self.command("git branch --all", &[0])?;
-        Ok(below(self.say(Phrase::Branches, &[]), printed.lines().map(str::to_owned)))
+        Ok(with_rows(self.say(AnswerPhrase::Branches, &[]), printed.lines().map(str::to_owned)))
     }
 
-    pub(super) fn log(&self, commits: &Commits) -> Planned<String> {
-        let author =
-            commits.author.as_ref().map(|name| format!(" --author={}", quote(name))).unwrap_or_default();
-        // One commit is shown with what it changed.
+    pub(super) fn log(&self, commits: &CommitQuery) -> PlanResult<String> {
+        let author = commits
+            .author
+            .as_ref()
+            .map(|name| format!(" --author={}", shell_quote(name)))
+            .unwrap_or_default();
+        // A single commit is shown with its changes.
         let stat = if commits.count == 1 { " --stat" } else { "" };
         let path = self.path(commits.path.as_deref())?;
         let line = format!("git log -n {} {COMMIT}{author}{stat}{path}", commits.count);
         let (_, printed) = self.command(&line, &[0])?;
         if let (Some(path), true) = (&commits.path, printed.is_empty()) {
-            return Ok(self.say(Phrase::NoCommitsOf, &[path]));
+            return Ok(self.say(AnswerPhrase::NoCommitsOf, &[path]));
         }
         if commits.count == 1 && !printed.is_empty() {
             return Ok(printed.trim_end().to_owned());
@@ -55,87 +60,95 @@ impl Run<'_> {
         Ok(self.commits(printed))
     }
 
-    pub(super) fn count_commits(&self, path: Option<&str>) -> Planned<String> {
+    pub(super) fn count_commits(&self, path: Option<&str>) -> PlanResult<String> {
         let path = self.path(path)?;
         let (_, printed) = self.command(&format!("git rev-list --count HEAD{path}"), &[0])?;
-        Ok(self.say(Phrase::CommitCount, &[printed.trim()]))
+        Ok(self.say(AnswerPhrase::CommitCount, &[printed.trim()]))
     }
 
-    /// The end of a line of git: only what concerns this path.
-    fn path(&self, name: Option<&str>) -> Planned<String> {
+    /// Returns the end of a git command that limits it to a path.
+    fn path(&self, name: Option<&str>) -> PlanResult<String> {
         let path = name.map(|name| self.place(name)).transpose()?;
-        Ok(path.map(|path| format!(" -- {}", quote(&path))).unwrap_or_default())
+        Ok(path.map(|path| format!(" -- {}", shell_quote(&path))).unwrap_or_default())
     }
 
     fn commits(&self, printed: &str) -> String {
         let count = printed.lines().count();
         if count == 0 {
-            return self.say(Phrase::NoCommits, &[]);
+            return self.say(AnswerPhrase::NoCommits, &[]);
         }
-        below(self.say(Phrase::Commits, &[&count.to_string()]), printed.lines().map(str::to_owned))
+        with_rows(self.say(AnswerPhrase::Commits, &[&count.to_string()]), printed.lines().map(str::to_owned))
     }
 
-    /// What is different from the last commit; new files have no difference to show.
-    pub(super) fn diff(&self, path: Option<&str>) -> Planned<String> {
+    /// Shows the changes since the last commit. New files have no diff.
+    pub(super) fn diff(&self, path: Option<&str>) -> PlanResult<String> {
         let status = if path.is_none() { self.status()? } else { String::new() };
         let path = self.path(path)?;
         let (_, printed) = self.command(&format!("git diff HEAD{path}"), &[0])?;
         let all = format!("{status}\n\n{}", printed.trim_end());
-        Ok(if all.trim().is_empty() { self.say(Phrase::Clean, &[]) } else { all.trim().to_owned() })
+        Ok(if all.trim().is_empty() { self.say(AnswerPhrase::Clean, &[]) } else { all.trim().to_owned() })
     }
 
-    pub(super) fn changes_since(&self, since: &Since) -> Planned<String> {
+    pub(super) fn changes_since(&self, since: &HistoryStart) -> PlanResult<String> {
         let (line, shown) = match since {
-            Since::Revision(revision) => {
-                // What begins with a dash would be an option.
-                let revision = quote(revision.trim_start_matches('-'));
+            HistoryStart::Revision(revision) => {
+                // A leading dash would be an option.
+                let revision = shell_quote(revision.trim_start_matches('-'));
                 (format!("git diff --stat {revision} --"), revision)
             }
-            Since::Time(time) => {
+            HistoryStart::Time(time) => {
                 let is_day = time == "yesterday"
                     || time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('-');
-                // For a day without a time git takes the present time of day, and leaves out what came before it.
+                // For a date without a time git takes the current time of day, and would leave out
+                // earlier commits.
                 let begin = if is_day { format!("{time} 00:00:00") } else { time.clone() };
-                (format!("git log --since={} {COMMIT} --stat", quote(&begin)), time.clone())
+                (format!("git log --since={} {COMMIT} --stat", shell_quote(&begin)), time.clone())
             }
         };
         let (_, printed) = self.command(&line, &[0])?;
-        let is_by_time = matches!(since, Since::Time(_));
-        let none = if is_by_time { Phrase::NoCommitsSince } else { Phrase::NoChanges };
+        let is_by_time = matches!(since, HistoryStart::Time(_));
+        let none = if is_by_time { AnswerPhrase::NoCommitsSince } else { AnswerPhrase::NoChanges };
         let answer = if printed.trim().is_empty() {
             self.say(none, &[&shown])
         } else {
-            format!("{}\n{}", self.say(Phrase::Since, &[&shown]), printed.trim_end())
+            format!("{}\n{}", self.say(AnswerPhrase::Since, &[&shown]), printed.trim_end())
         };
-        Ok(if is_by_time { format!("{answer}\n{}", self.say(Phrase::CommitsOnly, &[])) } else { answer })
+        Ok(if is_by_time {
+            format!("{answer}\n{}", self.say(AnswerPhrase::CommitsOnly, &[]))
+        } else {
+            answer
+        })
     }
 
-    /// Who changed a file or the project, by number of commits.
-    pub(super) fn authors(&self, file: Option<&str>) -> Planned<String> {
+    /// Lists the authors of a file or the project, by number of commits.
+    pub(super) fn authors(&self, file: Option<&str>) -> PlanResult<String> {
         let path = self.path(file)?;
-        self.tell_all(file);
+        self.remember_all(file);
         let (_, printed) = self.command(&format!("git shortlog -sn HEAD{path}"), &[0])?;
         if let (Some(file), true) = (file, printed.trim().is_empty()) {
-            return Ok(self.say(Phrase::NoCommitsOf, &[file]));
+            return Ok(self.say(AnswerPhrase::NoCommitsOf, &[file]));
         }
-        Ok(below(self.say(Phrase::Authors, &[file.unwrap_or(".")]), printed.lines().map(str::to_owned)))
+        Ok(with_rows(
+            self.say(AnswerPhrase::Authors, &[file.unwrap_or(".")]),
+            printed.lines().map(str::to_owned),
+        ))
     }
 
-    /// Who changed a line last, and when and why.
-    pub(super) fn blame(&self, file: &str, number: u64) -> Planned<String> {
+    /// Shows the last commit that changed a line.
+    pub(super) fn blame(&self, file: &str, number: u64) -> PlanResult<String> {
         let file = self.file(file)?;
-        self.tell(&file, None);
-        let blame = format!("git blame --porcelain -L {number},{number} -- {}", quote(&file));
+        self.remember(&file, None);
+        let blame = format!("git blame --porcelain -L {number},{number} -- {}", shell_quote(&file));
         let (_, printed) = self.command(&blame, &[0])?;
         let commit = printed.split_whitespace().next().unwrap_or_default();
         let author = printed.lines().find_map(|row| row.strip_prefix("author ")).unwrap_or_default();
         let shown = number.to_string();
         if !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) || commit.bytes().all(|byte| byte == b'0') {
-            return Ok(self.say(Phrase::NotCommitted, &[&file, &shown]));
+            return Ok(self.say(AnswerPhrase::NotCommitted, &[&file, &shown]));
         }
         let (_, summary) = self.command(&format!("git show -s {COMMIT} {commit}"), &[0])?;
         let code = printed.lines().find_map(|row| row.strip_prefix('\t')).unwrap_or_default();
-        let heading = self.say(Phrase::Blame, &[&file, &shown, author]);
-        Ok(below(heading, [summary.trim_end().to_owned(), format!("{number:>5}  {code}")]))
+        let heading = self.say(AnswerPhrase::Blame, &[&file, &shown, author]);
+        Ok(with_rows(heading, [summary.trim_end().to_owned(), format!("{number:>5}  {code}")]))
     }
 }

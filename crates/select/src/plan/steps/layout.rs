@@ -1,20 +1,20 @@
-//! Says how a project is laid out: languages, sizes, directories, entry points, tests.
+//! Describes the layout of a project: languages, sizes, directories, entry points, tests.
 
 use std::collections::BTreeMap;
 
 use crate::plan::{
-    phrases::Phrase,
-    reading::Scope,
-    results::Listing,
-    run::{Planned, Run},
+    parsed_request::SearchScope,
+    phrases::AnswerPhrase,
+    results::DirectoryListing,
+    run::{PlanResult, PlanRun},
     words,
 };
 
-/// How many rows each part has, and how many names one row.
-const ROWS: usize = 12;
-const NAMED: usize = 6;
+/// Maximum number of rows of each section, and of names in a row.
+const MAX_ROWS: usize = 12;
+const MAX_NAMES: usize = 6;
 
-/// Where programs begin.
+/// Names of files with the entry point of a program.
 const ENTRIES: [&str; 14] = [
     "main.rs",
     "main.py",
@@ -32,7 +32,7 @@ const ENTRIES: [&str; 14] = [
     "cli.py",
 ];
 
-/// What says how a project is built.
+/// Names of files that describe the build of a project.
 const MANIFESTS: [&str; 12] = [
     "Cargo.toml",
     "pyproject.toml",
@@ -48,21 +48,21 @@ const MANIFESTS: [&str; 12] = [
     "Dockerfile",
 ];
 
-impl Run<'_> {
-    pub(super) fn layout(&self) -> Planned<String> {
-        let listing = self.everything(".")?;
-        let counted = self.counted_in(&Scope::default(), "^")?;
-        let files = self.number(&listing.files.len(), listing.more);
-        let lines = self.number(&counted.lines, counted.more);
-        let mut answer = vec![self.say(Phrase::Project, &[&files, &lines])];
-        answer.extend((listing.more || counted.cut).then(|| self.say(Phrase::Cut, &[])));
+impl PlanRun<'_> {
+    pub(super) fn layout(&self) -> PlanResult<String> {
+        let listing = self.list_tree(".")?;
+        let counted = self.count_matches(&SearchScope::default(), "^")?;
+        let files = self.count_text(&listing.files.len(), listing.more);
+        let lines = self.count_text(&counted.lines, counted.more);
+        let mut answer = vec![self.say(AnswerPhrase::Project, &[&files, &lines])];
+        answer.extend((listing.more || counted.cut).then(|| self.say(AnswerPhrase::Cut, &[])));
         answer.extend(self.languages(&counted.rows));
         answer.extend(self.directories(&listing));
         let named = |names: &[&str]| pick(&listing, |path| names.contains(&last(path)));
         for (phrase, found) in [
-            (Phrase::Manifests, named(&MANIFESTS)),
-            (Phrase::EntryPoints, named(&ENTRIES)),
-            (Phrase::Tests, tests(&listing)),
+            (AnswerPhrase::Manifests, named(&MANIFESTS)),
+            (AnswerPhrase::EntryPoints, named(&ENTRIES)),
+            (AnswerPhrase::Tests, tests(&listing)),
         ] {
             answer.extend((!found.is_empty()).then(|| self.say(phrase, &[&self.language.list(&found)])));
         }
@@ -71,7 +71,7 @@ impl Run<'_> {
 
     fn languages(&self, lines: &[(&str, u64)]) -> Vec<String> {
         let mut languages: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        let other = self.say(Phrase::OtherFiles, &[]);
+        let other = self.say(AnswerPhrase::OtherFiles, &[]);
         for (path, count) in lines {
             let extension = last(path).rsplit_once('.').map(|(_, extension)| extension);
             let language = extension.and_then(words::language).unwrap_or(&other);
@@ -80,32 +80,35 @@ impl Run<'_> {
         }
         let mut rows: Vec<_> = languages.into_iter().collect();
         rows.sort_by_key(|(_, (_, lines))| std::cmp::Reverse(*lines));
-        let rows = rows.into_iter().take(ROWS).map(|(name, (files, lines))| {
-            format!("  {}", self.say(Phrase::LanguageRow, &[name, &files.to_string(), &lines.to_string()]))
+        let rows = rows.into_iter().take(MAX_ROWS).map(|(name, (files, lines))| {
+            format!(
+                "  {}",
+                self.say(AnswerPhrase::LanguageRow, &[name, &files.to_string(), &lines.to_string()])
+            )
         });
-        [self.say(Phrase::Languages, &[])].into_iter().chain(rows).collect()
+        [self.say(AnswerPhrase::Languages, &[])].into_iter().chain(rows).collect()
     }
 
-    fn directories(&self, listing: &Listing<'_>) -> Vec<String> {
+    fn directories(&self, listing: &DirectoryListing<'_>) -> Vec<String> {
         let top = listing.directories.iter().filter(|path| !path.contains('/'));
         let rows: Vec<_> = top
             .map(|directory| {
                 let inside =
                     |path: &&&str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
                 let files = listing.files.iter().filter(inside).count().to_string();
-                format!("  {}", self.say(Phrase::DirectoryRow, &[directory, &files]))
+                format!("  {}", self.say(AnswerPhrase::DirectoryRow, &[directory, &files]))
             })
-            .take(ROWS)
+            .take(MAX_ROWS)
             .collect();
         if rows.is_empty() {
             rows
         } else {
-            [self.say(Phrase::Directories, &[])].into_iter().chain(rows).collect()
+            [self.say(AnswerPhrase::Directories, &[])].into_iter().chain(rows).collect()
         }
     }
 }
 
-fn tests<'a>(listing: &Listing<'a>) -> Vec<&'a str> {
+fn tests<'a>(listing: &DirectoryListing<'a>) -> Vec<&'a str> {
     let directories =
         listing.directories.iter().copied().filter(|path| ["tests", "test", "spec"].contains(&last(path)));
     let is_test = |path: &str| {
@@ -115,18 +118,18 @@ fn tests<'a>(listing: &Listing<'a>) -> Vec<&'a str> {
             || name.contains(".test.")
             || name.contains(".spec.")
     };
-    directories.chain(pick(listing, is_test)).take(NAMED).collect()
+    directories.chain(pick(listing, is_test)).take(MAX_NAMES).collect()
 }
 
-/// The files that fit, those nearest to the top first.
-fn pick<'a>(listing: &Listing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
+/// Returns the matching files, those nearest to the top first.
+fn pick<'a>(listing: &DirectoryListing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let mut found: Vec<_> = listing.files.iter().copied().filter(|path| fits(path)).collect();
     found.sort_by_key(|path| path.matches('/').count());
-    found.truncate(NAMED);
+    found.truncate(MAX_NAMES);
     found
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,57 +1,57 @@
-//! Shows a file, a part of it, or what is defined in it.
+//! Shows a file, a part of it, or a definition in it.
 
 use serde_json::json;
 
-use super::below;
+use super::with_rows;
 use crate::plan::{
-    names::Found,
-    phrases::Phrase,
-    reading::Part,
-    results::{self, hits},
-    run::{Next, Planned, Run},
-    steps::literal,
+    names::NameLookup,
+    parsed_request::LineSelection,
+    phrases::AnswerPhrase,
+    results::{self, matched_lines},
+    run::{NextAction, PlanResult, PlanRun},
+    steps::escape_regex,
 };
 
-/// How many definitions of a name are shown.
-const SHOWN: usize = 3;
+/// Maximum number of definitions that are shown.
+const MAX_DEFINITIONS: usize = 3;
 
-/// How long a definition may be.
-const MOST_LINES: u64 = 120;
+/// Maximum length of a definition, in lines.
+const MAX_LINES: u64 = 120;
 
-/// What stands before a name where it is defined, in most languages.
+/// Keywords before a name at its definition, in most languages.
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
 
-impl Run<'_> {
-    pub(super) fn show_all(&self, names: &[String], part: Part) -> Planned<String> {
-        let shown = names.iter().map(|name| self.show(name, part)).collect::<Planned<Vec<_>>>()?;
+impl PlanRun<'_> {
+    pub(super) fn show_all(&self, names: &[String], part: LineSelection) -> PlanResult<String> {
+        let shown = names.iter().map(|name| self.show(name, part)).collect::<PlanResult<Vec<_>>>()?;
         Ok(shown.join("\n\n"))
     }
 
-    pub(super) fn show(&self, name: &str, part: Part) -> Planned<String> {
-        let file = match self.look_up(name)?.of_project(name) {
+    pub(super) fn show(&self, name: &str, part: LineSelection) -> PlanResult<String> {
+        let file = match self.look_up(name)?.prefer_top_level(name) {
             _ if self.is_path(name)? => name.to_owned(),
-            // What ignore files leave out is not listed, and may be there all the same.
-            Found::None(_)
+            // Ignored files are not listed, but may exist.
+            NameLookup::None(_)
                 if name.contains(['.', '/']) && results::numbered(self.read(name, 1, 1)?).is_some() =>
             {
                 name.to_owned()
             }
             // `show total` may mean a function.
-            Found::None(near) if near.is_empty() && !name.contains(['.', '/']) => {
+            NameLookup::None(near) if near.is_empty() && !name.contains(['.', '/']) => {
                 return self.define(name, true);
             }
-            found => self.one(name, found, Phrase::NoFile)?,
+            found => self.require_one(name, found, AnswerPhrase::NoFile)?,
         };
         let (offset, limit) = match part {
-            Part::Whole => (1, 2000),
-            Part::Lines(from, to) => (from, to - from + 1),
-            Part::First(count) => (1, count),
-            Part::Last(count) => (self.lines_of(&file)?.saturating_sub(count) + 1, count),
+            LineSelection::Whole => (1, 2000),
+            LineSelection::Lines(from, to) => (from, to - from + 1),
+            LineSelection::First(count) => (1, count),
+            LineSelection::Last(count) => (self.line_count(&file)?.saturating_sub(count) + 1, count),
         };
         self.lines(&file, offset, limit)
     }
 
-    fn read(&self, file: &str, offset: u64, limit: u64) -> Planned<&str> {
+    fn read(&self, file: &str, offset: u64, limit: u64) -> PlanResult<&str> {
         let arguments = match offset {
             1 => json!({"file_path": file, "limit": limit}),
             _ => json!({"file_path": file, "offset": offset, "limit": limit}),
@@ -59,79 +59,80 @@ impl Run<'_> {
         self.call("read_file", &arguments)
     }
 
-    /// Some lines of a file with a heading.
-    pub(super) fn lines(&self, file: &str, offset: u64, limit: u64) -> Planned<String> {
+    /// Shows some lines of a file with a heading.
+    pub(super) fn lines(&self, file: &str, offset: u64, limit: u64) -> PlanResult<String> {
         let output = self.read(file, offset, limit)?;
         match results::numbered(output) {
             Some(rows) => Ok(self.shown(file, &rows)),
             None if output == "offset exceeds file length" && offset == 1 => {
-                Ok(self.say(Phrase::Empty, &[file]))
+                Ok(self.say(AnswerPhrase::Empty, &[file]))
             }
             None if output == "offset exceeds file length" => {
-                Err(Next::Say(self.say(Phrase::TooShort, &[file, &offset.to_string()])))
+                Err(NextAction::Say(self.say(AnswerPhrase::TooShort, &[file, &offset.to_string()])))
             }
             None => Err(self.failed(output)),
         }
     }
 
     fn shown(&self, file: &str, rows: &[(u64, &str)]) -> String {
-        self.tell(file, None);
+        self.remember(file, None);
         let heading = match rows {
-            [(1, _), _, ..] => self.say(Phrase::WholeFile, &[file]),
-            [(from, _), .., (to, _)] => self.say(Phrase::FileLines, &[file, &format!("{from}-{to}")]),
-            [(line, _)] => self.say(Phrase::FileLine, &[file, &line.to_string()]),
-            [] => self.say(Phrase::Empty, &[file]),
+            [(1, _), _, ..] => self.say(AnswerPhrase::WholeFile, &[file]),
+            [(from, _), .., (to, _)] => self.say(AnswerPhrase::FileLines, &[file, &format!("{from}-{to}")]),
+            [(line, _)] => self.say(AnswerPhrase::FileLine, &[file, &line.to_string()]),
+            [] => self.say(AnswerPhrase::Empty, &[file]),
         };
-        below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
+        with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
     }
 
-    /// How many lines a file has.
-    pub(super) fn lines_of(&self, file: &str) -> Planned<u64> {
+    /// Returns the number of lines of a file.
+    pub(super) fn line_count(&self, file: &str) -> PlanResult<u64> {
         let output =
             self.call("grep_files", &json!({"pattern": "^", "path": file, "output_mode": "count"}))?;
         let counts = results::counts(output).ok_or_else(|| self.failed(output))?;
         Ok(counts.lines)
     }
 
-    /// Where something is defined, and its code.
-    pub(super) fn define(&self, name: &str, show: bool) -> Planned<String> {
+    /// Shows the locations of a definition, or its code.
+    pub(super) fn define(&self, name: &str, show: bool) -> PlanResult<String> {
         let last = name.rsplit("::").next().unwrap_or(name);
-        let last = literal(last);
+        let last = escape_regex(last);
         let pattern = format!(r"{DEFINES}{last}\b|^\s*(\w+\s+)?{last}\s*(:\s*\w+\s*)?:?=[^=>]");
         let output =
             self.call("grep_files", &json!({"pattern": pattern, "output_mode": "content", "hidden": true}))?;
-        let found = hits(output).ok_or_else(|| self.failed(output))?.rows;
+        let found = matched_lines(output).ok_or_else(|| self.failed(output))?.rows;
         if found.is_empty() {
-            // Languages define things in more ways than are known here.
-            return Err(self.ends(Phrase::NotDefined, &[name]));
+            // Languages have more forms of definitions than are known here.
+            return Err(self.decline(AnswerPhrase::NotDefined, &[name]));
         }
-        if !show || found.len() > SHOWN {
-            let rows = found.iter().map(|hit| self.place_of(hit));
-            return Ok(below(self.say(Phrase::Defined, &[name]), rows));
+        if !show || found.len() > MAX_DEFINITIONS {
+            let rows = found.iter().map(|hit| self.format_match(hit));
+            return Ok(with_rows(self.say(AnswerPhrase::Defined, &[name]), rows));
         }
         let mut shown = Vec::new();
         for hit in found {
             let opens = hit.text.trim_end().ends_with(['{', ':', '(', ',']);
-            let path = self.short(hit.path);
-            // The block of a line is the one it stands in, so the one a definition opens is that of the next line.
+            let path = self.relative_path(hit.path);
+            // The block of a line is the one that contains it, so the block of a definition is that
+            // of the next line.
             let block = json!({"anchor_line": hit.line.saturating_add(1), "max_levels": 1});
             let arguments =
-                json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MOST_LINES});
+                json!({"file_path": path, "mode": "indentation", "indentation": block, "limit": MAX_LINES});
             let code =
                 if opens { self.call("read_file", &arguments)? } else { self.read(path, hit.line, 1)? };
             let rows = results::numbered(code).ok_or_else(|| self.failed(code))?;
             let rows = definition(&rows, hit.line);
-            self.tell(path, None);
+            self.remember(path, None);
             let (from, to) = (rows.first().map_or(0, |row| row.0), rows.last().map_or(0, |row| row.0));
-            let heading = self.say(Phrase::FileLines, &[path, &format!("{from}-{to}")]);
-            shown.push(below(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}"))));
+            let heading = self.say(AnswerPhrase::FileLines, &[path, &format!("{from}-{to}")]);
+            shown.push(with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}"))));
         }
         Ok(shown.join("\n\n"))
     }
 }
 
-/// The rows of a definition that begins in this line: its comments and attributes, and what is indented further, up to the
-/// line that closes it.
+/// Returns the rows of a definition that begins in this line: comments and attributes above, and
+/// the indented lines up to the closing one.
 fn definition<'a>(rows: &'a [(u64, &'a str)], line: u64) -> &'a [(u64, &'a str)] {
     let Some(at) = rows.iter().position(|(number, _)| *number == line) else { return rows };
     let indent = |text: &str| text.len() - text.trim_start().len();
@@ -148,7 +149,7 @@ fn definition<'a>(rows: &'a [(u64, &'a str)], line: u64) -> &'a [(u64, &'a str)]
             break;
         }
         end = index + 1;
-        // `) -> u64 {` closes the parameters only.
+        // `) -> u64 {` closes only the parameters.
         if indent(text) <= own && !text.trim_end().ends_with(['{', ':', '(']) {
             break;
         }

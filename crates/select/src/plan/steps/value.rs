@@ -1,74 +1,78 @@
-//! Gives a key another value: in the one line that assigns it, if there is exactly one and its value is of the same kind.
+//! Sets the value of a key, if exactly one line assigns it and the old value has the same type.
 
 use serde_json::json;
 
-use super::{below, literal, search::MOST};
+use super::{escape_regex, search::MAX_MATCHES, with_rows};
 use crate::plan::{
-    phrases::Phrase,
-    results::hits,
-    run::{Next, Planned, Run},
+    phrases::AnswerPhrase,
+    results::matched_lines,
+    run::{NextAction, PlanResult, PlanRun},
 };
 
-impl Run<'_> {
-    pub(super) fn set_value(&self, file: Option<&str>, key: &str, value: &str) -> Planned<String> {
-        let file = file.map(|name| self.own_file(name)).transpose()?;
-        let found = self.lines_of_key(file.as_deref(), key)?;
+impl PlanRun<'_> {
+    pub(super) fn set_value(&self, file: Option<&str>, key: &str, value: &str) -> PlanResult<String> {
+        let file = file.map(|name| self.exact_file(name)).transpose()?;
+        let found = self.lines_naming(file.as_deref(), key)?;
         let assigning: Vec<_> = found.iter().filter(|(.., text)| assigned(text, key).is_some()).collect();
         let [(path, line, text)] = assigning[..] else {
             let places = assigning.iter().map(|(path, line, text)| format!("{path}:{line}: {}", text.trim()));
-            let phrase = if assigning.is_empty() { Phrase::NoValue } else { Phrase::SeveralValues };
-            return Err(Next::Decline(below(self.say(phrase, &[key]), places)));
+            let phrase =
+                if assigning.is_empty() { AnswerPhrase::NoValue } else { AnswerPhrase::SeveralValues };
+            return Err(NextAction::Decline(with_rows(self.say(phrase, &[key]), places)));
         };
         let Some(after) = assigned(text, key).and_then(|old| with_value(text, old, value)) else {
-            let said = self.say(Phrase::OtherValue, &[key, value]);
-            return Err(Next::Decline(format!("{said}\n{path}:{line}: {}", text.trim())));
+            let answer = self.say(AnswerPhrase::OtherValue, &[key, value]);
+            return Err(NextAction::Decline(format!("{answer}\n{path}:{line}: {}", text.trim())));
         };
-        self.tell(path, Some(*line));
+        self.remember(path, Some(*line));
         let change = difference(path, *line, text, &after);
         self.announce(change.clone());
         let output =
             self.call("edit_file", &json!({"path": path, "old_string": text, "new_string": after}))?;
-        let said = self.done(output, "Edited ", Phrase::ValueSet, &[key, value])?;
-        Ok(below(said, [change]))
+        let answer = self.confirm(output, "Edited ", AnswerPhrase::ValueSet, &[key, value])?;
+        Ok(with_rows(answer, [change]))
     }
 
-    /// The lines that have a name as a whole word, with their files.
-    fn lines_of_key(&self, file: Option<&str>, key: &str) -> Planned<Vec<(String, u64, String)>> {
-        let pattern = format!(r"\b{}\b", literal(key));
+    /// Returns the lines that contain a name as a whole word, with their files.
+    fn lines_naming(&self, file: Option<&str>, key: &str) -> PlanResult<Vec<(String, u64, String)>> {
+        let pattern = format!(r"\b{}\b", escape_regex(key));
         let mut arguments =
-            json!({"pattern": pattern, "output_mode": "content", "limit": MOST, "hidden": true});
+            json!({"pattern": pattern, "output_mode": "content", "limit": MAX_MATCHES, "hidden": true});
         if let Some(file) = file {
             arguments["path"] = file.into();
         }
         let output = self.call("grep_files", &arguments)?;
-        let found = hits(output).ok_or_else(|| self.failed(output))?;
+        let found = matched_lines(output).ok_or_else(|| self.failed(output))?;
         if found.more {
-            return Err(self.ends(Phrase::SeveralValues, &[key]));
+            return Err(self.decline(AnswerPhrase::SeveralValues, &[key]));
         }
-        let rows =
-            found.rows.iter().map(|hit| (self.short(hit.path).to_owned(), hit.line, hit.text.to_owned()));
+        let rows = found
+            .rows
+            .iter()
+            .map(|hit| (self.relative_path(hit.path).to_owned(), hit.line, hit.text.to_owned()));
         Ok(rows.collect())
     }
 
-    /// The lines of a file that fit a pattern.
-    pub(super) fn lines_with(&self, file: &str, pattern: &str) -> Planned<Vec<(u64, String)>> {
-        let arguments = json!({"pattern": pattern, "path": file, "output_mode": "content", "limit": MOST});
+    /// Returns the lines of a file that match a pattern.
+    pub(super) fn lines_with(&self, file: &str, pattern: &str) -> PlanResult<Vec<(u64, String)>> {
+        let arguments =
+            json!({"pattern": pattern, "path": file, "output_mode": "content", "limit": MAX_MATCHES});
         let output = self.call("grep_files", &arguments)?;
-        let found = hits(output).ok_or_else(|| self.failed(output))?;
+        let found = matched_lines(output).ok_or_else(|| self.failed(output))?;
         Ok(found.rows.iter().map(|hit| (hit.line, hit.text.to_owned())).collect())
     }
 }
 
-/// A changed line as a difference shows it.
+/// Formats a changed line as a diff.
 pub(super) fn difference(file: &str, line: u64, before: &str, after: &str) -> String {
     format!("{file}:{line}\n- {}\n+ {}", before.trim(), after.trim())
 }
 
-/// Marks at which a comment begins.
+/// Signs at which a comment begins.
 const COMMENTS: [&str; 5] = ["#", "//", "--", "/*", "*"];
 
-/// Where a line gives a key its value: the place of what stands behind the mark. Any line that assigns the name in some way
-/// counts, so that a change is made only where there is no doubt which is meant.
+/// Returns the position of the value, if a line assigns the key. Any form of assignment counts, so
+/// that a value is set only if there is no doubt about the line.
 fn assigned(line: &str, key: &str) -> Option<usize> {
     if COMMENTS.iter().any(|mark| line.trim_start().starts_with(mark)) {
         return None;
@@ -80,14 +84,14 @@ fn assigned(line: &str, key: &str) -> Option<usize> {
             return None;
         }
         let rest = after.trim_start_matches(['"', '\'']).trim_start();
-        // A type may stand between: `const PORT: u16 = 80`.
+        // A type may come between: `const PORT: u16 = 80`.
         let typed = rest.strip_prefix(':').and_then(|rest| rest.split_once('=')).map(|(_, value)| value);
         let typed = typed.filter(|value| {
             !value.starts_with(['=', '>']) && rest.find('=') < rest.find(['"', '\'']).or(Some(usize::MAX))
         });
         let plain = || rest.strip_prefix(":=").or_else(|| rest.strip_prefix(['=', ':']));
         let value = typed.or_else(plain).filter(|value| !value.starts_with(['=', '>', ':']))?;
-        // Nothing behind a colon opens a block: `if total >= MAX_ITEMS:`.
+        // An empty text after a colon starts a block: `if total >= MAX_ITEMS:`.
         if value.trim().is_empty() {
             return None;
         }
@@ -95,8 +99,8 @@ fn assigned(line: &str, key: &str) -> Option<usize> {
     })
 }
 
-/// The line with another value, if the old one is a plain value of the same kind and nothing but the end of a statement or a
-/// comment follows it.
+/// Returns the line with another value. The old value must be a plain one of the same type,
+/// followed only by the end of the statement or a comment.
 fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
     let (before, rest) = line.split_at(at);
     let quote = rest.chars().next().filter(|c| ['"', '\''].contains(c));
@@ -113,7 +117,7 @@ fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
         Some(quote) if !old.contains('\\') && !value.contains([quote, '\\', '\n']) => {
             format!("{quote}{value}{quote}")
         }
-        // Some languages write them with a capital.
+        // Some languages capitalise booleans.
         None if is_bool(old) && is_bool(value) => {
             let lower = value.to_lowercase();
             if old.starts_with(char::is_uppercase) {
@@ -123,7 +127,7 @@ fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
             }
         }
         None if is_number(old) && is_number(value) => value.to_owned(),
-        // A bare word is a text only in a list of settings, where nothing declares or ends it.
+        // A bare word is a string only in a settings file, where nothing declares or ends it.
         None if is_setting(before, tail)
             && ![old, value].iter().any(|text| is_bool(text) || is_number(text)) =>
         {
@@ -134,7 +138,7 @@ fn with_value(line: &str, at: usize, value: &str) -> Option<String> {
     is_end.then(|| format!("{before}{new}{tail}"))
 }
 
-/// Whether a line is `key: value` and no statement of a program.
+/// Returns true if a line is `key: value` and not a statement of a program.
 fn is_setting(before: &str, tail: &str) -> bool {
     let name = before.trim().trim_end_matches([':', '=']).trim();
     !name.contains(char::is_whitespace) && before.trim_end().ends_with(':') && !tail.contains([';', ','])

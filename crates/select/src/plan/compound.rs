@@ -1,22 +1,22 @@
-//! Requests of several parts: `run the tests, then show git status`, 先跑测试，再看 git 状态. Either every part is
-//! understood and each is done in its turn, or none is.
+//! Compound requests: `run the tests, then show git status`, 先跑测试，再看 git 状态. Either every part is
+//! understood and all are done in order, or none is done.
 
 use super::{
-    goal::Goal,
-    phrases::Phrase,
-    pieces::{Piece, quotation},
-    reading::Reading,
-    run::{Next, Planned, Run},
+    goal::PlanGoal,
+    parsed_request::ParsedRequest,
+    phrases::AnswerPhrase,
+    run::{NextAction, PlanResult, PlanRun},
+    tokens::{RequestToken, quotation},
 };
 
-/// A part of a request, and what it wants.
+/// A part of a request, and its goal.
 pub(super) struct RequestPart {
     text: String,
-    reading: Reading,
-    goal: Goal,
+    request: ParsedRequest,
+    goal: PlanGoal,
 }
 
-/// What divides parts, the longest first. A weak mark may also stand within a part.
+/// Separators of parts, the longest first. A weak separator may also occur within a part.
 const STRONG: [&str; 14] = [
     ", and then ",
     "，然后再",
@@ -35,43 +35,46 @@ const STRONG: [&str; 14] = [
 ];
 const WEAK: [&str; 8] = [", and ", ", ", ". ", " and ", "，并且", "，并", "，", "并"];
 
-/// Words with which a part begins that say only when its turn comes.
+/// Words at the beginning of a part that only give its order.
 const LEADS: [&str; 9] = ["first ", "then ", "finally ", "now ", "also ", "先", "再", "然后", "最后"];
 
-/// Words that speak of another part.
+/// Words that refer to another part.
 const REFERENCES: [&str; 12] =
     [" it ", " there ", " inside ", " them ", " that ", " this ", "里面", "那里", "其中", "它", "该", "这个"];
 
-/// The parts of a request, if there are several and every one is understood by itself.
-pub(super) fn understood(reading: &Reading) -> Option<Vec<RequestPart>> {
-    let forbids = reading.changes_nothing || reading.runs_nothing;
+/// Returns the parts of a request, if there are several and every one is understood alone.
+pub(super) fn understood_parts(request: &ParsedRequest) -> Option<Vec<RequestPart>> {
+    let forbids = request.changes_nothing || request.runs_nothing;
     let all: Vec<_> = STRONG.into_iter().chain(WEAK).collect();
     [&STRONG[..], &all].into_iter().filter(|_| !forbids).find_map(|marks| {
-        let parts = divide(&reading.text, marks);
+        let parts = divide(&request.text, marks);
         let read = parts.into_iter().map(|text| {
-            let reading = Reading::new(text);
-            let goal = Goal::of(&reading);
-            // A name alone has no verb of its own: `delete a.txt and b.txt`.
+            let request = ParsedRequest::new(text);
+            let goal = PlanGoal::from_request(&request);
+            // A single name has no verb: `delete a.txt and b.txt`.
             let is_bare = matches!(
-                reading.pieces[..],
-                [Piece::Name(_) | Piece::Word(_) | Piece::Symbol(_) | Piece::Quoted(_)]
+                request.tokens[..],
+                [RequestToken::Name(_)
+                    | RequestToken::Word(_)
+                    | RequestToken::Symbol(_)
+                    | RequestToken::Quoted(_)]
             );
-            // Nothing says where a command without quotes ends.
-            let is_open = matches!(goal, Goal::Run { .. }) && reading.quoted().is_empty();
-            // What a part leaves out, or takes from the one before, is not filled in.
+            // The end of a command without quotes is unknown.
+            let is_open = matches!(goal, PlanGoal::Run { .. }) && request.quoted().is_empty();
+            // A part that is incomplete, or depends on the one before, is not completed.
             let is_partial = matches!(
                 goal,
-                Goal::SetValue { file: None, .. } | Goal::LeaveAlone { .. } | Goal::RunNothing
+                PlanGoal::SetValue { file: None, .. } | PlanGoal::LeaveAlone { .. } | PlanGoal::RunNothing
             );
             let refers = goal.acts() && REFERENCES.iter().any(|word| format!(" {text} ").contains(word));
             let is_whole = goal.is_understood() && !is_bare && !is_open && !is_partial && !refers;
-            is_whole.then(|| RequestPart { text: text.to_owned(), reading, goal })
+            is_whole.then(|| RequestPart { text: text.to_owned(), request, goal })
         });
         read.collect::<Option<Vec<_>>>().filter(|parts| parts.len() > 1)
     })
 }
 
-/// A text cut at these marks, but not within quotations.
+/// Splits a text at these separators, but not within quotations.
 fn divide<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while let Some(c) = text[at..].chars().next() {
@@ -93,27 +96,27 @@ fn divide<'a>(text: &'a str, marks: &[&str]) -> Vec<&'a str> {
     parts.into_iter().map(lead).filter(|part| !part.is_empty()).collect()
 }
 
-impl Run<'_> {
-    /// Does one part after the other. After one that failed only those are done that look.
-    pub(super) fn reach_all(&self, parts: &[RequestPart]) -> Planned<String> {
+impl PlanRun<'_> {
+    /// Does one part after the other. After a failure only parts that read are done.
+    pub(super) fn reach_all(&self, parts: &[RequestPart]) -> PlanResult<String> {
         let (mut answers, mut failed) = (Vec::new(), false);
-        for RequestPart { text, reading, goal } in parts {
+        for RequestPart { text, request, goal } in parts {
             if failed && goal.acts() {
-                answers.push(self.say(Phrase::PartLeft, &[text]));
+                answers.push(self.say(AnswerPhrase::PartLeft, &[text]));
                 continue;
             }
-            self.begin_part();
-            match self.reach(goal, reading) {
-                Err(call @ Next::Call { .. }) => return Err(call),
-                Err(Next::Decline(answer)) => {
+            self.start_part();
+            match self.reach(goal, request) {
+                Err(call @ NextAction::Call { .. }) => return Err(call),
+                Err(NextAction::Decline(answer)) => {
                     failed = true;
                     answers.push(answer);
                 }
-                Ok(answer) | Err(Next::Say(answer)) => answers.push(answer),
+                Ok(answer) | Err(NextAction::Say(answer)) => answers.push(answer),
             }
         }
         let answer = answers.join("\n\n");
-        if failed { Err(Next::Decline(answer)) } else { Ok(answer) }
+        if failed { Err(NextAction::Decline(answer)) } else { Ok(answer) }
     }
 }
 
@@ -137,7 +140,7 @@ mod tests {
             ("copy a.toml to b.toml and set debug to true", None),
             ("不要删除 a.txt，删除 b.txt", None),
         ] {
-            let found = understood(&Reading::new(request)).map(|parts| parts.len());
+            let found = understood_parts(&ParsedRequest::new(request)).map(|parts| parts.len());
             assert_eq!(found, parts, "{request}");
         }
     }

@@ -1,54 +1,55 @@
-//! JSON in which a member may be there twice: which, and whether it says something else the second time.
+//! Reads JSON and reports members that occur twice, and whether their values differ.
 
 use std::{cell::RefCell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A member that was there before.
-pub(super) struct Repeat {
-    /// Where it is.
+/// A member that occurred before.
+pub(super) struct RepeatedMember {
+    /// The path of the member.
     pub(super) path: String,
-    /// Whether its values differ.
+    /// True if its values differ.
     pub(super) differs: bool,
 }
 
-/// Reads JSON. Of members that are there twice, the last one is taken, as every parser does.
-pub(super) fn read(text: &str) -> serde_json::Result<(Value, Vec<Repeat>)> {
+/// Reads JSON. Of duplicate members the last one is taken, as every parser does.
+pub(super) fn read(text: &str) -> serde_json::Result<(Value, Vec<RepeatedMember>)> {
     let repeats = RefCell::new(Vec::new());
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = Place { outer: None, step: Step::Root, repeats: &repeats }.deserialize(&mut json)?;
+    let value =
+        DuplicateVisitor { outer: None, step: PathStep::Root, repeats: &repeats }.deserialize(&mut json)?;
     json.end()?;
     Ok((value, repeats.into_inner()))
 }
 
-/// Where a value is, and where repeats are noted.
+/// A visitor that knows the path of its value and collects duplicates.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    outer: Option<&'a Place<'a>>,
-    step: Step<'a>,
-    repeats: &'a RefCell<Vec<Repeat>>,
+struct DuplicateVisitor<'a> {
+    outer: Option<&'a DuplicateVisitor<'a>>,
+    step: PathStep<'a>,
+    repeats: &'a RefCell<Vec<RepeatedMember>>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum PathStep<'a> {
     Root,
     Member(&'a str),
     Item(usize),
 }
 
-impl Place<'_> {
+impl DuplicateVisitor<'_> {
     fn path(&self) -> String {
         let outer = self.outer.map(Self::path).unwrap_or_default();
         match self.step {
-            Step::Root => "arguments".to_owned(),
-            Step::Member(name) => format!("{outer}.{}", super::names::shown(name)),
-            Step::Item(at) => format!("{outer}[{at}]"),
+            PathStep::Root => "arguments".to_owned(),
+            PathStep::Member(name) => format!("{outer}.{}", super::names::display_name(name)),
+            PathStep::Item(at) => format!("{outer}[{at}]"),
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
+impl<'de> DeserializeSeed<'de> for DuplicateVisitor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
@@ -56,7 +57,7 @@ impl<'de> DeserializeSeed<'de> for Place<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
+impl<'de> Visitor<'de> for DuplicateVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,7 +94,8 @@ impl<'de> Visitor<'de> for Place<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        let place = |at| Place { outer: Some(&self), step: Step::Item(at), repeats: self.repeats };
+        let place =
+            |at| DuplicateVisitor { outer: Some(&self), step: PathStep::Item(at), repeats: self.repeats };
         while let Some(item) = from.next_element_seed(place(items.len()))? {
             items.push(item);
         }
@@ -103,10 +105,11 @@ impl<'de> Visitor<'de> for Place<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(name) = from.next_key::<String>()? {
-            let place = Place { outer: Some(&self), step: Step::Member(&name), repeats: self.repeats };
+            let place =
+                DuplicateVisitor { outer: Some(&self), step: PathStep::Member(&name), repeats: self.repeats };
             let value = from.next_value_seed(place)?;
             if let Some(before) = members.get(&name) {
-                let repeat = Repeat { path: place.path(), differs: *before != value };
+                let repeat = RepeatedMember { path: place.path(), differs: *before != value };
                 self.repeats.borrow_mut().push(repeat);
             }
             members.insert(name, value);
@@ -123,8 +126,8 @@ mod tests {
     fn repeats_are_told_with_their_place_and_whether_they_differ() {
         let read = |text| {
             let (value, repeats) = read(text).unwrap();
-            let told: Vec<_> = repeats.into_iter().map(|each| (each.path, each.differs)).collect();
-            (value.to_string(), told)
+            let found: Vec<_> = repeats.into_iter().map(|each| (each.path, each.differs)).collect();
+            (value.to_string(), found)
         };
         assert_eq!(read(r#"{"a":1,"a":1}"#), (r#"{"a":1}"#.into(), vec![("arguments.a".into(), false)]));
         let nested = r#"{"b":[{"a":1,"c":2,"a":2}],"d":1.5,"e":null,"f":-1}"#;

@@ -1,56 +1,56 @@
-//! Bringing a value closer to a schema, one understood difference at a time.
+//! Fits a value to a schema, one understood difference at a time.
 
 use serde_json::{Map, Number, Value};
 use windlass_contract::meta::ParameterAlias;
 use windlass_schema::kind_of;
 
-use super::{Latitude, Repair, RepairKind, ToolParameters, aliases, lenient, names};
+use super::{ArgumentRepair, RepairKind, RepairMode, ToolParameters, aliases, lenient, names};
 
-/// How deep values are looked at, and how many of them: a repair is for arguments, not for documents.
+/// Maximum depth and number of values. A repair is for arguments, not for documents.
 const MAX_DEPTH: usize = 16;
 const MAX_VALUES: usize = 10_000;
 
-/// How many parameters are named where none is near.
+/// Maximum number of parameters that are listed if none is similar.
 const MAX_NAMES: usize = 12;
 
-/// What to say beside the problems with members that are not known, by their paths.
+/// Hints about unknown members, by path.
 #[derive(Debug, Default)]
-pub(super) struct Hints(Vec<(String, String)>);
+pub(super) struct NameHints(Vec<(String, String)>);
 
-impl Hints {
+impl NameHints {
     pub(super) fn add(&mut self, path: String, hint: String) {
         if self.0.iter().all(|(known, _)| *known != path) {
             self.0.push((path, hint));
         }
     }
 
-    /// A problem with the hint to it, if there is one.
-    pub(super) fn added_to(&self, problem: &str) -> String {
+    /// Returns a problem with its hint, if there is one.
+    pub(super) fn attach_to(&self, problem: &str) -> String {
         let hint = self.0.iter().find(|(path, _)| problem == format!("`{path}` is not known"));
         hint.map_or_else(|| problem.to_owned(), |(_, hint)| format!("{problem}; {hint}"))
     }
 }
 
-pub(super) struct Fit<'a> {
+pub(super) struct SchemaFitter<'a> {
     root: Value,
     aliases: &'a [ParameterAlias],
-    latitude: Latitude,
-    repairs: &'a mut Vec<Repair>,
-    pub(super) hints: Hints,
+    mode: RepairMode,
+    repairs: &'a mut Vec<ArgumentRepair>,
+    pub(super) hints: NameHints,
     left: usize,
 }
 
-impl<'a> Fit<'a> {
+impl<'a> SchemaFitter<'a> {
     pub(super) fn new(
         parameters: &ToolParameters<'a>,
-        latitude: Latitude,
-        repairs: &'a mut Vec<Repair>,
+        mode: RepairMode,
+        repairs: &'a mut Vec<ArgumentRepair>,
     ) -> Self {
         let (root, aliases) = (parameters.schema.explicit(), parameters.aliases);
-        Self { root, aliases, latitude, repairs, hints: Hints::default(), left: MAX_VALUES }
+        Self { root, aliases, mode, repairs, hints: NameHints::default(), left: MAX_VALUES }
     }
 
-    /// Fits the arguments as a whole.
+    /// Fits the whole arguments.
     pub(super) fn root(&mut self, value: &mut Value) {
         let root = self.root.clone();
         let known = root.get("properties").and_then(Value::as_object);
@@ -80,7 +80,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// A schema without the detour over `$ref`, and with the one form of `anyOf` that is not `null`.
+    /// Returns a schema without `$ref`, and with the only form of `anyOf` that is not `null`.
     fn resolved(&self, schema: &Value) -> Value {
         let mut schema = schema;
         for _ in 0..MAX_DEPTH {
@@ -98,7 +98,7 @@ impl<'a> Fit<'a> {
         schema.clone()
     }
 
-    /// Reads a value as the type it should have been.
+    /// Converts a value to the type of the schema.
     fn kind(&mut self, schema: &Value, value: &mut Value, path: &str) {
         let kinds: Vec<&str> = match schema.get("type") {
             Some(Value::String(kind)) => vec![kind],
@@ -119,7 +119,7 @@ impl<'a> Fit<'a> {
     }
 
     fn read_as(&self, kind: &str, value: &Value) -> Option<Value> {
-        let likely = self.latitude >= Latitude::Likely;
+        let likely = self.mode >= RepairMode::Likely;
         match (kind, value) {
             ("integer", Value::Number(number)) => whole(number),
             ("integer", Value::String(text)) => text.trim().parse::<i64>().ok().map(Value::from),
@@ -140,7 +140,7 @@ impl<'a> Fit<'a> {
                 _ => None,
             },
             ("string", Value::Bool(yes)) => Some(Value::String(yes.to_string())),
-            // Not 3.10, which would come out as 3.1.
+            // Not 3.10, which would become 3.1.
             ("string", Value::Number(number)) if likely || !number.is_f64() => {
                 Some(Value::String(number.to_string()))
             }
@@ -149,27 +149,28 @@ impl<'a> Fit<'a> {
                 _ => None,
             },
             ("array" | "object", Value::String(text)) if text.trim_start().starts_with(['[', '{']) => {
-                let (inner, _) = lenient::read(text, self.latitude).ok()?;
+                let (inner, _) = lenient::read(text, self.mode).ok()?;
                 (kind_of(&inner) == kind).then_some(inner)
             }
-            // A single value for a list. For what runs this can change the meaning: a command line is no program name.
+            // A single value for a list. For tools that run something this could change the
+            // meaning: a command line is not a program name.
             ("array", Value::Null) => None,
             ("array", value) if likely => Some(Value::Array(vec![value.clone()])),
             _ => None,
         }
     }
 
-    /// Finds the one word of an enum that differs only in case or separators.
+    /// Finds the only enum value that differs just in case or separators.
     fn choice(&mut self, schema: &Value, value: &mut Value, path: &str) {
-        let (Some(allowed), Value::String(said)) = (schema.get("enum").and_then(Value::as_array), &*value)
+        let (Some(allowed), Value::String(text)) = (schema.get("enum").and_then(Value::as_array), &*value)
         else {
             return;
         };
         let words: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-        if words.contains(&said.as_str()) {
+        if words.contains(&text.as_str()) {
             return;
         }
-        if let Some(word) = names::meant(said, &words, Latitude::Exact) {
+        if let Some(word) = names::only_match(text, &words, RepairMode::Exact) {
             *value = Value::String(word.to_owned());
             self.note(RepairKind::Type, format!("`{path}`: read as \"{word}\""));
         }
@@ -185,7 +186,7 @@ impl<'a> Fit<'a> {
             let keep = !value.is_null() || must_be(name) || takes_null(property);
             if !keep {
                 let note = format!("`{path}.{name}`: null left out");
-                self.repairs.push(Repair::of(RepairKind::Null, note));
+                self.repairs.push(ArgumentRepair::new(RepairKind::Null, note));
             }
             keep
         });
@@ -196,31 +197,31 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Gives members their right name, where only one can be meant and it is not taken.
+    /// Renames members if exactly one free name can be meant.
     fn rename(&mut self, known: &Map<String, Value>, members: &mut Map<String, Value>, path: &str) {
         let strange: Vec<String> =
             members.keys().filter(|name| !known.contains_key(*name)).cloned().collect();
         for name in strange {
             let free: Vec<&str> =
                 known.keys().map(String::as_str).filter(|each| !members.contains_key(*each)).collect();
-            let Some(right) = names::meant(&name, &free, self.latitude) else {
+            let Some(right) = names::only_match(&name, &free, self.mode) else {
                 self.hints.add(format!("{path}.{name}"), hint(&name, known));
                 continue;
             };
             if let Some(value) = members.remove(&name) {
                 members.insert(right.to_owned(), value);
-                let shown = names::shown(&name);
+                let shown = names::display_name(&name);
                 self.note(RepairKind::Name, format!("`{path}.{shown}`: read as `{right}`"));
             }
         }
     }
 
     fn note(&mut self, kind: RepairKind, note: String) {
-        self.repairs.push(Repair::of(kind, note));
+        self.repairs.push(ArgumentRepair::new(kind, note));
     }
 }
 
-/// What may have been meant by a name that is not known, or what there is.
+/// Returns the parameter most similar to an unknown name, or the list of parameters.
 fn hint(name: &str, known: &Map<String, Value>) -> String {
     let names = || known.keys().map(String::as_str);
     if let Some(near) = names::near(name, names()) {
@@ -242,7 +243,7 @@ fn takes_null(schema: &Value) -> bool {
     kinds.is_none_or(listed) || forms.into_iter().any(|form| form.get("type").is_some_and(listed))
 }
 
-/// 3.0 as 3.
+/// Converts 3.0 to 3.
 fn whole(number: &Number) -> Option<Value> {
     let number = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9e15)?;
     format!("{number:.0}").parse::<i64>().ok().map(Value::from)

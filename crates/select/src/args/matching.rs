@@ -1,29 +1,35 @@
-//! Mentions contend for slots: every pair is scored, and the best is taken first.
+//! Matches mentions with slots: every pair is scored, and the best pair is taken first.
 
 use serde_json::{Number, Value, json};
 
 use super::{
-    mention::{Kind as Mentioned, Mention, Unit, is_cjk},
+    mention::{MentionKind, NumberUnit, ValueMention, is_cjk},
     score::score,
-    slot::{Kind, Slot},
+    slot::{ParameterSlot, SlotKind},
     valid,
 };
 
-/// Below this an optional parameter stays empty.
-const SURE: i32 = 9;
+/// Minimum score at which an optional parameter gets a value.
+const MIN_OPTIONAL_SCORE: i32 = 9;
 
-/// What a mention loses for a slot that cannot take it as it is. If it is still the best, it was meant and is wrong.
-const UNFIT: i32 = 2;
+/// Subtracted from the score of a mention that breaks the schema of the slot. If the mention still
+/// wins, it was meant for the slot and is reported as invalid.
+const INVALID_PENALTY: i32 = 2;
 
-/// Gives mentions to slots, the best pair first.
-pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], values: &mut [Option<Value>]) {
+/// Assigns mentions to slots, the best pair first.
+pub(super) fn match_mentions(
+    text: &str,
+    slots: &[ParameterSlot],
+    mentions: &mut [ValueMention],
+    values: &mut [Option<Value>],
+) {
     let mut pairs = Vec::new();
     let has_path = slots.iter().any(names_path);
     for (at, slot) in slots.iter().enumerate().filter(|(at, _)| values[*at].is_none()) {
         for (place, mention) in mentions.iter().enumerate() {
-            // A command is spelled out or quoted; a name in a request is something it is about.
+            // A command is spelled out or quoted. A bare name is what the request is about.
             let is_command = ["command", "cmd"].contains(&slot.own_name());
-            if is_command && mention.kind != Mentioned::Quoted {
+            if is_command && mention.kind != MentionKind::Quoted {
                 continue;
             }
             let is_file = mention
@@ -31,11 +37,12 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
                 .rsplit('/')
                 .next()
                 .is_some_and(|last| last.trim_start_matches('.').contains('.'));
-            if mention.kind == Mentioned::Path && is_file && slot.is_about(&["dir", "workdir", "cwd"]) {
+            if mention.kind == MentionKind::Path && is_file && slot.is_about(&["dir", "workdir", "cwd"]) {
                 continue;
             }
-            // A path is for the parameter that is called so, where there is one, and never for a text beside it.
-            if has_path && mention.kind == Mentioned::Path && !names_path(slot) {
+            // A path goes to the parameter that is named after paths, if there is one, and never to
+            // a text next to it.
+            if has_path && mention.kind == MentionKind::Path && !names_path(slot) {
                 continue;
             }
             let score = score(
@@ -45,16 +52,16 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
                 place.checked_sub(1).map(|before| &mentions[before]),
                 mentions.get(place + 1),
             );
-            if score <= 0 || !(slot.required || score >= SURE) {
+            if score <= 0 || !(slot.required || score >= MIN_OPTIONAL_SCORE) {
                 continue;
             }
-            let score = if suits(slot, mention) { score } else { score - UNFIT };
+            let score = if is_valid_for(slot, mention) { score } else { score - INVALID_PENALTY };
             if score > 0 {
                 pairs.push((score, at, place));
             }
         }
     }
-    // Among equals the earlier parameter gets the earlier mention.
+    // Among equal scores the earlier parameter gets the earlier mention.
     pairs.sort_by_key(|(score, at, place)| (std::cmp::Reverse(*score), *at, *place));
     let mut used = vec![false; mentions.len()];
     for (_, at, place) in pairs {
@@ -70,11 +77,11 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
             values[at] = Some(Value::Array(items));
             continue;
         }
-        let joined = (slot.kind == Kind::Text && wants_state(slot))
+        let joined = (slot.kind == SlotKind::Text && wants_state(slot))
             .then(|| mentions.get(place + 1))
             .flatten()
             .filter(|next| {
-                next.kind == Mentioned::Name && text.get(mentions[place].end..next.start) == Some(", ")
+                next.kind == MentionKind::Name && text.get(mentions[place].end..next.start) == Some(", ")
             });
         values[at] = match joined {
             Some(next) => {
@@ -87,16 +94,16 @@ pub(super) fn contend(text: &str, slots: &[Slot], mentions: &mut [Mention], valu
     }
 }
 
-fn names_path(slot: &Slot) -> bool {
+fn names_path(slot: &ParameterSlot) -> bool {
     slot.is_about(&["path", "file", "filename", "dir", "directory", "folder", "image", "document"])
 }
 
-/// Whether nothing in the schema of a slot speaks against a mention.
-fn suits(slot: &Slot, mention: &Mention) -> bool {
+/// Returns true if the schema of the slot allows the mention.
+fn is_valid_for(slot: &ParameterSlot, mention: &ValueMention) -> bool {
     slot.list || value_of(slot, mention).is_none_or(|value| valid::fits(slot, &value))
 }
 
-fn wants_state(slot: &Slot) -> bool {
+fn wants_state(slot: &ParameterSlot) -> bool {
     if slot.is_about(&["location", "place", "destination", "loc", "address"]) {
         return true;
     }
@@ -106,8 +113,9 @@ fn wants_state(slot: &Slot) -> bool {
         .any(|form| description.contains(form))
 }
 
-/// The mentions around one that are listed with it: same kind, with only commas and conjunctions between.
-fn run(text: &str, mentions: &[Mention], place: usize, used: &[bool]) -> std::ops::Range<usize> {
+/// Returns the mentions that are listed together with one: of the same kind, with only commas and
+/// conjunctions between them.
+fn run(text: &str, mentions: &[ValueMention], place: usize, used: &[bool]) -> std::ops::Range<usize> {
     let linked = |a: usize, b: usize| {
         let between = text.get(mentions[a].end..mentions[b].start).unwrap_or("x");
         let between: String = between
@@ -132,26 +140,28 @@ fn run(text: &str, mentions: &[Mention], place: usize, used: &[bool]) -> std::op
     start..end
 }
 
-/// A mention as the value of a slot, if it can be one.
-pub(super) fn value_of(slot: &Slot, mention: &Mention) -> Option<Value> {
+/// Converts a mention to the value of a slot, if possible.
+pub(super) fn value_of(slot: &ParameterSlot, mention: &ValueMention) -> Option<Value> {
     match (slot.kind, &mention.kind) {
-        (Kind::Integer, Mentioned::Number { value, .. }) if value.fract() == 0.0 && value.abs() < 9e15 => {
+        (SlotKind::Integer, MentionKind::Number { value, .. })
+            if value.fract() == 0.0 && value.abs() < 9e15 =>
+        {
             format!("{value:.0}").parse::<i64>().ok().map(Value::from)
         }
-        (Kind::Number, Mentioned::Number { value, unit }) => {
-            let share = *unit == Unit::Percent
+        (SlotKind::Number, MentionKind::Number { value, unit }) => {
+            let share = *unit == NumberUnit::Percent
                 && ["decimal", "0.05", "between 0 and 1", "fraction"]
                     .iter()
                     .any(|word| slot.description.to_lowercase().contains(word));
             let share = share
-                || *unit == Unit::Percent
+                || *unit == NumberUnit::Percent
                     && slot.is_about(&["rate", "interest"])
                     && !slot.description.contains(is_cjk)
                     && !slot.description.to_lowercase().contains("percent");
             let value = if share { (value / 100.0 * 1e12).round() / 1e12 } else { *value };
             Number::from_f64(value).map(Value::Number)
         }
-        (Kind::Text, Mentioned::Date(date)) => {
+        (SlotKind::Text, MentionKind::Date(date)) => {
             let form = slot.description.to_lowercase();
             Some(if form.contains("mm/dd/yyyy") {
                 json!(format!("{:02}/{:02}/{}", date.month, date.day, date.year))
@@ -163,13 +173,13 @@ pub(super) fn value_of(slot: &Slot, mention: &Mention) -> Option<Value> {
                 json!(date.to_string())
             })
         }
-        (Kind::Text, Mentioned::Time(minutes)) => {
+        (SlotKind::Text, MentionKind::Time(minutes)) => {
             Some(json!(format!("{:02}:{:02}", minutes / 60, minutes % 60)))
         }
-        (Kind::Text, Mentioned::Number { unit: Unit::Percent, .. }) => {
+        (SlotKind::Text, MentionKind::Number { unit: NumberUnit::Percent, .. }) => {
             Some(json!(format!("{}%", mention.text)))
         }
-        (Kind::Text, _) => Some(json!(mention.text)),
-        (Kind::Integer | Kind::Number | Kind::Boolean, _) => None,
+        (SlotKind::Text, _) => Some(json!(mention.text)),
+        (SlotKind::Integer | SlotKind::Number | SlotKind::Boolean, _) => None,
     }
 }

@@ -1,31 +1,31 @@
-//! A request taken apart: quotations, names of files, identifiers, numbers, and words.
+//! Splits a request into tokens: quotations, names of files, identifiers, numbers and words.
 
 use std::fmt;
 
 use crate::text::is_glyph;
 
-/// A part of a request, in order.
+/// A token of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// Between quotes or backticks.
+pub(super) enum RequestToken {
+    /// A text between quotes or backticks.
     Quoted(String),
-    /// Looks like a path or a glob.
+    /// A path or a glob.
     Name(String),
-    /// Looks like something out of a program: `unwrap_or`, `TODO`.
+    /// An identifier of a program: `unwrap_or`, `TODO`.
     Symbol(String),
-    /// A number, and what is glued to it: `2` of `2KB`.
+    /// A number, also the one of a number with a unit: `2` of `2KB`.
     Number(u64),
-    /// Two numbers: `10-20`.
+    /// A range of numbers: `10-20`.
     Range(u64, u64),
-    /// A word, as it was written.
+    /// A word as written.
     Word(String),
-    /// Chinese, and other scripts without spaces.
+    /// Text in Chinese, or in another script without spaces.
     Glyphs(String),
     /// An option of a command: `-n`.
     Option(String),
 }
 
-impl fmt::Display for Piece {
+impl fmt::Display for RequestToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quoted(text)
@@ -43,22 +43,22 @@ impl fmt::Display for Piece {
 const QUOTES: [(char, char); 8] =
     [('"', '"'), ('`', '`'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》')];
 
-/// Words after which a place is named.
+/// Words that precede a place.
 pub(super) const BEFORE_PLACE: [&str; 7] = ["in", "under", "inside", "within", "from", "below", "ls"];
 
-/// Files that have no extension.
+/// Names of files without an extension.
 const BARE_NAMES: [&str; 6] = ["makefile", "dockerfile", "license", "readme", "changelog", "justfile"];
 
-/// What a Chinese numeral stands before when it counts.
+/// Measure words that follow a Chinese numeral in a count.
 const MEASURES: &str = "行个次条天周月份处遍项";
 
-/// All pieces of a request.
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+/// Returns all tokens of a request.
+pub(super) fn tokenize(text: &str) -> Vec<RequestToken> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if let Some((quoted, after)) = quotation(rest, text.len() - rest.len(), text) {
-            found.push(Piece::Quoted(quoted.to_owned()));
+            found.push(RequestToken::Quoted(quoted.to_owned()));
             rest = after;
             continue;
         }
@@ -73,8 +73,8 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     found
 }
 
-/// What stands between a quote at the beginning and the one that closes it, and what comes after. The apostrophe of
-/// `what's` opens nothing.
+/// Parses a quotation at the beginning of `rest`. Returns its content and the text after it. The
+/// apostrophe of `what's` opens no quotation.
 pub(super) fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a str, &'a str)> {
     let open = rest.chars().next()?;
     let (_, close) = QUOTES.iter().find(|(each, _)| *each == open)?;
@@ -87,27 +87,29 @@ pub(super) fn quotation<'a>(rest: &'a str, at: usize, text: &str) -> Option<(&'a
     Some((&inner[..end], &inner[end + close.len_utf8()..]))
 }
 
-/// Whether a character can be part of a word or a path.
+/// Returns true if a character can be part of a word or a path.
 fn belongs(c: char) -> bool {
     c.is_alphanumeric() || "_-./*~+=:@#%\\$^'’".contains(c)
 }
 
-/// A stretch without spaces: one thing, or Chinese with other things in it.
-fn chunk(text: &str, found: &mut Vec<Piece>) {
-    // Marks alone are a place only where one would stand; elsewhere they divide.
+/// Tokenizes a text without spaces, which may mix Chinese with other tokens.
+fn chunk(text: &str, found: &mut Vec<RequestToken>) {
+    // Signs alone are a place only after a preposition; elsewhere they are separators.
     if ["/", "..", "../", "~", "~/"].contains(&text) && found.last().is_some_and(leads_to_place) {
-        found.push(Piece::Name(text.to_owned()));
+        found.push(RequestToken::Name(text.to_owned()));
         return;
     }
     let text = text.trim_end_matches(['.', ':', '\'', '’']).trim_start_matches([':', '\'', '’']);
     if let Some(option) = text.strip_prefix('-') {
-        // `tail -5` counts lines.
-        found.push(option.parse().map_or_else(|_| Piece::Option(text.to_owned()), Piece::Number));
+        // `tail -5` gives a number of lines.
+        found.push(
+            option.parse().map_or_else(|_| RequestToken::Option(text.to_owned()), RequestToken::Number),
+        );
         return;
     }
     if let Some(name) = chinese_name(text) {
-        found.push(Piece::Glyphs(name.chars().filter(|c| is_glyph(*c)).collect()));
-        found.push(Piece::Name(name.to_owned()));
+        found.push(RequestToken::Glyphs(name.chars().filter(|c| is_glyph(*c)).collect()));
+        found.push(RequestToken::Name(name.to_owned()));
         return;
     }
     let mut rest = text;
@@ -118,23 +120,23 @@ fn chunk(text: &str, found: &mut Vec<Piece>) {
         if glyphs {
             numerals(part, found)
         } else {
-            found.extend(token(part))
+            found.extend(single_token(part))
         }
         rest = after;
     }
 }
 
-/// Whether what comes after this is a place.
-fn leads_to_place(piece: &Piece) -> bool {
-    match piece {
-        Piece::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
-        Piece::Glyphs(text) => text.ends_with('在'),
+/// Returns true if the next token is a place.
+fn leads_to_place(token: &RequestToken) -> bool {
+    match token {
+        RequestToken::Word(word) => BEFORE_PLACE.contains(&word.to_lowercase().as_str()),
+        RequestToken::Glyphs(text) => text.ends_with('在'),
         _ => false,
     }
 }
 
-/// A name of a file with Chinese in it: `使用说明.md`, `数据/价格.csv`. What stands before the name without a space is in
-/// here too; whoever looks for the file finds out.
+/// Returns the name of a file with Chinese characters: `使用说明.md`, `数据/价格.csv`. Words before the
+/// name without a space are included; the file lookup removes them.
 fn chinese_name(text: &str) -> Option<&str> {
     let joint = text.char_indices().zip(text.chars().skip(1));
     let has_joint = joint
@@ -145,8 +147,8 @@ fn chinese_name(text: &str) -> Option<&str> {
     Some(if text[..end].ends_with('/') { text } else { &text[..end] })
 }
 
-/// Chinese, with its numerals as numbers where they count something.
-fn numerals(text: &str, found: &mut Vec<Piece>) {
+/// Splits Chinese text at numerals that are counts.
+fn numerals(text: &str, found: &mut Vec<RequestToken>) {
     let is_numeral = |c: char| "一二两三四五六七八九十百".contains(c);
     let mut plain = String::new();
     let mut rest = text;
@@ -162,14 +164,14 @@ fn numerals(text: &str, found: &mut Vec<Piece>) {
             rest = &rest[step..];
             continue;
         };
-        found.extend((!plain.is_empty()).then(|| Piece::Glyphs(std::mem::take(&mut plain))));
-        found.push(Piece::Number(value));
+        found.extend((!plain.is_empty()).then(|| RequestToken::Glyphs(std::mem::take(&mut plain))));
+        found.push(RequestToken::Number(value));
         rest = &rest[end..];
     }
-    found.extend((!plain.is_empty()).then_some(Piece::Glyphs(plain)));
+    found.extend((!plain.is_empty()).then_some(RequestToken::Glyphs(plain)));
 }
 
-/// A Chinese numeral below a thousand, as a value.
+/// Returns the value of a Chinese numeral below a thousand.
 pub(super) fn numeral(text: &str) -> u64 {
     let (mut total, mut digit) = (0, None);
     for c in text.chars() {
@@ -182,8 +184,8 @@ pub(super) fn numeral(text: &str) -> u64 {
     total + digit.unwrap_or(0)
 }
 
-/// One thing that is not Chinese.
-fn token(text: &str) -> Vec<Piece> {
+/// Tokenizes a text without Chinese characters.
+fn single_token(text: &str) -> Vec<RequestToken> {
     let text = text.trim_end_matches(['.', ':', '\'', '’', '=']).trim_start_matches([':', '\'', '’', '=']);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     if text.is_empty() || !text.contains(char::is_alphanumeric) && !text.contains('*') {
@@ -192,29 +194,29 @@ fn token(text: &str) -> Vec<Piece> {
     if let Some((from, to)) =
         text.split_once(['-', '~', ':']).and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)))
     {
-        return vec![Piece::Range(from, to)];
+        return vec![RequestToken::Range(from, to)];
     }
     if let Ok(number) = text.parse() {
-        return vec![Piece::Number(number)];
+        return vec![RequestToken::Number(number)];
     }
     let unit = &text[digits..];
     if digits > 0 && unit.len() <= 2 && unit.chars().all(|c| c.is_ascii_alphabetic()) {
-        let number = text[..digits].parse().ok().map(Piece::Number);
-        return number.into_iter().chain([Piece::Word(unit.to_owned())]).collect();
+        let number = text[..digits].parse().ok().map(RequestToken::Number);
+        return number.into_iter().chain([RequestToken::Word(unit.to_owned())]).collect();
     }
-    // The plural of what is written in capitals: `TODOs`.
+    // The plural of a word in capitals: `TODOs`.
     let single = text.strip_suffix('s').filter(|single| single.len() > 1 && is_capitals(single));
     let text = single.unwrap_or(text).to_owned();
     vec![if is_name(&text) {
-        Piece::Name(text)
+        RequestToken::Name(text)
     } else if is_symbol(&text) {
-        Piece::Symbol(text)
+        RequestToken::Symbol(text)
     } else {
-        Piece::Word(text)
+        RequestToken::Word(text)
     }]
 }
 
-/// Whether a word looks like a path or a glob.
+/// Returns true if a word looks like a path or a glob.
 fn is_name(word: &str) -> bool {
     let extension = word.rsplit_once('.').is_some_and(|(stem, end)| {
         !stem.ends_with(['.', ':'])
@@ -230,12 +232,12 @@ fn is_name(word: &str) -> bool {
         || is_bare_name(word)
 }
 
-/// Whether files are called so, without an extension.
+/// Returns true if it is a common file name without an extension.
 pub(super) fn is_bare_name(word: &str) -> bool {
     BARE_NAMES.contains(&word.to_lowercase().as_str())
 }
 
-/// Whether a word looks like an identifier rather than a word of a language.
+/// Returns true if a word looks like an identifier rather than a word of a language.
 fn is_symbol(word: &str) -> bool {
     let humps = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(char::is_alphabetic);
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_request_is_taken_apart() {
-        let shown = |text| format!("{:?}", pieces(text));
+        let shown = |text| format!("{:?}", tokenize(text));
         assert_eq!(
             shown("what's in `a b` of src/x.rs, lines 10-20?"),
             r#"[Word("what's"), Word("in"), Quoted("a b"), Word("of"), Name("src/x.rs"), Word("lines"), Range(10, 20)]"#

@@ -1,21 +1,22 @@
-//! What a tool takes, said so that a model gets it right the next time.
+//! Describes the parameters of a tool, so that a model corrects its next call.
 
 use serde_json::{Map, Value, json};
 use windlass_schema::Schema;
 
-/// Longer shapes help nobody: the model has the schema.
+/// Maximum length of a shape. The model has the schema anyway.
 const MAX_CHARS: usize = 1_000;
 const MAX_DEPTH: usize = 4;
 
-/// The expected shape and an example, two lines. `example` is one the tool's author wrote, if there is one.
-pub fn wanted(schema: &Schema, example: Option<&str>) -> String {
+/// Returns the expected shape and an example, on two lines. `example` is the one of the tool's
+/// author, if there is one.
+pub fn describe_expected(schema: &Schema, example: Option<&str>) -> String {
     let root = schema.explicit();
     let shape = clip(&shape(&root, &root, 0));
     let example = example.map_or_else(|| clip(&sample(&root, &root, 0).to_string()), clip);
     format!("expected: {shape}\nexample: {example}")
 }
 
-/// A schema in the notation every model has read most of: TypeScript's.
+/// Returns a schema in the notation of TypeScript, which models know best.
 fn shape(root: &Value, schema: &Value, depth: usize) -> String {
     let schema = target(root, schema);
     if depth > MAX_DEPTH {
@@ -48,7 +49,7 @@ fn shape(root: &Value, schema: &Value, depth: usize) -> String {
     }
 }
 
-/// A value that fits, of the required members alone.
+/// Returns a value that fits, with only the required members.
 fn sample(root: &Value, schema: &Value, depth: usize) -> Value {
     let schema = target(root, schema);
     let given = ["const", "default"].iter().find_map(|keyword| schema.get(keyword));

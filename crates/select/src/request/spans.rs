@@ -1,58 +1,58 @@
-//! A request in parts: its own words, and what it only mentions.
+//! Splits a request into spans: its own words, and values that it mentions.
 
 use crate::{intent::is_path, text};
 
-/// What is quoted, a path or an address is more often a value than a description of the tool.
-const MENTIONED: f32 = 0.5;
+/// Weight of a quotation, path or address. It is more often a value than a description of the tool.
+const MENTION_WEIGHT: f32 = 0.5;
 
-/// What goes on for longer than this without a space is pasted data, such as a picture in base64: its letters say nothing.
-/// Scripts that write no spaces are not meant.
-const LONGEST_WORD_BYTES: usize = 200;
+/// Maximum length of a word. A longer one is pasted data, such as a picture in base64. Scripts
+/// without spaces are exempt.
+const MAX_WORD_BYTES: usize = 200;
 
-/// The longest quotation, in bytes; a quote that closes later was an apostrophe.
-const LONGEST_BYTES: usize = 400;
+/// Maximum length of a quotation, in bytes. A quote that closes later was an apostrophe.
+const MAX_QUOTATION_BYTES: usize = 400;
 
 const QUOTES: [(char, char); 8] =
     [('"', '"'), ('`', '`'), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』'), ('《', '》'), ('«', '»')];
 
-/// A stretch of text and what its words count, which is nothing for data.
+/// A substring with the weight of its words, which is 0 for data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Part<'a> {
+pub(crate) struct RequestSpan<'a> {
     pub(crate) text: &'a str,
     pub(crate) weight: f32,
     pub(crate) is_quoted: bool,
 }
 
-/// All of a text, in order.
-pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts = Vec::new();
+/// Returns all spans of a text, in order.
+pub(crate) fn spans(text: &str) -> Vec<RequestSpan<'_>> {
+    let mut spans = Vec::new();
     let mut rest = text;
     while let Some((before, quoted, after)) = quotation(rest) {
-        parts.extend(words(before));
-        parts.push(Part { text: quoted, weight: MENTIONED, is_quoted: true });
+        spans.extend(words(before));
+        spans.push(RequestSpan { text: quoted, weight: MENTION_WEIGHT, is_quoted: true });
         rest = after;
     }
-    parts.extend(words(rest));
-    parts
+    spans.extend(words(rest));
+    spans
 }
 
-/// What stands before, in and after the first pair of quotes.
+/// Returns the text before, inside and after the first pair of quotes.
 fn quotation(text: &str) -> Option<(&str, &str, &str)> {
     text.char_indices().find_map(|(at, c)| {
         let (open, close) = QUOTES.iter().find(|(open, _)| *open == c)?;
         let inner = &text[at + open.len_utf8()..];
-        let near = text::cut(inner, LONGEST_BYTES);
+        let near = text::cut(inner, MAX_QUOTATION_BYTES);
         let end = near.find(*close)?;
         Some((&text[..at], &inner[..end], &inner[end + close.len_utf8()..]))
     })
 }
 
-fn words(text: &str) -> impl Iterator<Item = Part<'_>> {
+fn words(text: &str) -> impl Iterator<Item = RequestSpan<'_>> {
     text.split_inclusive(char::is_whitespace).map(|word| {
         let is_place = word.contains("://") || word.contains('@') || is_path(word.trim());
-        let is_data = word.len() > LONGEST_WORD_BYTES && word.is_ascii();
-        let mentioned = if is_place { MENTIONED } else { 1.0 };
-        Part { text: word, weight: if is_data { 0.0 } else { mentioned }, is_quoted: false }
+        let is_data = word.len() > MAX_WORD_BYTES && word.is_ascii();
+        let mentioned = if is_place { MENTION_WEIGHT } else { 1.0 };
+        RequestSpan { text: word, weight: if is_data { 0.0 } else { mentioned }, is_quoted: false }
     })
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn mentioned(text: &str) -> Vec<&str> {
-        parts(text).into_iter().filter(|part| part.weight < 1.0).map(|part| part.text.trim()).collect()
+        spans(text).into_iter().filter(|part| part.weight < 1.0).map(|part| part.text.trim()).collect()
     }
 
     #[test]
