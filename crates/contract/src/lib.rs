@@ -50,7 +50,8 @@ pub use files::{
     Search, Wanted,
 };
 pub use grant::{
-    Accounting, Confinement, DefaultLimits, Grant, Held, Limits, Mechanism, Quota, SandboxRules,
+    Accounting, Confinement, DefaultLimits, DirectProgram, Grant, Held, Limits, Mechanism, Quota,
+    SandboxRules,
 };
 pub use host::{
     ApartOutput, Command, ConfineError, Denial, Ended, Exit, Finished, Host, HostError, Keyboard, Layer,

@@ -9,8 +9,8 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Archive, BoxFuture, CallId, Command, ConfineError, Confinement, Files, Finished, Grant, Held, Host,
-    HostError, Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
+    Archive, BoxFuture, CallId, Command, ConfineError, Confinement, DirectProgram, Files, Finished, Grant,
+    Held, Host, HostError, Keyboard, Limits, Listener, Mechanism, Sandbox, SandboxRules, Session,
 };
 use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{
@@ -19,6 +19,7 @@ use windlass_sandbox::{
 
 use crate::{
     attached::{Attached, Streams},
+    direct_program,
     file_rules::SandboxFileRules,
     kept::Kept,
     launch::{Launch, SandboxedLaunch},
@@ -325,6 +326,7 @@ impl Sandbox for Machine {
             )
             .with_observer(observer),
             call: grant.call().cloned(),
+            direct: grant.direct().cloned(),
             undo_limits: Mutex::default(),
             launch,
             held: Mutex::new(held),
@@ -374,6 +376,8 @@ struct Commands {
     limits: Limits,
     launch: Launch,
     files: ConfinedFiles,
+    /// What runs instead of any command, if the grant is for one program.
+    direct: Option<DirectProgram>,
     /// The call that the changes of commands belong to.
     call: Option<CallId>,
     undo_limits: Mutex<Vec<String>>,
@@ -383,6 +387,18 @@ struct Commands {
 impl Commands {
     fn kept(&self) -> Kept {
         Kept::new(self.limits.output_bytes, self.machine.outputs.clone())
+    }
+
+    /// What a command starts: its own program, or the one that the grant is for.
+    fn program(&self, command: &Command) -> Result<Program, HostError> {
+        let environment = &self.machine.environment;
+        match &self.direct {
+            Some(direct) => {
+                let command = direct_program::command(direct, command, environment);
+                Program::new(&command, environment, &direct.cwd)
+            }
+            None => Program::new(command, environment, &self.cwd)?.with_shell_bypass(command),
+        }
     }
 
     /// Makes sure that what a command changes can be undone. The ticket is held until the command is gone.
@@ -410,8 +426,7 @@ impl Commands {
         };
         let spending = &self.machine.spending;
         let (left, quota) = (spending.left()?, &self.limits.quota);
-        let program =
-            Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
+        let program = self.program(command)?;
         let _ticket = self.record(&program).await;
         let _meter = spending.wall.count();
         let run = process::Run {
@@ -474,8 +489,7 @@ impl Host for Commands {
             let spending = &self.machine.spending;
             let quota = &self.limits.quota;
             let time_left = spending.left()?.min(quota.wall());
-            let program =
-                Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
+            let program = self.program(command)?;
             let opening = Opening {
                 ticket: self.record(&program).await,
                 program,

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use serde_json::Value;
 use windlass_contract::{
     Answer, ApprovalPolicy, Approver, Beyond, BoxFuture, Command, CommandFacts, CommandLine, Confinement,
-    Content, Finished, Held, Host, HostError, Journal, Mechanism, Question, Sandbox, SandboxMode,
-    SandboxRules, Status,
+    Content, Finished, Held, Host, HostError, Journal, Mechanism, ProgramFile, ProgramFinder, ProgramSearch,
+    Question, Sandbox, SandboxMode, SandboxRules, Status,
     fakes::{MemoryJournal, Watcher},
     tool,
 };
@@ -44,6 +44,16 @@ impl Host for Etc {
 
     fn held(&self) -> Held {
         Held::by(if self.free { Mechanism::Unconfined } else { Mechanism::Namespaces })
+    }
+}
+
+/// Has every program where only the system writes.
+struct InUsrBin;
+
+impl ProgramFinder for InUsrBin {
+    fn find_program(&self, name: &str, _cwd: &std::path::Path) -> ProgramSearch {
+        let path = std::path::Path::new("/usr/bin").join(name);
+        ProgramSearch::Found(ProgramFile { path, leads_to: Vec::new() })
     }
 }
 
@@ -199,7 +209,7 @@ async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str
     };
     let toolbox = Toolbox {
         registry: Registry::builder().tool(Arc::new(put)).build().unwrap(),
-        gate: Gate::new(policy, None),
+        gate: Gate::new(policy, None).with_programs(Arc::new(InUsrBin)),
         sandbox: Arc::new(Walled),
         shaper: Shaper::default(),
         review: Review::default(),
