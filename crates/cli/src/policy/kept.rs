@@ -12,12 +12,14 @@ use windlass::policy::{Action, Rule, RuleFile, Rules, Trust};
 use super::{
     answers,
     files::{self, SourceFile},
+    redacted_rule::redacted,
     suggest::agrees,
 };
 use crate::{
     exit::Exit,
     output::print,
     problem::Problem,
+    redact::own,
     screen::{visible, visible_path},
     setup::Setup,
     table::Table,
@@ -78,7 +80,7 @@ pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Prob
 }
 
 fn visible_each(text: &str) -> String {
-    text.lines().map(|line| format!("    {}\n", visible(line))).collect()
+    text.lines().map(|line| format!("    {}\n", visible(&own().clean(line)))).collect()
 }
 
 /// A rule with the file it is from.
@@ -128,14 +130,14 @@ impl<'a> Listed<'a> {
 
     fn row(&self) -> [String; 5] {
         let tail = matches!(self.rule.matches, windlass::policy::RuleMatch::Prefix(_));
-        let commands = format!("{}{}", self.rule.shown(), if tail { " …" } else { "" });
+        let commands = format!("{}{}", redacted(self.rule).shown(), if tail { " …" } else { "" });
         let answered = self.rule.answered.clone().unwrap_or_else(|| "-".to_owned());
         let from = format!("{}:{} ({})", self.rule.file, self.rule.line, self.kind());
         [self.id.clone(), self.decision(), visible(&commands), visible(&answered), visible(&from)]
     }
 
     fn json(&self) -> Value {
-        let mut value = json!(self.rule);
+        let mut value = json!(redacted(self.rule));
         value["id"] = json!(self.id);
         value["source"] = json!(self.kind());
         value["is_obeyed"] = json!(!self.rule.leaves_with_any_words());
