@@ -37,15 +37,16 @@ pub use windlass_agent::{
 pub use windlass_contract::{
     Action, AliasMeaning, Answer, AnsweredBy, AnyTool, ApartOutput, ApprovalPolicy, Approver, Archive,
     Beyond, Body, BoxFuture, Cached, CallId, Category, Change, Changed, Command, CommandFacts, CommandLine,
-    CommitError, ConfineError, Confinement, Content, Criteria, Cx, DefaultLimits, Denial, EditKind, Effects,
-    ErrorKind, Escalation, Event, EventSink, Example, Exit, Expected, Facts, Feedback, FileEdit, FileError,
-    FileKind, Files, Finish, Finished, Format, Gives, Grant, Held, Host, HostError, Input, InputKind, Item,
-    Layer, Limits, Look, Marks, Mechanism, Meta, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream,
-    Must, Network, Offer, OpenFile, Opinion, Outcome, Output, OutwardEffect, ParameterAlias, Plan,
-    PlanStatus, PlanStep, Profile, ProgramFile, ProgramFinder, ProgramSearch, Prompt, Proof, Question, Quota,
-    Rating, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook, Sandbox, SandboxMode,
-    SandboxRules, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool, ToolCall, ToolError,
-    ToolName, ToolSpec, Typed, Usage, Verdict, Version, View, WebSearch, counted, erase, tool as tool_from,
+    CommitError, ConfineError, Confinement, Content, Criteria, Cx, DefaultLimits, Denial, DirectProgram,
+    EditKind, Effects, ErrorKind, Escalation, Event, EventSink, Example, Exit, Expected, Facts, Feedback,
+    FileEdit, FileError, FileKind, Files, Finish, Finished, Format, Gives, Grant, Held, Host, HostError,
+    Input, InputKind, Item, Layer, Limits, Look, Marks, Mechanism, Meta, ModelClient, ModelError, ModelEvent,
+    ModelInfo, ModelStream, Must, Network, Offer, OpenFile, Opinion, Outcome, Output, OutwardEffect,
+    ParameterAlias, Plan, PlanStatus, PlanStep, Profile, ProgramFile, ProgramFinder, ProgramSearch, Prompt,
+    Proof, Question, Quota, Rating, Raw, Reach, Ready, Receipt, Refusal, Retry, Reviewer, Role, Rulebook,
+    Sandbox, SandboxMode, SandboxRules, Schema, SchemaError, Silent, SpecKind, Status, ThreadId, Tool,
+    ToolCall, ToolError, ToolName, ToolSpec, Typed, Usage, Verdict, Version, View, WebSearch, counted, erase,
+    tool as tool_from,
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{

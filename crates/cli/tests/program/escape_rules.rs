@@ -171,8 +171,8 @@ fn a_program_that_may_leave_finds_no_programs_in_the_workspace() {
         assert!(made.success());
     }
     let ended = workspace.call("shell_command", &json!({"command": format!("{git} fetch")}), &HELD);
-    assert!(ended.stdout.contains("started directly"), "{ended:#?}");
     assert_eq!(workspace.marks(), (false, false), "git took its `ssh` from the workspace");
+    assert!(ended.stdout.contains("started directly"), "{ended:#?}");
 }
 
 #[test]
