@@ -22,7 +22,8 @@ pub(crate) fn command(
     asked: &Command,
     environment: &BTreeMap<String, String>,
 ) -> Command {
-    let untrusted: Vec<_> = direct.untrusted.iter().map(|path| real(path)).collect();
+    let untrusted: Vec<_> =
+        direct.untrusted.iter().map(|path| real(path).unwrap_or_else(|| path.clone())).collect();
     let mut env = asked.env.clone();
     for name in SEARCH_PATHS {
         let Some(value) = asked.env.get(name).or_else(|| environment.get(name)) else { continue };
@@ -41,16 +42,19 @@ fn trusted_entries(value: &str, untrusted: &[PathBuf]) -> String {
     let is_trusted = |entry: &&str| {
         let path = Path::new(entry);
         let outside = |real: PathBuf| !untrusted.iter().any(|directory| real.starts_with(directory));
-        path.is_absolute() && fs::canonicalize(path).is_ok_and(outside)
+        path.is_absolute() && real(path).is_some_and(outside)
     };
     value.split(':').filter(is_trusted).collect::<Vec<_>>().join(":")
 }
 
-fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+/// The path without links, if there is something.
+#[expect(clippy::disallowed_methods, reason = "nothing is opened by it: a name is compared with others")]
+fn real(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests do what commands do")]
 mod tests {
     use std::os::unix::fs::symlink;
 

@@ -75,7 +75,7 @@ pub fn judge_in(surroundings: &Surroundings<'_>, command: &CommandLine, rules: &
 fn direct_argv(command: &CommandLine, surroundings: &Surroundings<'_>) -> Option<Vec<String>> {
     let mut argv = single_program(command)?;
     let program = argv.first_mut()?;
-    *program = (surroundings.programs)(program)?.to_str()?.to_owned();
+    *program = (surroundings.programs)(program)?.into_os_string().into_string().ok()?;
     Some(argv)
 }
 

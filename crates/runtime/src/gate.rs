@@ -339,7 +339,7 @@ impl Gate {
         let command = effects.command.as_ref().filter(|_| leaves)?;
         let mut argv = single_program(command)?;
         let program = argv.first_mut()?;
-        *program = self.settled_program(program, command)?.to_str()?.to_owned();
+        *program = self.settled_program(program, command)?.into_os_string().into_string().ok()?;
         Some(self.started_directly(argv, command))
     }
 
