@@ -31,15 +31,34 @@ impl Approver for Terminal {
             }
             let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into());
             let columns = if columns == 0 { USUAL_COLUMNS } else { columns };
-            let (text, lasting) = (in_words(question, &self.paths, columns), question.rule.is_some());
+            let (text, offered) = (in_words(question, &self.paths, columns), Offered::by(question));
             let (answer, given) = oneshot::channel();
             // A thread, because nothing else can be left while it waits for a person. It ends with the process.
-            thread::spawn(move || answer.send(ask(&text, lasting)));
+            thread::spawn(move || answer.send(ask(&text, offered)));
             tokio::select! {
                 given = given => given.unwrap_or(Answer::Unavailable),
                 _reason = self.stop.stopped() => Answer::Unavailable,
             }
         })
+    }
+}
+
+/// Which answers a question has beside yes and no.
+#[derive(Debug, Clone, Copy)]
+struct Offered {
+    session: bool,
+    rule: bool,
+}
+
+impl Offered {
+    fn by(question: &Question) -> Self {
+        Self { session: !question.keys.is_empty(), rule: question.rule.is_some() }
+    }
+
+    /// The answers, for one that was not understood.
+    fn in_short(self) -> String {
+        let (session, rule) = (if self.session { " s," } else { "" }, if self.rule { " p, a," } else { "" });
+        format!("y,{session}{rule} n or q? ")
     }
 }
 
@@ -163,10 +182,10 @@ fn choices(question: &Question, paths: &Paths) -> Vec<String> {
         }
         Beyond::Everything => "WITHOUT the sandbox".to_owned(),
     });
-    let mut lines = vec![
-        format!("  y  yes: this {thing}, once, {held}"),
-        format!("  s  yes, for this session: the same {thing} in the same place, {held}"),
-    ];
+    let mut lines = vec![format!("  y  yes: this {thing}, once, {held}")];
+    if Offered::by(question).session {
+        lines.push(format!("  s  yes, for this session: the same {thing} in the same place, {held}"));
+    }
     if let Some(rule) = &question.rule {
         let allows = visible(&rule.allows);
         lines.push(format!("  p  yes, always in this project: {allows}, {held}"));
@@ -183,12 +202,12 @@ fn more(writable: &[PathBuf], network: bool, paths: &Paths) -> String {
 }
 
 /// Puts the question until the answer is one.
-fn ask(text: &str, lasting: bool) -> Answer {
+fn ask(text: &str, offered: Offered) -> Answer {
     // What was typed before is no answer to this.
     if rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
         return Answer::Unavailable;
     }
-    let mut shown = text;
+    let (mut shown, again) = (text, offered.in_short());
     loop {
         // Whoever types in another encoding is understood all the same, as far as it matters.
         let mut line = Vec::new();
@@ -199,15 +218,15 @@ fn ask(text: &str, lasting: bool) -> Answer {
         if matches!(asked, Ok(0) | Err(_)) {
             return Answer::Unavailable;
         }
-        if let Some(answer) = understood(&String::from_utf8_lossy(&line), lasting) {
+        if let Some(answer) = understood(&String::from_utf8_lossy(&line), offered) {
             return answer;
         }
-        shown = if lasting { "y, s, p, a, n or q? " } else { "y, s, n or q? " };
+        shown = &again;
     }
 }
 
 /// An answer. Silence is a no; what is neither yes nor no is not understood.
-fn understood(line: &str, lasting: bool) -> Option<Answer> {
+fn understood(line: &str, offered: Offered) -> Option<Answer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match word.to_ascii_lowercase().as_str() {
@@ -216,9 +235,9 @@ fn understood(line: &str, lasting: bool) -> Option<Answer> {
         "q" | "quit" => Some(Answer::Abort),
         _ if !rest.is_empty() => None,
         "y" | "yes" => Some(Answer::Once),
-        "s" | "session" => Some(Answer::Session),
-        "p" | "project" if lasting => Some(Answer::Project),
-        "a" | "always" if lasting => Some(Answer::Always),
+        "s" | "session" if offered.session => Some(Answer::Session),
+        "p" | "project" if offered.rule => Some(Answer::Project),
+        "a" | "always" if offered.rule => Some(Answer::Always),
         _ => None,
     }
 }
@@ -231,7 +250,7 @@ mod tests {
 
     #[test]
     fn only_what_was_offered_is_understood() {
-        let told = |line| understood(line, true);
+        let told = |line| understood(line, Offered { session: true, rule: true });
         assert_eq!(told("y\n"), Some(Answer::Once));
         assert_eq!(told("A"), Some(Answer::Always));
         assert_eq!(told("n use git mv instead\n"), Some(Answer::Deny("use git mv instead".into())));
@@ -240,7 +259,9 @@ mod tests {
         for unclear in ["yes please", "ok", "ya", "y n"] {
             assert_eq!(told(unclear), None, "{unclear}");
         }
-        assert_eq!((understood("a", false), understood("p", false)), (None, None));
+        let once = Offered { session: false, rule: false };
+        assert_eq!(["s", "p", "a"].map(|line| understood(line, once)), [None, None, None]);
+        assert_eq!(once.in_short(), "y, n or q? ");
     }
 
     #[test]
@@ -254,7 +275,7 @@ mod tests {
             reason: "why".into(),
             unclear: vec!["$x".into()],
             beyond: Beyond::Wider { writable: vec!["/etc".into()], network: true },
-            keys: Vec::new(),
+            keys: vec!["make".into()],
             rule: Some(Offer { toml: String::new(), allows: "every `make`".into() }),
         };
         let expected = "shell wants to run:\n  make 'a\\u{1b}[2K\\nb'\nin /w\nbecause: why\nunclear: $x\n  y  yes: this \
@@ -288,6 +309,7 @@ mod tests {
         let text = in_words(&question, &Paths::seen_from("/x".as_ref()), 80);
         let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
         assert_eq!((begins("  y  "), begins("  a  "), begins("  n  ")), (1, 0, 1), "{text}");
+        assert_eq!(begins("  s  "), 0, "{text}");
         assert!(
             text.contains("ok [202 blanks] y  yes") && text.contains("why [44 blanks with a line break] y"),
             "{text}"

@@ -5,6 +5,7 @@ mod classify;
 mod explain;
 mod files;
 mod kept;
+mod redacted_rule;
 mod suggest;
 mod table;
 
@@ -17,7 +18,7 @@ use std::{
 };
 
 use windlass::{
-    ApprovalPolicy, CommandLine, OutwardEffect, ProgramSearch, SandboxMode,
+    ApprovalPolicy, CommandLine, OutwardEffect, ProgramFile, ProgramSearch, SandboxMode,
     host::find_program,
     policy::{Class, Judgement, Rules, Ruling, Surroundings, Wish, judge, judge_in, ruling, ruling_outward},
 };
@@ -91,14 +92,25 @@ impl Judge {
     /// Decides about a line of shell in this project.
     fn line_in(&self, workspace: &Path, line: &str) -> (Ruling, Judgement) {
         let command = CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) };
-        let programs = |name: &str| match find_program(name, &self.environment, workspace) {
-            ProgramSearch::Found(file) => {
-                let roots = self.writable.iter().map(PathBuf::as_path).chain([workspace]);
-                file.is_outside(roots).then_some(file.path)
-            }
+        let found = |name: &str| find_program(name, &self.environment, workspace);
+        let is_settled = |file: &ProgramFile| {
+            file.is_outside(self.writable.iter().map(PathBuf::as_path).chain([workspace]))
+        };
+        let programs = |name: &str| match found(name) {
+            ProgramSearch::Found(file) => is_settled(&file).then_some(file.path),
             ProgramSearch::Missing | ProgramSearch::Unknown => None,
         };
-        let surroundings = Surroundings { workspace: Some(workspace), programs: &programs };
+        let replaceable = |name: &str| match found(name) {
+            ProgramSearch::Found(file) => !is_settled(&file),
+            ProgramSearch::Missing => false,
+            ProgramSearch::Unknown => true,
+        };
+        let is_held = matches!(self.sandbox, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
+        let surroundings = Surroundings {
+            workspace: Some(workspace),
+            programs: &programs,
+            replaceable: if is_held { None } else { Some(&replaceable) },
+        };
         self.ruled(judge_in(&surroundings, &command, &self.rules))
     }
 

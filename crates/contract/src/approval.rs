@@ -30,7 +30,7 @@ pub struct Question {
     pub unclear: Vec<String>,
     /// What a yes allows beyond what the sandbox mode does.
     pub beyond: Beyond,
-    /// What a yes for the session would cover: the same again, to the letter.
+    /// What a yes for the session would cover: the same again, to the letter. Empty if there is none.
     pub keys: Vec<String>,
     /// The rule that would make this question unnecessary. Without one, there is no yes for longer than the session.
     pub rule: Option<Offer>,

@@ -18,14 +18,40 @@ pub struct Grant {
     #[serde(skip)]
     runs_command: bool,
     #[serde(skip)]
+    direct: Option<DirectProgram>,
+    #[serde(skip)]
     call: Option<CallId>,
+}
+
+/// The program that a person let out of the sandbox for longer than once. It runs as it is here, whatever command the call
+/// names: no shell, no wrapper and no input of the call's is between what was approved and what runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectProgram {
+    /// The file of the program, then its words.
+    pub argv: Vec<String>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// Directories that commands in the sandbox may write. It finds no program there.
+    pub untrusted: Vec<PathBuf>,
 }
 
 impl Grant {
     /// Allows a call its effects under the given confinement. For the gate.
     pub fn issue(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Self {
         let (writes, runs_command) = (effects.writes.clone(), effects.command.is_some());
-        Self { cwd, writes, network: effects.network, limits, confinement, runs_command, call: None }
+        let (network, direct, call) = (effects.network, None, None);
+        Self { cwd, writes, network, limits, confinement, runs_command, direct, call }
+    }
+
+    /// The same grant, for one program and nothing else. For the gate.
+    #[must_use]
+    pub fn only_for(self, program: DirectProgram) -> Self {
+        Self { direct: Some(program), ..self }
+    }
+
+    /// The one program that may run, if the grant is for one.
+    pub fn direct(&self) -> Option<&DirectProgram> {
+        self.direct.as_ref()
     }
 
     /// Where relative paths and commands start.

@@ -31,6 +31,7 @@ mod apart_capture;
 mod attached;
 mod capture;
 mod denial_check;
+mod direct_program;
 mod file_rules;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;

@@ -12,7 +12,7 @@ use windlass_contract::{
     BoxFuture, CallId, Grant, Host, Sandbox,
     edit::Archive,
     files::Files,
-    grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
+    grant::{Confinement, DirectProgram, Held, Limits, Mechanism, SandboxRules},
     host::{Command, ConfineError, Finished, HostError, Keyboard, Listener, OutputListener, Session},
 };
 use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
@@ -22,6 +22,7 @@ use windlass_sandbox::{
 
 use crate::{
     attached::{Attached, Streams},
+    direct_program,
     file_rules::SandboxFileRules,
     kept::Kept,
     launch::{Launch, SandboxedLaunch},
@@ -328,6 +329,7 @@ impl Sandbox for Machine {
             )
             .with_observer(observer),
             call: grant.call().cloned(),
+            direct: grant.direct().cloned(),
             undo_limits: Mutex::default(),
             launch,
             held: Mutex::new(held),
@@ -367,6 +369,8 @@ struct Commands {
     limits: Limits,
     launch: Launch,
     files: ConfinedFiles,
+    /// What runs instead of any command, if the grant is for one program.
+    direct: Option<DirectProgram>,
     /// The call that the changes of commands belong to.
     call: Option<CallId>,
     undo_limits: Mutex<Vec<String>>,
@@ -376,6 +380,18 @@ struct Commands {
 impl Commands {
     fn kept(&self) -> Kept {
         Kept::new(self.limits.output_bytes, self.machine.outputs.clone())
+    }
+
+    /// What a command starts: its own program, or the one that the grant is for.
+    fn program(&self, command: &Command) -> Result<Program, HostError> {
+        let environment = &self.machine.environment;
+        match &self.direct {
+            Some(direct) => {
+                let command = direct_program::command(direct, command, environment);
+                Program::new(&command, environment, &direct.cwd)
+            }
+            None => Program::new(command, environment, &self.cwd)?.with_shell_bypass(command),
+        }
     }
 
     /// Makes sure that what a command changes can be undone. The ticket is held until the command is gone.
@@ -403,8 +419,7 @@ impl Commands {
         };
         let spending = &self.machine.spending;
         let (left, quota) = (spending.left()?, &self.limits.quota);
-        let program =
-            Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
+        let program = self.program(command)?;
         let _ticket = self.record(&program).await;
         let _meter = spending.wall.count();
         let run = process::Run {
@@ -468,8 +483,7 @@ impl Host for Commands {
             let spending = &self.machine.spending;
             let quota = &self.limits.quota;
             let time_left = spending.left()?.min(quota.wall());
-            let program =
-                Program::new(command, &self.machine.environment, &self.cwd)?.with_shell_bypass(command)?;
+            let program = self.program(command)?;
             let opening = Opening {
                 ticket: self.record(&program).await,
                 program,

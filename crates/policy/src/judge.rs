@@ -11,6 +11,7 @@ use crate::{
     path::Places,
     secret,
     shell::{Assignment, Dialect, Redirect, RedirectKind, Script, Simple, Word},
+    single_program,
     wrapper::{self, Inner, base_name},
 };
 
@@ -22,6 +23,10 @@ const MAX_PARTS: usize = 256;
 
 /// How much of what is unclear is told. One thing is enough to decide.
 const MAX_UNCLEAR: usize = 32;
+
+/// Why a program that is on the list is not known to be harmless.
+const REPLACEABLE: &str =
+    "nothing would hold it, and an earlier command may have replaced the file that would run";
 
 /// Variables that only change how things look.
 const HARMLESS_VARIABLES: &[&str] = &[
@@ -62,7 +67,17 @@ pub fn judge_in(surroundings: &Surroundings<'_>, command: &CommandLine, rules: &
     };
     let cwd = command.cwd.as_deref();
     let is_at_home = cwd.is_none_or(|cwd| surroundings.workspace.is_none_or(|workspace| workspace == cwd));
-    Judge { is_at_home, ..Judge::new(rules, *surroundings, places) }.whole(command)
+    let judgement = Judge { is_at_home, ..Judge::new(rules, *surroundings, places) }.whole(command);
+    let direct_argv = if judgement.escape_sandbox { direct_argv(command, surroundings) } else { None };
+    Judgement { escape_sandbox: direct_argv.is_some(), direct_argv, ..judgement }
+}
+
+/// What runs of a command that may leave the sandbox: the file of its one program, and its words.
+fn direct_argv(command: &CommandLine, surroundings: &Surroundings<'_>) -> Option<Vec<String>> {
+    let mut argv = single_program(command)?;
+    let program = argv.first_mut()?;
+    *program = (surroundings.programs)(program)?.into_os_string().into_string().ok()?;
+    Some(argv)
 }
 
 /// Says what is known about a text that would be typed to a running program. If that is a shell, the text is a script, and
@@ -127,7 +142,7 @@ impl<'a> Judge<'a> {
         let words: Vec<_> = command.argv.iter().map(|word| Word::literal(word)).collect();
         match wrapper::open(&words).pop() {
             // The shell that a tool runs every line in is not worth a word.
-            Some(Inner::Script { text, dialect, plain: true }) => {
+            Some(Inner::Script { text, dialect, plain: true }) if !self.is_replaceable(&words) => {
                 self.script(&text, dialect, &Via::default())
             }
             _ => self.words(words),
@@ -246,12 +261,31 @@ impl<'a> Judge<'a> {
         match (allowed, trouble, runs) {
             (Some(allowed), ..) => (Class::Safe, allowed),
             (None, Some(why), _) => (Class::Ordinary, Reason::NotKnown { why }),
+            (None, None, _) if self.is_replaceable(&simple.words) => {
+                (Class::Ordinary, Reason::NotKnown { why: REPLACEABLE.to_owned() })
+            }
             (None, None, Some(Runs { class, plain: true })) => (class.min(Class::Ordinary), Reason::Wrapper),
             (None, None, _) => match known::check(&simple.words, &self.places) {
                 Ok(()) => (Class::Safe, Reason::Known),
                 Err(why) => (Class::Ordinary, Reason::NotKnown { why }),
             },
         }
+    }
+
+    /// Whether an earlier command may have written what runs, where nothing holds it. The names in a login shell are looked
+    /// up on a path that is not known here.
+    fn is_replaceable(&self, words: &[Word]) -> bool {
+        let (Some(replaceable), Some(program)) = (self.surroundings.replaceable, words.first()) else {
+            return false;
+        };
+        let is_login = |word: &Word| {
+            word.text
+                .strip_prefix('-')
+                .is_some_and(|letters| !letters.starts_with('-') && letters.contains('l'))
+        };
+        let is_login_shell =
+            wrapper::is_shell(base_name(&program.text)) && words.iter().skip(1).take(2).any(is_login);
+        is_login_shell || replaceable(&program.text)
     }
 
     /// Judges what a command runs besides its own program.
@@ -341,6 +375,7 @@ impl<'a> Judge<'a> {
             outward,
             changes_nothing,
             escape_sandbox,
+            direct_argv: None,
             asks_to_leave_again,
         }
     }

@@ -25,8 +25,11 @@ pub struct Judgement {
     pub outward: Vec<OutwardEffect>,
     /// Whether it is known to change nothing, so that it may run beside others.
     pub changes_nothing: bool,
-    /// Whether rules let all of it leave the sandbox.
+    /// Whether a rule lets it leave the sandbox.
     pub escape_sandbox: bool,
+    /// The file of its program and its words, if it may leave: that is what runs, with no shell in between.
+    #[serde(skip)]
+    pub direct_argv: Option<Vec<String>>,
     /// Whether a rule of an earlier version let all of it leave the sandbox, with any words behind it. A person is asked
     /// again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -38,6 +38,7 @@ mod path;
 mod rules;
 mod secret;
 mod shell;
+mod single_program;
 mod suggest;
 mod wrapper;
 
@@ -46,10 +47,11 @@ pub use danger::{Danger, Severity};
 pub use judge::{judge, judge_in, judge_typed};
 pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
 pub use matrix::{Ruling, Wish, ruling, ruling_outward};
-pub use offer::offer;
+pub use offer::{may_hold_for_session, offer};
 pub use rules::{
     Action, Rule, RuleError, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Surroundings, Trust,
 };
 pub use secret::{read_shows_secret, search_shows_secret};
 pub use shell::{Unclear, What};
+pub use single_program::single_program;
 pub use suggest::{Suggestion, suggest};

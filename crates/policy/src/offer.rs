@@ -1,16 +1,21 @@
 //! The rule that an answer to a question about a command could make.
 
-use windlass_contract::{approval::Offer, effects::CommandLine};
+mod lasting;
+
+use windlass_contract::{
+    approval::Offer,
+    effects::{CommandLine, OutwardEffect},
+};
 
 use crate::{
-    Class, RuleFile, Rules, Suggestion, Surroundings, Trust, Wish, judge_in, rules, suggest,
-    suggest::{quoted, uncovered},
+    Class, RuleFile, Rules, Suggestion, Surroundings, Trust, Wish, judge_in, single_program, suggest,
+    suggest::quoted, wrapper::base_name,
 };
 
 /// The smallest rule that lets this command pass without a question, or none: what is unclear, dangerous or could be
 /// anything deserves a question each time. A model may propose the beginning of the command; it counts only if it is
-/// one, and if no more than that is needed. Outside the sandbox a rule is about the whole command and the file of its
-/// program.
+/// one, and if no more than that is needed. Outside the sandbox a rule is about one program with all its words and the file
+/// of that program, and only what nothing in a workspace can steer gets one.
 pub fn offer(
     command: &CommandLine,
     rules: &Rules,
@@ -44,22 +49,27 @@ fn written(suggestions: &[Suggestion]) -> Option<Offer> {
     (!suggestions.is_empty()).then(|| Offer { toml, allows: allows.join("; ") })
 }
 
-/// A rule for each program of a command, with all its words, outside the sandbox.
+/// A rule for one program with all its words, outside the sandbox.
 fn exactly(command: &CommandLine, surroundings: &Surroundings<'_>) -> Option<Offer> {
-    let (mut toml, mut allows) = (String::new(), Vec::new());
-    for argv in uncovered(command) {
-        let (program, rest) = argv.split_first()?;
-        let file = (surroundings.programs)(program)?;
-        let file = file.to_str().filter(|_| !rules::is_too_wide(&argv))?;
-        let words: Vec<_> = [file].into_iter().chain(rest.iter().map(String::as_str)).map(quoted).collect();
-        toml.push_str(&format!(
-            "[[rule]]\nargv = [{}]\ndecision = \"allow\"\nescape_sandbox = true\n",
-            words.join(", ")
-        ));
-        let line = CommandLine { argv: argv.clone(), cwd: None }.display();
-        allows.push(format!("exactly `{line}`, run by `{file}`"));
+    let argv = single_program(command)?;
+    let (program, rest) = argv.split_first()?;
+    let file = (surroundings.programs)(program)?;
+    let file = file.to_str()?;
+    let named: Vec<_> = [base_name(file).to_owned()].into_iter().chain(rest.iter().cloned()).collect();
+    if !lasting::is_listed(&named) {
+        return None;
     }
-    (!toml.is_empty()).then(|| Offer { toml, allows: allows.join("; ") })
+    let words: Vec<_> = [file].into_iter().chain(rest.iter().map(String::as_str)).map(quoted).collect();
+    let toml =
+        format!("[[rule]]\nargv = [{}]\ndecision = \"allow\"\nescape_sandbox = true\n", words.join(", "));
+    let line = CommandLine { argv, cwd: None }.display();
+    Some(Offer { toml, allows: format!("exactly `{line}`, run by `{file}`") })
+}
+
+/// Whether a yes outside the sandbox holds for the session: not for what others notice. It is sent where settings say that
+/// commands in the sandbox may change, such as the address of a remote, so that each time is another question.
+pub fn may_hold_for_session(outward: &[OutwardEffect]) -> bool {
+    outward.iter().all(|effect| *effect == OutwardEffect::Install)
 }
 
 /// Whether the command would really pass with it: an offer that changes nothing is none.
@@ -75,7 +85,8 @@ fn works(
     let mut rules = rules.clone();
     rules.add(made);
     let judged = judge_in(surroundings, command, &rules);
-    judged.class == Class::Safe && (wish == Wish::Contained || judged.escape_sandbox)
+    let leaves = || judged.escape_sandbox && may_hold_for_session(&judged.outward);
+    judged.class == Class::Safe && (wish == Wish::Contained || leaves())
 }
 
 #[cfg(test)]
@@ -86,7 +97,7 @@ mod tests {
         let command = CommandLine { argv: ["bash", "-c", line].map(str::to_owned).to_vec(), cwd: None };
         let proposed: Vec<_> = proposed.iter().map(|word| (*word).to_owned()).collect();
         let programs = |name: &str| (!name.contains('/')).then(|| format!("/usr/bin/{name}").into());
-        let surroundings = Surroundings { workspace: None, programs: &programs };
+        let surroundings = Surroundings { programs: &programs, ..Surroundings::unknown() };
         offer(&command, &Rules::default(), &proposed, wish, &surroundings).map(|offer| offer.toml)
     }
 
@@ -109,15 +120,37 @@ mod tests {
     }
 
     #[test]
-    fn leaving_the_sandbox_is_a_key_of_its_own_and_every_part_needs_it() {
-        let rule = offered("docker compose up", &["docker", "compose"], Wish::Escalated).unwrap();
+    fn leaving_the_sandbox_is_a_key_of_its_own_for_what_no_workspace_steers() {
+        let rule = offered("docker ps -a", &["docker"], Wish::Escalated).unwrap();
         assert_eq!(
             rule,
-            "[[rule]]\nargv = [\"/usr/bin/docker\", \"compose\", \"up\"]\ndecision = \"allow\"\nescape_sandbox = true\n"
+            "[[rule]]\nargv = [\"/usr/bin/docker\", \"ps\", \"-a\"]\ndecision = \"allow\"\nescape_sandbox = true\n"
         );
-        // A program of the workspace may be another one the next time.
-        assert_eq!(offered("./build.sh", &[], Wish::Escalated), None);
-        assert_eq!(offered("docker compose up | cat", &[], Wish::Escalated), None);
+        assert!(offered("df -h 2>&1", &[], Wish::Escalated).is_some(), "also what is known to be harmless");
+        for line in [
+            "./docker ps",
+            "docker ps | cat",
+            "timeout 5 docker ps",
+            "bash -c 'docker ps'",
+            "LC_ALL=C docker ps",
+            "docker ps < x",
+            "docker ps; docker ps",
+            "docker compose up",
+            "bash x.sh",
+            "python3 x.py",
+            "node x.js",
+            "make",
+            "npm test",
+            "go test ./...",
+            "awk -f x.awk",
+            "java -jar x.jar",
+            "sqlite3 x.db",
+            "tee x",
+            "git push",
+            "git fetch",
+        ] {
+            assert_eq!(offered(line, &[], Wish::Escalated), None, "{line}");
+        }
     }
 
     #[test]

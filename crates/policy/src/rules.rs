@@ -158,12 +158,15 @@ pub struct Surroundings<'a> {
     pub workspace: Option<&'a Path>,
     /// Finds the file that a program's name stands for, if no command in the sandbox can write it.
     pub programs: &'a dyn Fn(&str) -> Option<PathBuf>,
+    /// Tells whether an earlier command may have written the file that a program's name stands for. Such a name is not known
+    /// to be harmless. Only told where nothing holds what runs.
+    pub replaceable: Option<&'a dyn Fn(&str) -> bool>,
 }
 
 impl Surroundings<'_> {
     /// Knows nothing of the machine.
     pub fn unknown() -> Self {
-        Self { workspace: None, programs: &|_| None }
+        Self { workspace: None, programs: &|_| None, replaceable: None }
     }
 }
 
@@ -204,7 +207,7 @@ impl Rule {
                 .filter(|own| base_name(own) == base_name(name))
                 .map(PathBuf::from)
         };
-        let surroundings = Surroundings { workspace: None, programs: &found };
+        let surroundings = Surroundings { programs: &found, ..Surroundings::unknown() };
         self.fits_words(&Program::of(program), rest, &surroundings)
     }
 

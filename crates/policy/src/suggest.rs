@@ -46,7 +46,7 @@ pub fn suggest(approved: &[CommandLine], recorded: &[CommandLine]) -> Vec<Sugges
 }
 
 /// The parts of a command that a rule could have covered.
-pub(crate) fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
+fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
     let judged = judge(command, &Rules::default());
     if !judged.unclear.is_empty() || judged.class > Class::Ordinary {
         return Vec::new();

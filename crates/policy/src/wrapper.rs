@@ -231,7 +231,7 @@ fn is_plain_call(name: &str, words: &[Word], start: usize) -> bool {
 }
 
 /// Which shell reads scripts how.
-fn dialect(name: &str) -> Option<Dialect> {
+pub(crate) fn dialect(name: &str) -> Option<Dialect> {
     match name {
         "bash" | "zsh" => Some(Dialect::Bash),
         "sh" | "dash" => Some(Dialect::Posix),

@@ -12,16 +12,18 @@ use windlass_contract::{
     approval::{Approver, Beyond, Question, Rulebook},
     effects::{CommandLine, OutwardEffect},
     event::EventSink,
-    grant::Confinement,
+    grant::{Confinement, DirectProgram},
     policy::ApprovalPolicy,
     program::ProgramFinder,
 };
 use windlass_policy::{
-    Class, Judgement, Rules, Ruling, Surroundings, Wish, judge_in, judge_typed, offer, ruling, ruling_outward,
+    Class, Judgement, Rules, Ruling, Surroundings, Wish, judge_in, judge_typed, may_hold_for_session, offer,
+    ruling, ruling_outward, single_program,
 };
 use windlass_shape::Failure;
 
 use crate::Stop;
+use asking::Approval;
 use memory::Memory;
 
 mod asking;
@@ -90,9 +92,23 @@ pub(crate) struct Admission {
 /// What the policy alone says about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Decision {
-    Run { confinement: Confinement, why: String },
-    Ask { confinement: Confinement, reason: String, unclear: Vec<String> },
-    Refuse { reason: String },
+    Run {
+        confinement: Confinement,
+        why: String,
+    },
+    /// One program leaves the sandbox, as a rule says.
+    Leave {
+        program: DirectProgram,
+        why: String,
+    },
+    Ask {
+        confinement: Confinement,
+        reason: String,
+        unclear: Vec<String>,
+    },
+    Refuse {
+        reason: String,
+    },
 }
 
 impl fmt::Debug for Gate {
@@ -142,7 +158,13 @@ impl Gate {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let command = effects.command.as_ref().map(|command| {
             let programs = |name: &str| self.settled_program(name, command);
-            judge_in(&self.surroundings(&programs), &self.placed(command), &rules)
+            let replaceable = |name: &str| self.is_replaceable(name, command);
+            let is_held = matches!(self.policy.confinement(), Confinement::Sandboxed(_));
+            let surroundings = Surroundings {
+                replaceable: if is_held { None } else { Some(&replaceable) },
+                ..self.surroundings(&programs)
+            };
+            judge_in(&surroundings, &self.placed(command), &rules)
         });
         let typed = effects.typed.as_ref().map(|typed| judge_typed(typed, &self.policy.cwd, &rules));
         let judgement = command.into_iter().chain(typed).max_by_key(|judgement| judgement.class)?;
@@ -166,18 +188,41 @@ impl Gate {
         let missing = self.missing_program(effects, judged.as_ref());
         let decision = self.decide(&request, judged);
         tracing::debug!(call.id = %call.id, tool.name = %call.name, decision = decision.name(), why = decision.why(), "decided");
-        let (confinement, decision) = match decision {
-            Decision::Run { confinement, why } => (confinement, why),
-            Decision::Refuse { reason } => return Err(Failure::Refused(reason)),
-            Decision::Ask { confinement, reason, unclear } => {
-                if let Some(error) = missing {
-                    return Err(Failure::Tool(error));
-                }
-                let question = self.question(call, effects, &confinement, reason, unclear);
-                (confinement, self.ask(&question, &request).await?)
+        match decision {
+            Decision::Run { confinement, why } => {
+                Ok(Admission { grant: self.policy.grant(effects, confinement), decision: why })
             }
-        };
-        Ok(Admission { grant: self.policy.grant(effects, confinement), decision })
+            Decision::Leave { program, why } => Ok(self.admit_directly(effects, program, &why)),
+            Decision::Refuse { reason } => Err(Failure::Refused(reason)),
+            Decision::Ask { confinement, reason, unclear } => match missing {
+                Some(error) => Err(Failure::Tool(error)),
+                None => self.admit_by_answer(&request, confinement, reason, unclear).await,
+            },
+        }
+    }
+
+    /// Lets one program out of the sandbox: what was approved is what runs.
+    fn admit_directly(&self, effects: &Effects, program: DirectProgram, why: &str) -> Admission {
+        let grant = self.policy.grant(effects, Confinement::Unconfined).only_for(program);
+        Admission { grant, decision: format!("{why}; started directly, without a shell") }
+    }
+
+    /// Asks, and lets through what the answer says.
+    async fn admit_by_answer(
+        &self,
+        request: &GateRequest<'_>,
+        confinement: Confinement,
+        reason: String,
+        unclear: Vec<String>,
+    ) -> Result<Admission, Failure> {
+        let effects = request.effects;
+        let program = self.direct_program(effects, &confinement);
+        let question = self.question(request, &confinement, program.as_ref(), reason, unclear);
+        let Approval { decision, lasts } = self.ask(&question, request).await?;
+        match program.filter(|_| lasts) {
+            Some(program) => Ok(self.admit_directly(effects, program, &decision)),
+            None => Ok(Admission { grant: self.policy.grant(effects, confinement), decision }),
+        }
     }
 
     /// Lets a call through once more, and further, after the sandbox has stopped it; `None` if it may not go further.
@@ -187,17 +232,14 @@ impl Gate {
         request: GateRequest<'_>,
         denials: &[Denial],
     ) -> Result<Option<Admission>, Failure> {
-        let GateRequest { call, effects, .. } = request;
         // Where the model may ask itself, it is told of the denial and asks; where nobody may be asked, nobody is.
         let may_ask = matches!(self.policy.approval, ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted);
         let Confinement::Sandboxed(walls) = self.policy.confinement() else { return Ok(None) };
         let Some(confinement) = wider::walls(&walls, denials).filter(|_| may_ask) else { return Ok(None) };
-        let question = self.question(call, effects, &confinement, wider::reason(denials), Vec::new());
-        match self.ask(&question, &request).await {
-            Ok(decision) => Ok(Some(Admission {
-                grant: self.policy.grant(effects, confinement),
-                decision: format!("{decision}, after a denial"),
-            })),
+        match self.admit_by_answer(&request, confinement, wider::reason(denials), Vec::new()).await {
+            Ok(Admission { grant, decision }) => {
+                Ok(Some(Admission { grant, decision: format!("{decision}, after a denial") }))
+            }
             // It has a result already, which says what was stopped.
             Err(Failure::Refused(_)) => Ok(None),
             Err(other) => Err(other),
@@ -237,11 +279,15 @@ impl Gate {
         let Policy { approval, sandbox, .. } = self.policy;
         let wish = if effects.escalation.is_some() { Wish::Escalated } else { Wish::Contained };
         let confinement = self.policy.confinement();
-        if judgement.escape_sandbox {
-            // The user's own word, so that neither a wish nor a question is needed.
-            let held = matches!(confinement, Confinement::Sandboxed(_));
-            let confinement = if held { Confinement::Unconfined } else { confinement };
-            return Decision::Run { confinement, why: judgement.why };
+        // The user's own word, so that neither a wish nor a question is needed. A terminal could be typed to.
+        if let Some(argv) = judgement.direct_argv.filter(|_| !effects.terminal) {
+            let is_held = matches!(confinement, Confinement::Sandboxed(_));
+            return match effects.command.as_ref().filter(|_| is_held) {
+                Some(command) => {
+                    Decision::Leave { program: self.started_directly(argv, command), why: judgement.why }
+                }
+                None => Decision::Run { confinement, why: judgement.why },
+            };
         }
         let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
         if judgement.asks_to_leave_again
@@ -281,12 +327,41 @@ impl Gate {
     }
 
     fn surroundings<'a>(&'a self, programs: &'a dyn Fn(&str) -> Option<PathBuf>) -> Surroundings<'a> {
-        Surroundings { workspace: Some(&self.policy.cwd), programs }
+        Surroundings { workspace: Some(&self.policy.cwd), programs, replaceable: None }
+    }
+
+    fn is_replaceable(&self, name: &str, command: &CommandLine) -> bool {
+        let place = self.place_of(command);
+        self.finder
+            .as_ref()
+            .is_none_or(|finder| programs::is_replaceable(&**finder, &self.policy, name, &place))
+    }
+
+    /// What runs if a yes without the sandbox holds for longer than once. Nothing, if that is not one program with literal
+    /// words whose file no command in the sandbox can write.
+    fn direct_program(&self, effects: &Effects, confinement: &Confinement) -> Option<DirectProgram> {
+        let leaves = wider::beyond(&self.policy.confinement(), confinement) == Beyond::Everything;
+        let command = effects.command.as_ref().filter(|_| leaves)?;
+        let mut argv = single_program(command)?;
+        let program = argv.first_mut()?;
+        *program = self.settled_program(program, command)?.into_os_string().into_string().ok()?;
+        Some(self.started_directly(argv, command))
+    }
+
+    fn started_directly(&self, argv: Vec<String>, command: &CommandLine) -> DirectProgram {
+        DirectProgram { argv, cwd: self.place_of(command), untrusted: programs::untrusted(&self.policy) }
     }
 
     /// The file of a program that no command in the sandbox can write.
     fn settled_program(&self, name: &str, command: &CommandLine) -> Option<PathBuf> {
         programs::settled(&**self.finder.as_ref()?, &self.policy, name, &self.place_of(command))
+    }
+
+    /// The same, if it is a file of the system: what a rule names stays what it was, whatever is worked on later.
+    fn system_program(&self, name: &str, command: &CommandLine) -> Option<PathBuf> {
+        let place = self.place_of(command);
+        let is_of_system = programs::is_of_system(&**self.finder.as_ref()?, name, &place);
+        self.settled_program(name, command).filter(|_| is_of_system)
     }
 
     fn placed(&self, command: &CommandLine) -> CommandLine {
@@ -300,12 +375,13 @@ impl Gate {
 
     fn question(
         &self,
-        call: &ToolCall,
-        effects: &Effects,
+        request: &GateRequest<'_>,
         confinement: &Confinement,
+        program: Option<&DirectProgram>,
         reason: String,
         unclear: Vec<String>,
     ) -> Question {
+        let GateRequest { call, effects, secrets, .. } = *request;
         let beyond = wider::beyond(&self.policy.confinement(), confinement);
         let command = effects.command.as_ref().map(|command| self.placed(command));
         let cwd = command.as_ref().and_then(|command| command.cwd.clone());
@@ -318,13 +394,23 @@ impl Gate {
         };
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
-        let rule = command.as_ref().zip(wish);
+        // A rule is written down in clear, so that none is made of a secret.
+        let rule = command.as_ref().zip(wish).filter(|_| secrets.is_empty());
         let rule = rule.and_then(|(command, wish)| {
-            let programs = |name: &str| self.settled_program(name, command);
+            let programs = |name: &str| match wish {
+                Wish::Contained => self.settled_program(name, command),
+                Wish::Escalated => self.system_program(name, command),
+            };
             offer(command, &rules, proposed, wish, &self.surroundings(&programs))
         });
         let argv = command.as_ref().map(|command| &command.argv);
         let keys: Vec<_> = match effects {
+            _ if effects.has_program() && beyond == Beyond::Everything => {
+                let program = program.filter(|_| may_hold_for_session(&effects.outward));
+                let key =
+                    |program: &DirectProgram| json!([call.name, program.argv, cwd, effects.terminal, beyond]);
+                program.map(key).into_iter().collect()
+            }
             // The same command or text, in the same place, on a terminal or not, held the same way.
             _ if effects.has_program() => {
                 vec![json!([call.name, argv, effects.typed, cwd, effects.terminal, beyond])]
@@ -350,6 +436,7 @@ impl Decision {
     fn name(&self) -> &'static str {
         match self {
             Self::Run { .. } => "run",
+            Self::Leave { .. } => "leave",
             Self::Ask { .. } => "ask",
             Self::Refuse { .. } => "refuse",
         }
@@ -357,7 +444,10 @@ impl Decision {
 
     fn why(&self) -> &str {
         match self {
-            Self::Run { why: reason, .. } | Self::Ask { reason, .. } | Self::Refuse { reason } => reason,
+            Self::Run { why: reason, .. }
+            | Self::Leave { why: reason, .. }
+            | Self::Ask { reason, .. }
+            | Self::Refuse { reason } => reason,
         }
     }
 
@@ -367,6 +457,11 @@ impl Decision {
             Self::Run { confinement, .. } => {
                 Self::Ask { confinement, reason: why.to_owned(), unclear: Vec::new() }
             }
+            Self::Leave { .. } => Self::Ask {
+                confinement: Confinement::Unconfined,
+                reason: why.to_owned(),
+                unclear: Vec::new(),
+            },
             Self::Ask { confinement, reason, unclear } => {
                 Self::Ask { confinement, reason: format!("{reason}; {why}"), unclear }
             }

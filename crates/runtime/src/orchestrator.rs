@@ -47,7 +47,8 @@ impl Attempt<'_> {
             return first;
         }
         decisions::stopped(call, denials);
-        let request = GateRequest { call, effects, secrets: &[], events: &*toolbox.events, stop };
+        let secrets = toolbox.shaper.secrets.kinds_in_call(call);
+        let request = GateRequest { call, effects, secrets: &secrets, events: &*toolbox.events, stop };
         let further = tokio::select! {
             biased;
             _reason = stop.stopped() => return first,

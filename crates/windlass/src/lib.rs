@@ -44,7 +44,7 @@ pub use windlass_contract::{
     erase,
     event::{EditKind, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
     files::{FileError, FileKind, Files, OpenFile},
-    grant::{Confinement, DefaultLimits, Held, Limits, Mechanism, Quota, SandboxRules},
+    grant::{Confinement, DefaultLimits, DirectProgram, Held, Limits, Mechanism, Quota, SandboxRules},
     host::{ApartOutput, Command, ConfineError, Exit, Finished, HostError, Layer, Proof},
     id::ThreadId,
     item::{Body, Cached, Raw, Role},

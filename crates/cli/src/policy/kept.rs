@@ -14,12 +14,14 @@ use windlass::policy::{Action, Rule, RuleFault, RuleFile, Rules, Trust};
 use super::{
     answers,
     files::{self, SourceFile},
+    redacted_rule::redacted,
     suggest::agrees,
 };
 use crate::{
     exit::Exit,
     output::print,
     problem::Problem,
+    redact::own,
     screen::{visible, visible_path},
     setup::Setup,
     table::Table,
@@ -146,7 +148,7 @@ fn readable(source: &SourceFile) -> Vec<Rule> {
 }
 
 fn visible_each(text: &str) -> String {
-    text.lines().map(|line| format!("    {}\n", visible(line))).collect()
+    text.lines().map(|line| format!("    {}\n", visible(&own().clean(line)))).collect()
 }
 
 /// A rule with the file it is from.
@@ -194,7 +196,7 @@ impl Listed<'_> {
 
     fn row(&self) -> [String; 5] {
         let tail = matches!(self.rule.matches, windlass::policy::RuleMatch::Prefix(_));
-        let commands = format!("{}{}", self.rule.shown(), if tail { " …" } else { "" });
+        let commands = format!("{}{}", redacted(self.rule).shown(), if tail { " …" } else { "" });
         let answered = self.rule.answered.clone().unwrap_or_else(|| "-".to_owned());
         let damaged = if self.is_damaged { ", damaged file" } else { "" };
         let from = format!("{}:{} ({}{damaged})", self.rule.file, self.rule.line, self.kind());
@@ -202,7 +204,7 @@ impl Listed<'_> {
     }
 
     fn json(&self) -> Value {
-        let mut value = json!(self.rule);
+        let mut value = json!(redacted(self.rule));
         value["id"] = json!(self.id);
         value["source"] = json!(self.kind());
         value["is_obeyed"] = json!(!self.is_damaged && !self.rule.leaves_with_any_words());

@@ -24,6 +24,8 @@ mod config;
 #[cfg(test)]
 mod denials;
 #[cfg(test)]
+mod escape_rules;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod exec;

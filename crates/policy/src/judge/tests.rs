@@ -181,11 +181,33 @@ fn an_allowed_command_may_change_things_and_stays_in_the_sandbox() {
     };
     let text = escape("test") + &escape("check");
     let rules = Rules::load(&[RuleFile { name: "r.toml", text: &text, trust: Trust::User }]).unwrap();
-    let surroundings =
-        Surroundings { workspace: None, programs: &|name| Some(format!("/usr/bin/{name}").into()) };
-    let leaves = |source| judge_in(&surroundings, &line(source), &rules).escape_sandbox;
-    assert!(leaves("cargo test && timeout 9 cargo check"));
-    assert!(!leaves("cargo test && ls"));
+    let programs = |name: &str| Some(format!("/usr/bin/{name}").into());
+    let surroundings = Surroundings { programs: &programs, ..Surroundings::unknown() };
+    let judged = |source: &str| {
+        let argv = ["bash", "-c", source].map(str::to_owned).to_vec();
+        judge_in(&surroundings, &CommandLine { argv, cwd: None }, &rules)
+    };
+    let runs = judged("cargo test 2>&1").direct_argv.unwrap();
+    assert_eq!(runs, ["/usr/bin/cargo", "test"], "the file that was approved, and its words");
+    for other in [
+        "cargo test && cargo check",
+        "cargo test && ls",
+        "timeout 9 cargo check",
+        "time cargo check",
+        "bash -c 'cargo check'",
+        "LC_ALL=C cargo check",
+        "cargo check <<< x",
+        "cargo check < x",
+        "cargo check | cat",
+    ] {
+        let judged = judged(other);
+        assert_eq!((judged.escape_sandbox, judged.direct_argv), (false, None), "{other}");
+    }
+    for shell in [["bash", "-lc"], ["zsh", "-c"], ["bash", "-ic"], ["./bash", "-c"]] {
+        let argv = [shell[0], shell[1], "cargo test"].map(str::to_owned).to_vec();
+        let judged = judge_in(&surroundings, &CommandLine { argv, cwd: None }, &rules);
+        assert!(!judged.escape_sandbox, "{shell:?}");
+    }
     // Where nothing is known of the machine, nothing leaves.
     assert!(!judge(&line("cargo test"), &rules).escape_sandbox);
 }
@@ -266,4 +288,21 @@ fn what_is_typed_to_a_running_program_is_read_as_a_script() {
     assert_eq!((typed("y\n"), typed("ls\n"), typed("")), (Class::Ordinary, Class::Ordinary, Class::Ordinary));
     assert_eq!(typed("git push --force\n"), Class::Dangerous);
     assert_eq!(typed("ls; rm -rf /\n"), Class::Forbidden);
+}
+
+#[test]
+fn where_nothing_holds_it_a_name_is_harmless_only_if_no_command_could_replace_its_file() {
+    let planted = |names: &'static [&'static str], argv: &[&str]| {
+        let replaceable = |name: &str| names.contains(&name);
+        let surroundings = Surroundings { replaceable: Some(&replaceable), ..Surroundings::unknown() };
+        let command = CommandLine { argv: argv.iter().map(|&word| word.to_owned()).collect(), cwd: None };
+        judge_in(&surroundings, &command, &Rules::default()).class
+    };
+    assert_eq!(planted(&[], &["bash", "-c", "ls | head"]), Class::Safe);
+    assert_eq!(planted(&["ls"], &["bash", "-c", "ls | head"]), Class::Ordinary);
+    assert_eq!(planted(&["head"], &["bash", "-c", "ls | head"]), Class::Ordinary);
+    assert_eq!(planted(&["timeout"], &["bash", "-c", "timeout 5 ls"]), Class::Ordinary);
+    assert_eq!(planted(&["zsh"], &["zsh", "-c", "ls"]), Class::Ordinary);
+    assert_eq!(planted(&[], &["bash", "-lc", "ls"]), Class::Ordinary, "its path is another one");
+    assert_eq!(planted(&["ls"], &["ls"]), Class::Ordinary);
 }

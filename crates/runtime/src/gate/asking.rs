@@ -12,16 +12,35 @@ use windlass_shape::Failure;
 use super::{Gate, GateRequest, PoisonError};
 use crate::Reason;
 
+/// A yes.
+#[derive(Debug)]
+pub(super) struct Approval {
+    /// Who gave it, and for how long.
+    pub(super) decision: String,
+    /// It holds for longer than this call.
+    pub(super) lasts: bool,
+}
+
+impl Approval {
+    fn once() -> Self {
+        Self { decision: "approved once".to_owned(), lasts: false }
+    }
+
+    fn lasting(decision: impl Into<String>) -> Self {
+        Self { decision: decision.into(), lasts: true }
+    }
+}
+
 impl Gate {
     /// Asks, and says who decided. Those who watch see the question and its answer.
     pub(super) async fn ask(
         &self,
         question: &Question,
         request: &GateRequest<'_>,
-    ) -> Result<String, Failure> {
+    ) -> Result<Approval, Failure> {
         if self.memory.allows(&question.keys) {
             answered(question, request, &Answer::Session, AnsweredBy::Session, Duration::ZERO);
-            return Ok("approved for the session".to_owned());
+            return Ok(Approval::lasting("approved for the session"));
         }
         let Question { call, tool, reason, beyond, effects, .. } = question;
         tracing::info!(call.id = %call, tool.name = %tool, "approval asked");
@@ -37,6 +56,7 @@ impl Gate {
             Some(approver) => self.memory.ask(&**approver, question).await,
             None => Answer::Unavailable,
         };
+        let answer = as_offered(question, answer);
         let by = if answer == Answer::Unavailable { AnsweredBy::Nobody } else { AnsweredBy::Person };
         answered(question, request, &answer, by, began.elapsed());
         self.settle(question, request, answer)
@@ -47,10 +67,10 @@ impl Gate {
         question: &Question,
         request: &GateRequest<'_>,
         answer: Answer,
-    ) -> Result<String, Failure> {
+    ) -> Result<Approval, Failure> {
         match answer {
-            Answer::Once => Ok("approved once".to_owned()),
-            Answer::Session => Ok("approved for the session".to_owned()),
+            Answer::Once => Ok(Approval::once()),
+            Answer::Session => Ok(Approval::lasting("approved for the session")),
             Answer::Project => Ok(self.keep(question, Reach::Project)),
             Answer::Always => Ok(self.keep(question, Reach::Everywhere)),
             Answer::Abort => {
@@ -68,8 +88,8 @@ impl Gate {
     }
 
     /// Makes the rule that an answer stands for. Whatever becomes of it, this one call was approved.
-    fn keep(&self, question: &Question, reach: Reach) -> String {
-        let Some(rule) = &question.rule else { return "approved once".to_owned() };
+    fn keep(&self, question: &Question, reach: Reach) -> Approval {
+        let Some(rule) = &question.rule else { return Approval::once() };
         let name = match reach {
             Reach::Project => "approved for the project",
             Reach::Everywhere => "approved always",
@@ -78,13 +98,22 @@ impl Gate {
             self.rules.write().unwrap_or_else(PoisonError::into_inner).add(made);
         }
         match self.rulebook.as_ref().map(|rulebook| rulebook.keep(reach, rule)) {
-            Some(Ok(())) => name.to_owned(),
+            Some(Ok(())) => Approval::lasting(name),
             Some(Err(error)) => {
                 tracing::warn!(%error, "the rule of an answer was not kept");
-                format!("approved for the session; its rule could not be kept: {error}")
+                Approval::lasting(format!("approved for the session; its rule could not be kept: {error}"))
             }
-            None => "approved for the session; there is no place to keep its rule".to_owned(),
+            None => Approval::lasting("approved for the session; there is no place to keep its rule"),
         }
+    }
+}
+
+/// An answer that was not offered counts for this call alone.
+fn as_offered(question: &Question, answer: Answer) -> Answer {
+    match answer {
+        Answer::Session if question.keys.is_empty() => Answer::Once,
+        Answer::Project | Answer::Always if question.rule.is_none() => Answer::Once,
+        offered => offered,
     }
 }
 

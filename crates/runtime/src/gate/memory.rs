@@ -27,8 +27,12 @@ impl Memory {
         !keys.is_empty() && keys.iter().all(|key| state.allowed.contains(key))
     }
 
-    /// Asks, unless the same is being asked already: then its answer counts for both.
+    /// Asks, unless the same is being asked already: then its answer counts for both. What no answer for the session covers
+    /// is asked each time, for itself.
     pub(crate) async fn ask(&self, approver: &dyn Approver, question: &Question) -> Answer {
+        if question.keys.is_empty() {
+            return approver.ask(question).await;
+        }
         let keys = question.keys.clone();
         let cell = Arc::clone(self.state().pending.entry(keys.clone()).or_default());
         let answer = cell.get_or_init(|| approver.ask(question)).await.clone();
@@ -120,6 +124,20 @@ mod tests {
             |keys: &[&str]| memory.allows(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
         assert!(allows(&["a"]) && allows(&["b", "a"]));
         assert!(!allows(&["a", "c"]) && !allows(&[]));
+    }
+
+    #[tokio::test]
+    async fn what_no_session_covers_is_asked_each_time_and_for_itself() {
+        let (memory, person) = (Memory::default(), Person::who_says(Answer::Session));
+        let question = question(&[]);
+        let answers = async {
+            person.ready.notify_one();
+            tokio::task::yield_now().await;
+            person.ready.notify_one();
+        };
+        tokio::join!(memory.ask(&person, &question), memory.ask(&person, &question), answers);
+        assert_eq!(person.asked.load(Ordering::SeqCst), 2);
+        assert!(!memory.allows(&question.keys));
     }
 
     #[tokio::test]

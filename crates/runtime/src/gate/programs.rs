@@ -104,6 +104,17 @@ const BUILTINS: &[&str] = &[
     "!",
 ];
 
+/// Directories of the system whose files only its administrator replaces, and no one works in.
+const OF_SYSTEM: [&str; 8] =
+    ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/libexec", "/usr/share", "/bin", "/sbin", "/etc/alternatives"];
+
+/// Directories that commands in the sandbox may write.
+pub(super) fn untrusted(policy: &Policy) -> Vec<PathBuf> {
+    let SandboxRules { writable, .. } = &policy.walls;
+    let roots = [&policy.cwd].into_iter().chain(writable).cloned();
+    roots.chain(SHARED.map(PathBuf::from)).collect()
+}
+
 /// The file of a program that no command in the sandbox can write, as one that starts in this directory would find it.
 pub(super) fn settled(
     finder: &dyn ProgramFinder,
@@ -112,9 +123,24 @@ pub(super) fn settled(
     cwd: &Path,
 ) -> Option<PathBuf> {
     let ProgramSearch::Found(file) = finder.find_program(name, cwd) else { return None };
-    let SandboxRules { writable, .. } = &policy.walls;
-    let roots = [&policy.cwd].into_iter().chain(writable).map(PathBuf::as_path);
-    file.is_outside(roots.chain(SHARED.map(Path::new))).then_some(file.path)
+    file.is_outside(untrusted(policy).iter().map(PathBuf::as_path)).then_some(file.path)
+}
+
+/// Whether a program is a file of the system, so that it is not replaced from another workspace either.
+pub(super) fn is_of_system(finder: &dyn ProgramFinder, name: &str, cwd: &Path) -> bool {
+    let ProgramSearch::Found(file) = finder.find_program(name, cwd) else { return false };
+    let mut paths = [&file.path].into_iter().chain(&file.leads_to);
+    paths.all(|path| OF_SYSTEM.iter().any(|directory| path.starts_with(directory)))
+}
+
+/// Whether an earlier command may have written the file that a name stands for. What is not there at all, the shell runs
+/// itself, or nothing does.
+pub(super) fn is_replaceable(finder: &dyn ProgramFinder, policy: &Policy, name: &str, cwd: &Path) -> bool {
+    match finder.find_program(name, cwd) {
+        ProgramSearch::Found(file) => !file.is_outside(untrusted(policy).iter().map(PathBuf::as_path)),
+        ProgramSearch::Missing => false,
+        ProgramSearch::Unknown => true,
+    }
 }
 
 /// Says that a program of a command does not exist. Where a shell could know better, or an earlier part of the command could

@@ -207,7 +207,7 @@ async fn a_rule_may_let_a_command_leave_the_sandbox_but_no_wish_does() {
 
 #[tokio::test]
 async fn an_old_rule_that_leaves_with_any_words_is_asked_about_and_the_answer_is_exact() {
-    let text = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
+    let text = "[[rule]]\nprefix = [\"docker\", \"ps\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
     let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
     let person = Arc::new(Patient(Answer::Always, Mutex::default()));
     for approval in [ApprovalPolicy::Untrusted, ApprovalPolicy::OnFailure, ApprovalPolicy::OnRequest] {
@@ -215,7 +215,7 @@ async fn an_old_rule_that_leaves_with_any_words_is_asked_about_and_the_answer_is
         let policy = Policy { rules: rules.clone(), cwd: "/w".into(), approval, ..Policy::default() };
         let gate = Gate::new(policy, Some(person.clone())).with_programs(Arc::new(AllIn("/usr/bin")));
         for _ in 0..2 {
-            let admission = admitted(&gate, &call(), &command()).await.unwrap();
+            let admission = admitted(&gate, &call(), &shell("docker ps")).await.unwrap();
             assert_eq!(*admission.grant.confinement(), Confinement::Unconfined);
         }
         let asked = person.1.lock().unwrap();
@@ -223,10 +223,10 @@ async fn an_old_rule_that_leaves_with_any_words_is_asked_about_and_the_answer_is
         assert_eq!(question.beyond, Beyond::Everything);
         assert!(question.reason.contains("let any words follow outside the sandbox"), "{}", question.reason);
         let rule = question.rule.as_ref().unwrap();
-        assert!(rule.toml.contains(r#"argv = ["/usr/bin/make"]"#), "{}", rule.toml);
+        assert!(rule.toml.contains(r#"argv = ["/usr/bin/docker", "ps"]"#), "{}", rule.toml);
     }
     let gate = Gate::new(Policy { rules, ..Policy::default() }, None);
-    let refused = admit(gate, command()).await.unwrap_err();
+    let refused = admit(gate, shell("docker ps")).await.unwrap_err();
     assert!(refused.contains("asked about again"), "{refused}");
 }
 
@@ -398,4 +398,105 @@ async fn what_is_typed_is_asked_about_like_a_command_and_never_gets_a_rule() {
     let asked = person.0.lock().unwrap();
     let asked: Vec<_> = asked.iter().map(|question| (&question.effects, question.rule.is_some())).collect();
     assert_eq!(asked, [(&typed("ls\n"), false), (&typed("make\n"), false)]);
+}
+
+/// Asks this person about commands that want to leave a sandbox, and says what each would run.
+async fn left(
+    person: &Arc<Patient>,
+    directory: &'static str,
+    calls: &[Effects],
+) -> Vec<(Option<Vec<String>>, String)> {
+    let policy = Policy {
+        cwd: "/w".into(),
+        approval: ApprovalPolicy::OnRequest,
+        sandbox: SandboxMode::WorkspaceWrite,
+        ..Policy::default()
+    };
+    let gate = Gate::new(policy, Some(person.clone())).with_programs(Arc::new(AllIn(directory)));
+    let mut left = Vec::new();
+    for effects in calls {
+        let mut effects = Effects { escalation: Some(Escalation::default()), ..effects.clone() };
+        effects.outward.extend(gate.judge(&effects).iter().flat_map(Judged::outward));
+        let Admission { grant, decision } = admitted(&gate, &call(), &effects).await.unwrap();
+        assert_eq!(*grant.confinement(), Confinement::Unconfined);
+        left.push((grant.direct().map(|program| program.argv.clone()), decision));
+    }
+    left
+}
+
+#[tokio::test]
+async fn for_the_session_outside_the_sandbox_one_program_runs_and_nothing_around_it() {
+    let person = Arc::new(Patient(Answer::Session, Mutex::default()));
+    let calls = ["make", "make 2>&1", "make"].map(shell);
+    let direct = Some(vec!["/usr/bin/make".to_owned()]);
+    let told = "approved for the session; started directly, without a shell".to_owned();
+    assert_eq!(left(&person, "/usr/bin", &calls).await, vec![(direct, told); 3]);
+    assert_eq!(person.1.lock().unwrap().len(), 1, "the same program with the same words");
+}
+
+#[tokio::test]
+async fn what_a_session_cannot_settle_outside_the_sandbox_is_asked_each_time() {
+    for line in
+        ["timeout 5 make", "make < x", "make <<< x", "A=1 make", "make; make", "make > out", "git push"]
+    {
+        let person = Arc::new(Patient(Answer::Session, Mutex::default()));
+        let calls = [line, line].map(shell);
+        let once = (None, "approved once".to_owned());
+        assert_eq!(left(&person, "/usr/bin", &calls).await, vec![once; 2], "{line}");
+        let asked = person.1.lock().unwrap();
+        let offered: Vec<_> = asked.iter().map(|asked| (asked.keys.len(), asked.rule.clone())).collect();
+        assert_eq!(offered, vec![(0, None); 2], "{line}");
+    }
+    let login = ["bash", "-lc", "make"].map(str::to_owned).to_vec();
+    let login = Effects::command(CommandLine { argv: login, cwd: None });
+    let person = Arc::new(Patient(Answer::Session, Mutex::default()));
+    left(&person, "/usr/bin", &[login.clone(), login]).await;
+    left(&person, "/w/venv/bin", &["make", "make"].map(shell)).await;
+    assert_eq!(person.1.lock().unwrap().len(), 4, "a login shell, and a program that may be planted");
+}
+
+#[tokio::test]
+async fn a_rule_for_good_is_offered_for_programs_of_the_system_and_starts_them_directly() {
+    let person = Arc::new(Patient(Answer::Always, Mutex::default()));
+    let ran = left(&person, "/usr/bin", &["docker ps", "docker ps"].map(shell)).await;
+    let direct = Some(vec!["/usr/bin/docker".to_owned(), "ps".to_owned()]);
+    assert_eq!((&ran[0].0, &ran[1].0), (&direct, &direct));
+    assert!(ran[1].1.starts_with("allowed by the rule `/usr/bin/docker ps`"), "{}", ran[1].1);
+    assert!(ran[1].1.ends_with("; started directly, without a shell"), "{}", ran[1].1);
+    assert_eq!(person.1.lock().unwrap().len(), 1);
+    // With a terminal there would be something to type to.
+    let typed = Effects { terminal: true, ..shell("docker ps") };
+    left(&person, "/usr/bin", &[shell("docker ps"), typed]).await;
+    assert_eq!(person.1.lock().unwrap().len(), 3);
+    // Another workspace could have this file in it.
+    left(&person, "/opt/tools/bin", &["docker ps"].map(shell)).await;
+    assert_eq!(person.1.lock().unwrap().pop().unwrap().rule, None);
+}
+
+#[tokio::test]
+async fn no_rule_is_made_of_a_secret() {
+    let offered = |secrets: &'static [&'static str]| async move {
+        let (call, stop, effects) = (call(), Stop::default(), shell("make TOKEN=x"));
+        let person = Arc::new(Patient(Answer::Once, Mutex::default()));
+        let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+        let gate = Gate::new(policy, Some(person.clone()));
+        let secrets: Vec<_> = secrets.iter().map(ToString::to_string).collect();
+        let request =
+            GateRequest { call: &call, effects: &effects, secrets: &secrets, events: &Silent, stop: &stop };
+        gate.admit(request, gate.judge(&effects)).await.unwrap();
+        let asked = person.1.lock().unwrap().pop().unwrap();
+        asked.rule.is_some()
+    };
+    assert_eq!((offered(&[]).await, offered(&["github-token"]).await), (true, false));
+}
+
+#[tokio::test]
+async fn without_a_sandbox_a_planted_program_is_not_known_to_be_harmless() {
+    let listing = |directory: &'static str| async move {
+        let (sandbox, approval) = (SandboxMode::DangerFullAccess, ApprovalPolicy::Untrusted);
+        let policy = Policy { cwd: "/w".into(), approval, sandbox, ..Policy::default() };
+        admit(Gate::new(policy, None).with_programs(Arc::new(AllIn(directory))), shell("ls")).await
+    };
+    assert_eq!(listing("/usr/bin").await, Ok(Confinement::Unconfined));
+    assert!(listing("/w/.venv/bin").await.unwrap_err().contains("may have replaced the file"));
 }

@@ -11,6 +11,7 @@ use windlass_contract::{
     host::{Command, Finished, HostError, OutputListener},
     outcome::{CommandFacts, Status},
     policy::{ApprovalPolicy, SandboxMode},
+    program::{ProgramFile, ProgramFinder, ProgramSearch},
     tool::tool,
 };
 use windlass_fakes::{EventRecorder, MemoryJournal};
@@ -48,6 +49,16 @@ impl Host for Etc {
 
     fn held(&self) -> Held {
         Held::by(if self.free { Mechanism::Unconfined } else { Mechanism::Namespaces })
+    }
+}
+
+/// Has every program where only the system writes.
+struct InUsrBin;
+
+impl ProgramFinder for InUsrBin {
+    fn find_program(&self, name: &str, _cwd: &std::path::Path) -> ProgramSearch {
+        let path = std::path::Path::new("/usr/bin").join(name);
+        ProgramSearch::Found(ProgramFile { path, leads_to: Vec::new() })
     }
 }
 
@@ -203,7 +214,7 @@ async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str
     };
     let toolbox = Toolbox {
         registry: Registry::builder().tool(Arc::new(put)).build().unwrap(),
-        gate: Gate::new(policy, None),
+        gate: Gate::new(policy, None).with_programs(Arc::new(InUsrBin)),
         sandbox: Arc::new(Walled),
         shaper: Shaper::default(),
         review: Review::default(),
