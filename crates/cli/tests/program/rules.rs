@@ -177,7 +177,7 @@ fn what_is_not_understood_whole_is_declined_and_nothing_is_run() {
         ("这周谁提交了代码", "不明白"),
         ("commits did each author make", "`each`"),
         ("feature/refund 比 main 多了什么", "没有理解这个请求"),
-        ("find total except the tests", "`except`"),
+        ("find every TODO except in archive", "`except`"),
         ("list the python files, ignore archive", "`ignore`"),
         ("列出 python 文件，不要 main.py", "不要"),
         ("show main.py; deploy it to the moon", "`deploy`"),
