@@ -18,7 +18,7 @@ fn repeat() -> Arc<dyn AnyTool> {
 }
 
 fn problem(tool: Arc<dyn AnyTool>, input: &Input) -> String {
-    tool.prepare(input).err().expect("must not be accepted").message
+    tool.prepare(input).expect_err("must not be accepted").message
 }
 
 #[test]
