@@ -153,14 +153,14 @@ impl SharedSearch<'_> {
         // A file that cannot be read is skipped, as by other search tools.
         if let Ok(entry) = entry
             && entry.file_type().is_some_and(|kind| kind.is_file())
-            && let Ok(Some(found)) = self.search_file(searcher, entry.path())
+            && let Ok(Some((found, is_cut))) = self.search_file(searcher, entry.path())
         {
-            self.results.lock().unwrap_or_else(PoisonError::into_inner).add(found);
+            self.results.lock().unwrap_or_else(PoisonError::into_inner).add(found, is_cut);
         }
         WalkState::Continue
     }
 
-    fn search_file(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<FoundFile>> {
+    fn search_file(self, searcher: &mut Searcher, path: &Path) -> io::Result<Option<(FoundFile, bool)>> {
         let file = File::from(handle::open_read(path)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -168,9 +168,9 @@ impl SharedSearch<'_> {
         }
         let mut collector = MatchCollector::new(self.search.wanted, self.search.limit);
         searcher.search_reader(self.matcher, CancellableFile { file, stop: self.stop }, &mut collector)?;
-        let Some((count, lines)) = collector.found() else { return Ok(None) };
+        let Some((count, lines, is_cut)) = collector.found() else { return Ok(None) };
         let path = replace_prefix(path, &self.top.real, &self.top.name);
-        Ok(Some(FoundFile { path, modified: metadata.modified()?, count, lines }))
+        Ok(Some((FoundFile { path, modified: metadata.modified()?, count, lines }, is_cut)))
     }
 }
 
@@ -204,7 +204,8 @@ impl SearchResults {
         Self { files: Vec::new(), weight: 0, limit: search.limit, more: false, total: (0, 0) }
     }
 
-    fn add(&mut self, file: FoundFile) {
+    fn add(&mut self, file: FoundFile, is_cut: bool) {
+        self.more |= is_cut;
         self.weight += weight(&file);
         self.total = (self.total.0 + 1, self.total.1.saturating_add(file.count));
         self.files.push(file);

@@ -308,7 +308,11 @@ mod tests {
             ("find *.md", listed, "No file fits.\n(not everything was looked at: there is too much)"),
             ("how many lines are there?", counted, "at least 7 lines in at least 2 files"),
             ("一共有多少行", counted, "至少 2 个文件，共 至少 7 行"),
-            ("search for \"x\"", hit, "at least 1 line in at least 1 file:\nc.txt:1: x"),
+            (
+                "search for \"x\"",
+                hit,
+                "at least 1 line in at least 1 file:\nc.txt:1: x\n(capital and small letters count as the same)",
+            ),
         ] {
             let note = if request.is_ascii() {
                 "(ignored files were not looked at)"

@@ -296,7 +296,11 @@ async fn what_is_hidden_or_ignored_is_never_said_not_to_be_there() {
     let place = repository.path().canonicalize().unwrap();
     for (ask, declined, says) in [
         ("search for SECRET_KEY", false, ".env.example:1: SECRET_KEY=x\n(ignored files were not looked at)"),
-        ("search for \"two\"", false, "nowhere to be found.\n(ignored files were not looked at)"),
+        (
+            "search for \"two\"",
+            false,
+            "nowhere to be found.\n(capital and small letters count as the same)\n(ignored files were not looked at)",
+        ),
         ("find *.log", false, "No file fits.\n(ignored files were not looked at)"),
         ("search for \"ERROR\" in logs", true, "There are no files in logs but those that ignore files"),
         ("how many files are in logs?", true, "There are no files in logs but those that ignore files"),
@@ -306,6 +310,43 @@ async fn what_is_hidden_or_ignored_is_never_said_not_to_be_there() {
         ("ls logs", false, "logs: 1 item\n  app.log"),
         ("is there a .env file?", false, "\n.env\n"),
         ("find the largest file", false, "(not looked into: .git, target, "),
+    ] {
+        let ended = run(ask, &place).await;
+        assert!(ended.answer.contains(says), "{ask}: {}", ended.answer);
+        assert_eq!(ended.declined, declined, "{ask}: {}", ended.answer);
+    }
+}
+
+#[tokio::test]
+async fn a_link_is_neither_deleted_nor_renamed_with_the_file_it_leads_to() {
+    let repository = repository(&[("AGENTS.md", "a\n")]);
+    let place = repository.path().canonicalize().unwrap();
+    std::os::unix::fs::symlink("AGENTS.md", place.join("CLAUDE.md")).unwrap();
+    for ask in ["delete CLAUDE.md", "rename CLAUDE.md to OTHER.md", "删除 CLAUDE.md"] {
+        let ended = run(ask, &place).await;
+        assert!(ended.declined, "{ask}: {}", ended.answer);
+        assert!(ended.answer.contains("is a symbolic link"), "{ask}: {}", ended.answer);
+        assert_eq!(fs::read_to_string(place.join("AGENTS.md")).unwrap(), "a\n");
+        assert!(place.join("CLAUDE.md").is_symlink() && !place.join("OTHER.md").exists());
+    }
+}
+
+#[tokio::test]
+async fn limits_and_liberties_of_an_answer_are_said() {
+    let long = "w".repeat(703);
+    let many = "x\n".repeat(2001);
+    let repository =
+        repository(&[("many.txt", &many), ("para.md", &long), ("a.ts", "let port = 1; // import\n")]);
+    let place = repository.path().canonicalize().unwrap();
+    for (ask, declined, says) in [
+        ("search for \"x\" in many.txt", false, "at least 2000 lines"),
+        ("show para.md", false, "(lines are shown up to 500 bytes)"),
+        ("how many lines of TypeScript are there?", true, "do not understand"),
+        ("有多少行 JSON?", true, "没有理解"),
+        ("how many times does \"Let\" occur in a.ts", false, "nowhere to be found"),
+        ("how many times does \"let\" occur in a.ts", false, "(capital and small letters count as the same)"),
+        ("search for the word por", true, "I found no `por`"),
+        ("compare a.ts with ./a.ts", true, "Both names stand for a.ts"),
     ] {
         let ended = run(ask, &place).await;
         assert!(ended.answer.contains(says), "{ask}: {}", ended.answer);

@@ -15,7 +15,7 @@ use std::{
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, UTIME_OMIT, futimens};
 use windlass_contract::{
     edit::{Action, Attributes, Change, Changed, CommitError, ContentPair, HashedContent, Version},
-    files::{FileError, Stamp},
+    files::{FileError, FileKind, Stamp},
 };
 
 use super::{
@@ -74,6 +74,12 @@ impl CommitPlan {
     pub(super) fn add(&mut self, resolver: &PathResolver, change: Change) -> Result<(), CommitError> {
         let Change { path, expected, action } = change;
         let target = resolver.write_target(&path)?;
+        // Removing or moving what a link leads to would leave the link behind, and is seldom meant.
+        if matches!(action, Action::Delete { .. } | Action::Move { .. })
+            && crate::handle::lstat(&target.name).is_ok_and(|found| found.is_symlink())
+        {
+            return Err(FileError::NotAFile { path: target.name, kind: FileKind::Link }.into());
+        }
         let before = FileBefore::read_expected(&target, &expected)?;
         let like = |bytes: Vec<u8>, before: Option<&FileBefore>| FileAfter {
             bytes: bytes.into(),

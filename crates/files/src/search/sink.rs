@@ -14,18 +14,20 @@ pub(super) struct MatchCollector {
     limit: usize,
     count: u64,
     lines: Vec<FoundLine>,
+    /// There are more lines than the limit.
+    is_cut: bool,
     is_binary: bool,
 }
 
 impl MatchCollector {
     pub(super) fn new(wanted: Wanted, limit: usize) -> Self {
-        Self { wanted, limit, count: 0, lines: Vec::new(), is_binary: false }
+        Self { wanted, limit, count: 0, lines: Vec::new(), is_cut: false, is_binary: false }
     }
 
-    /// Returns the number of matching lines and the kept ones; `None` for a file without a match or
-    /// a binary one.
-    pub(super) fn found(self) -> Option<(u64, Vec<FoundLine>)> {
-        (self.count > 0 && !self.is_binary).then_some((self.count, self.lines))
+    /// Returns the number of matching lines, the kept ones, and whether there are more; `None` for a
+    /// file without a match or a binary one.
+    pub(super) fn found(self) -> Option<(u64, Vec<FoundLine>, bool)> {
+        (self.count > 0 && !self.is_binary).then_some((self.count, self.lines, self.is_cut))
     }
 
     fn keep(&mut self, number: Option<u64>, fits: bool, bytes: &[u8]) {
@@ -44,6 +46,11 @@ impl Sink for MatchCollector {
         match self.wanted {
             Wanted::Names => self.count = 1,
             Wanted::Counts => self.count += found.lines().count() as u64,
+            // The limit was reached before, so that this match says that there are more.
+            Wanted::Lines { .. } if self.lines.len() >= self.limit => {
+                self.is_cut = true;
+                return Ok(false);
+            }
             Wanted::Lines { .. } => {
                 for (at, line) in found.lines().enumerate() {
                     self.count += 1;
@@ -51,7 +58,7 @@ impl Sink for MatchCollector {
                 }
             }
         }
-        Ok(self.wanted != Wanted::Names && self.lines.len() < self.limit)
+        Ok(self.wanted != Wanted::Names)
     }
 
     fn context(&mut self, _searcher: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {

@@ -207,6 +207,10 @@ phrases! {
     AllIgnored:
         "There are no files in {0} but those that ignore files such as .gitignore leave out, and I do not look at those. Name one of them, or spell out a command: run \"grep -rn TEXT {0}\"",
         "{0} 中只有被 .gitignore 等忽略规则排除的文件，我不查看它们。请写出其中一个文件名，或者写明命令，例如：运行 \"grep -rn TEXT {0}\"";
+    CaseIgnored: "(capital and small letters count as the same)", "（不区分大小写）";
+    LongLinesCut: "(lines are shown up to 500 bytes)", "（每行最多显示 500 字节）";
+    SameFile: "Both names stand for {0} here; give the path of the other file.", "这两个名字在这里都指 {0}；请写出另一个文件的路径。";
+    PathUnchanged: "Nothing has changed in {0} since the last commit.", "{0} 自上次提交以来没有改动。";
     NotLookedInto: "(not looked into: {0})", "（没有查看：{0}）";
     CountHits: "`{0}` is on {1} lines in {2} files", "`{0}` 出现在 {2} 个文件的 {1} 行中";
     Project: "{0} files, {1} lines.", "{0} 个文件，共 {1} 行。";

@@ -3,6 +3,7 @@
 use super::{PlanGoal, SearchOutput, change::says_only};
 use crate::plan::{
     parsed_request::{LOG_FILES, LineSelection, ParsedRequest, SearchScope},
+    phrases::AnswerPhrase,
     tokens::RequestToken,
     words::{self, WordClass},
 };
@@ -16,10 +17,12 @@ pub(super) fn count(request: &ParsedRequest) -> Option<PlanGoal> {
     }
     let scope = request.scope();
     let texts = terms(request);
+    if texts.iter().any(|text| is_kind_of_lines(request, text)) {
+        return Some(PlanGoal::Say(AnswerPhrase::Unclear));
+    }
+    let whole_word = asks_for_word(request);
     Some(match request {
-        _ if !texts.is_empty() => {
-            PlanGoal::Search { texts, scope, want: SearchOutput::Count, whole_word: false }
-        }
+        _ if !texts.is_empty() => PlanGoal::Search { texts, scope, want: SearchOutput::Count, whole_word },
         _ if request.has(WordClass::Line) => PlanGoal::CountLines(scope),
         _ if request.has(WordClass::File) => PlanGoal::CountFiles(scope),
         _ => PlanGoal::Search {
@@ -29,6 +32,21 @@ pub(super) fn count(request: &ParsedRequest) -> Option<PlanGoal> {
             whole_word: false,
         },
     })
+}
+
+/// Tells whether an unquoted text names a kind of lines, as in *lines of TypeScript* and 多少行 JSON.
+/// Known languages are part of the scope; others must not become a text to look for.
+fn is_kind_of_lines(request: &ParsedRequest, text: &str) -> bool {
+    let whole = request.text.to_lowercase();
+    let text = text.to_lowercase();
+    ["lines of ", "lines of the ", "行"].iter().any(|before| {
+        whole.contains(&format!("{before}{text}")) || whole.contains(&format!("{before} {text}"))
+    })
+}
+
+/// Tells whether a text is to be found as a word of its own: *the word port*.
+fn asks_for_word(request: &ParsedRequest) -> bool {
+    request.words().any(|word| word == "word") || request.text.contains("单词")
 }
 
 pub(super) fn define(request: &ParsedRequest) -> Option<PlanGoal> {
@@ -85,7 +103,12 @@ pub(super) fn search(request: &ParsedRequest) -> Option<PlanGoal> {
     };
     let mut scope = request.scope();
     scope.place = scope.place.filter(|place| !texts.contains(place));
-    Some(PlanGoal::Search { texts, scope, want, whole_word: asks_for_usages(request) })
+    Some(PlanGoal::Search {
+        texts,
+        scope,
+        want,
+        whole_word: asks_for_usages(request) || asks_for_word(request),
+    })
 }
 
 /// Returns true if it asks for the uses of something.

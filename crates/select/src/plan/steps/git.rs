@@ -13,6 +13,9 @@ const COMMIT: &str = "--date=short --format='%h %ad %an: %s'";
 impl PlanRun<'_> {
     pub(super) fn compare(&self, one: &str, two: &str) -> PlanResult<String> {
         let (one, two) = (self.file(one)?, self.file(two)?);
+        if one == two {
+            return Err(self.decline(AnswerPhrase::SameFile, &[&one]));
+        }
         let line = format!("diff -u -- {} {}", shell_quote(&one), shell_quote(&two));
         Ok(match self.command(&line, &[0, 1])? {
             (0, _) => self.say(AnswerPhrase::Same, &[&one, &two]),
@@ -82,11 +85,21 @@ impl PlanRun<'_> {
 
     /// Shows the changes since the last commit. New files have no diff.
     pub(super) fn diff(&self, path: Option<&str>) -> PlanResult<String> {
-        let status = if path.is_none() { self.status()? } else { String::new() };
-        let path = self.path(path)?;
+        let Some(name) = path else {
+            let status = self.status()?;
+            let (_, printed) = self.command("git diff HEAD", &[0])?;
+            return Ok(format!("{status}\n\n{}", printed.trim_end()).trim().to_owned());
+        };
+        let place = self.place(name)?;
+        let path = format!(" -- {}", shell_quote(&place));
         let (_, printed) = self.command(&format!("git diff HEAD{path}"), &[0])?;
-        let all = format!("{status}\n\n{}", printed.trim_end());
-        Ok(if all.trim().is_empty() { self.say(AnswerPhrase::Clean, &[]) } else { all.trim().to_owned() })
+        if !printed.trim().is_empty() {
+            return Ok(printed.trim().to_owned());
+        }
+        let (_, known) = self.command(&format!("git ls-files{path}"), &[0])?;
+        let phrase =
+            if known.trim().is_empty() { AnswerPhrase::NoCommitsOf } else { AnswerPhrase::PathUnchanged };
+        Ok(self.say(phrase, &[&place]))
     }
 
     pub(super) fn changes_since(&self, since: &HistoryStart) -> PlanResult<String> {
@@ -122,7 +135,9 @@ impl PlanRun<'_> {
 
     /// Lists the authors of a file or the project, by number of commits.
     pub(super) fn authors(&self, file: Option<&str>) -> PlanResult<String> {
-        let path = self.path(file)?;
+        let file = file.map(|name| self.place(name)).transpose()?;
+        let file = file.as_deref();
+        let path = file.map(|path| format!(" -- {}", shell_quote(path))).unwrap_or_default();
         self.remember_all(file);
         let (_, printed) = self.command(&format!("git shortlog -sn HEAD{path}"), &[0])?;
         if let (Some(file), true) = (file, printed.trim().is_empty()) {

@@ -61,13 +61,14 @@ impl PlanRun<'_> {
         // A quotation or an identifier is certainly the search text; a plain word may have meant
         // something else. Ignored files, often logs, were not searched.
         let is_certain = self.is_certain(scope) && texts.iter().all(|text| self.is_text(text));
-        let note = self.ignored_note(scope)?;
+        let case = (arguments["case_insensitive"] == true).then(|| self.say(AnswerPhrase::CaseIgnored, &[]));
+        let notes = case.into_iter().chain(self.ignored_note(scope)?).collect::<Vec<_>>();
         let Some(found) = answer else {
             let phrase = if is_certain { AnswerPhrase::NotFound } else { AnswerPhrase::NotSure };
-            let answer = with_rows(self.say(phrase, &[text, &within]), note);
+            let answer = with_rows(self.say(phrase, &[text, &within]), notes);
             return if is_certain { Ok(answer) } else { Err(NextAction::Decline(answer)) };
         };
-        let found = with_rows(found, note);
+        let found = with_rows(found, notes);
         // A text search cannot distinguish a call from a comment.
         Ok(if whole_word { format!("{}\n{found}", self.say(AnswerPhrase::AsText, &[text])) } else { found })
     }

@@ -21,6 +21,9 @@ const MAX_LINES: u64 = 120;
 /// Keywords before a name at its definition, in most languages.
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
 
+/// Length from which on a line of `read_file` may be cut: the tool keeps 500 bytes, less a part of a character.
+const MAX_SHOWN_BYTES: usize = 497;
+
 impl PlanRun<'_> {
     pub(super) fn show_all(&self, names: &[String], part: LineSelection) -> PlanResult<String> {
         let shown = names.iter().map(|name| self.show(name, part)).collect::<PlanResult<Vec<_>>>()?;
@@ -82,7 +85,9 @@ impl PlanRun<'_> {
             [(line, _)] => self.say(AnswerPhrase::FileLine, &[file, &line.to_string()]),
             [] => self.say(AnswerPhrase::Empty, &[file]),
         };
-        with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")))
+        let is_cut = rows.iter().any(|(_, text)| text.len() >= MAX_SHOWN_BYTES);
+        let note = is_cut.then(|| self.say(AnswerPhrase::LongLinesCut, &[]));
+        with_rows(heading, rows.iter().map(|(number, text)| format!("{number:>5}  {text}")).chain(note))
     }
 
     /// Returns the number of lines of a file.
