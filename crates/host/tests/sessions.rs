@@ -26,7 +26,7 @@ use windlass_host::{Machine, Window};
 /// Far more than any of these programs needs: whoever gets here hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether a program waits: nothing tells when it begins to.
+/// Interval to poll if a program waits for input: no event reports it.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A workspace on a machine, and how it is held.
@@ -87,7 +87,8 @@ impl World {
         Ok(Talk { session, heard: String::new(), printed_bytes: 0, rung: self.rung })
     }
 
-    /// Makes the named pipe `tether` and tells when every process that held it open for writing is gone.
+    /// Makes the named pipe `tether` and tells when every process that held it open for writing is
+    /// gone.
     fn tether(&self) -> Receiver<()> {
         let path = self.path().join("tether");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -161,7 +162,7 @@ impl Talk {
         ended.await.unwrap()
     }
 
-    /// How it ended, and what it had still to say.
+    /// Returns the end of the session and its remaining output.
     async fn end(&mut self) -> (Ended, String) {
         let ended = self.ended().await;
         self.heard += &String::from_utf8_lossy(&self.session.take(usize::MAX).await.bytes);

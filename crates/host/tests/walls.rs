@@ -1,4 +1,5 @@
-//! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are checked from outside.
+//! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are
+//! checked from outside.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -89,7 +90,7 @@ impl World {
         (finished.exit, String::from_utf8_lossy(&finished.output).into_owned())
     }
 
-    /// What everything outside looks like: names, contents, modes.
+    /// Returns the state of everything outside: names, contents, modes.
     fn outside(&self) -> Vec<String> {
         let listed = process::Command::new("sh")
             .arg("-c")
@@ -118,7 +119,7 @@ fn machine(place: &Path, rung: Mechanism) -> Machine {
     if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine }
 }
 
-/// Whether a program is there to test with.
+/// Returns true if a program is there to test with.
 fn have(program: &str) -> bool {
     let found = process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
     if !found.status.success() {
@@ -511,7 +512,8 @@ const PLANTING: &[(&str, &str)] = &[
     ),
 ];
 
-/// The same below the workspace: a directory that the user enters later, and an attack that turns it into a repository.
+/// The same below the workspace: a directory that the user enters later, and an attack that turns
+/// it into a repository.
 const PLANTING_BELOW: &[(&str, &str)] = &[
     ("a/b/c/d", "git init -q a/b/c/d; plant a/b/c/d/.git"),
     ("sub", "git init -q --bare sub; git config -f sub/config core.bare false; git config -f sub/config core.worktree .; plant sub"),
@@ -668,7 +670,7 @@ const EVERYDAY: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What needs namespaces.
+/// Commands that need namespaces.
 const HARDER: &[(&str, &str, &str)] = &[
     ("python3", "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1]))'", "[1]"),
     ("bash", "echo x > /tmp/y && cat /tmp/y", "x"),
