@@ -333,7 +333,7 @@ impl AgentBuilder {
         let review = match self.judged_by_model {
             Some(patience) => {
                 let (model, thread) = (Arc::clone(&model), begun.thread.clone());
-                Review::by(
+                Review::with_reviewer(
                     Arc::new(ModelReviewer::new(model, thread, Arc::clone(&reviews), self.secrets.clone())),
                     patience,
                 )
@@ -384,8 +384,8 @@ impl AgentBuilder {
         let deferral = Deferral { room: self.room(family), form, indexer };
         let tools = std::mem::take(&mut self.tools).into_iter();
         let listed = std::mem::take(&mut self.listed_tools).into_iter();
-        let registry = listed.fold(tools.fold(builtin, RegistryBuilder::brought), RegistryBuilder::listed);
-        registry.deferring(deferral).build()
+        let registry = listed.fold(tools.fold(builtin, RegistryBuilder::user_tool), RegistryBuilder::listed);
+        registry.with_deferral(deferral).build()
     }
 
     /// How many tokens the model reads at once.

@@ -169,7 +169,7 @@ impl Turn<'_> {
         match self.loop_detector.note(&done, Instant::now()).filter(|_| more) {
             Some(message) => {
                 self.events.emit(&Event::Warning { message });
-                Err(AgentError::Stopped(Reason::Circles))
+                Err(AgentError::Stopped(Reason::Looping))
             }
             None => Ok(more),
         }

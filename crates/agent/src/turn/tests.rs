@@ -415,7 +415,7 @@ async fn an_answer_without_end_is_stopped_by_the_token_limit() {
 async fn a_model_that_repeats_what_fails_is_told_and_then_stopped() {
     let world = World::new((0..9).map(|id| vec![call(&format!("c{id}"), "nope"), done(1)]));
     let ended = world.turn().await;
-    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Circles))));
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Looping))));
     let (second, third) = (world.heard(2).pop().unwrap(), world.heard(3).pop().unwrap());
     assert!(second.contains("2 times in a row") && !second.contains("is ended"), "{second}");
     assert!(third.contains("3 times in a row") && third.contains("is ended"), "{third}");
