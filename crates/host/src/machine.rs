@@ -144,7 +144,7 @@ impl Machine {
     /// Keeps outputs of more than `above_bytes` bytes in files below a directory. Commands may read
     /// these files even if the directory is hidden from them.
     #[must_use]
-    pub fn keeping_outputs(self, directory: PathBuf, above_bytes: usize) -> Self {
+    pub fn with_output_files(self, directory: PathBuf, above_bytes: usize) -> Self {
         let outputs = OutputDirectory::new(directory, above_bytes, MAX_OUTPUT_FILE_BYTES);
         Self { outputs: Some(Arc::new(outputs)), ..self }
     }

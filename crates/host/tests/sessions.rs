@@ -228,7 +228,7 @@ async fn a_window_that_changes_is_told_to_the_programs_in_it() {
 async fn each_piece_of_a_long_output_is_whole_in_a_file_of_its_own() {
     for mut world in World::all() {
         let kept = tempfile::tempdir_in("/var/tmp").unwrap();
-        world.machine = world.machine.keeping_outputs(kept.path().to_owned(), 1000);
+        world.machine = world.machine.with_output_files(kept.path().to_owned(), 1000);
         let limits = Limits { output_bytes: 100, ..Limits::default() };
         let script = "seq 1 1000; echo first; read go; echo short; read go; seq 1001 2000; echo last; cat";
         let opened = world.try_open(limits, Keyboard::Terminal, &["sh", "-c", script]).await;

@@ -361,7 +361,7 @@ async fn a_long_output_can_be_read_again_and_nothing_beside_it() {
         fs::create_dir_all(world.path("home/.windlass/sessions")).unwrap();
         world.write("home/.windlass/sessions/secret", "SECRET");
         world.machine =
-            world.machine.clone().keeping_outputs(world.path("home/.windlass/outputs/thread"), 1000);
+            world.machine.clone().with_output_files(world.path("home/.windlass/outputs/thread"), 1000);
         let (finished, _) = world.run(world.walls(), Quota::default(), "seq 1000").await;
         let Some(Whole::File { path, bytes: 3893, complete: true }) = &finished.whole else {
             panic!("{:?}", finished.whole)
