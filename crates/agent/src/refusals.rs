@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    type Called<'a> = (&'a str, &'a str, Effects);
+    type TestCall<'a> = (&'a str, &'a str, Effects);
 
     fn ended(verdict: Verdict, refusal: Option<&str>) -> Outcome {
         Outcome {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     /// Returns true if a call with this outcome makes up for a refused one.
-    fn makes_up(refused: Called<'_>, later: Called<'_>, outcome: &Outcome) -> bool {
+    fn makes_up(refused: TestCall<'_>, later: TestCall<'_>, outcome: &Outcome) -> bool {
         let mut refusals = TurnRefusals::default();
         let no = ended(Verdict::failure("no"), Some("no"));
         for ((tool, input, effects), outcome) in [(refused, &no), (later, outcome)] {

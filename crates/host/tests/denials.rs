@@ -137,7 +137,7 @@ async fn a_refused_write_is_told_by_its_path_however_the_program_names_it() {
             assert_eq!(offered, &[world.path(directory)], "{:?} {script}", world.rung);
         }
         if !world.is_landlock() {
-            // It does not say which file, so the directory is told.
+            // It does not say which file, so the directory is reported.
             let told =
                 world.stopped(World::read_only(), "perl -e 'open(F, q(>), q(pp)) or die qq(no: $!)'").await;
             assert_eq!(told, [(Layer::Files, text(&world.path("ws")), vec![world.path("ws")])]);

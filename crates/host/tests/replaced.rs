@@ -28,7 +28,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here was never kept from what it tries.
+/// Far more time than any of these commands needs: a command that takes longer was never blocked.
 const FOREVER: Duration = Duration::from_secs(30);
 
 /// Actions of a program outside of the sandbox, and the effects that a command must not have then.

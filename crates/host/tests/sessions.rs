@@ -23,7 +23,7 @@ use windlass_contract::{
 };
 use windlass_host::{Machine, Window};
 
-/// Far more than any of these programs needs: whoever gets here hangs.
+/// Far more time than any of these programs needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// Interval to poll if a program waits for input: no event reports it.
@@ -139,7 +139,7 @@ impl Talk {
         assert!(waits.await.is_ok(), "{:?}: it is not seen to wait", self.rung);
     }
 
-    /// Waits until it has printed so many bytes in all.
+    /// Waits until it has printed this number of bytes in all.
     async fn prints(&mut self, bytes: usize) {
         let printed = timeout(FOREVER, async {
             while self.printed_bytes < bytes as u64 {

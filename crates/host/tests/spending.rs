@@ -15,7 +15,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here hangs.
+/// Far more time than any of these commands needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// Less than what `burn` takes, and far more than a shell does.

@@ -23,7 +23,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here hangs.
+/// Far more time than any of these commands needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 const HELD_BY: [Mechanism; 3] = [Mechanism::Unconfined, Mechanism::Landlock, Mechanism::Namespaces];

@@ -396,7 +396,7 @@ async fn everything_a_command_starts_dies_with_it_and_is_named() {
         until grep -qsx sleep /proc/[0-9]*/comm; do :; done; exit 4";
     let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
     assert_eq!(finished.exit, Exit::Code(4));
-    // The pipe's end comes only when nobody holds it any more.
+    // The pipe ends only when all its holders have closed it.
     assert_eq!(reader.join().unwrap(), "begun\n");
     assert!(finished.killed.contains(&"sleep".to_owned()), "{:?}", finished.killed);
 }

@@ -1,6 +1,6 @@
 //! The stages of a call, as types. Each owns everything that is known by then, and each is needed
 //! to make the next: [`PreparedCall`], [`JudgedCall`], [`RunnableCall`], [`AttemptReport`],
-//! [`EndedCall`], [`FinishedCall`].
+//! [`UnshapedCall`], [`FinishedCall`].
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ pub(crate) struct AttemptReport {
 }
 
 /// A call that is over, before its result is shaped.
-pub(crate) struct EndedCall {
+pub(crate) struct UnshapedCall {
     pub(crate) effects: Effects,
     pub(crate) may_change: bool,
     pub(crate) report: AttemptReport,
@@ -114,7 +114,7 @@ impl AttemptReport {
     }
 }
 
-impl EndedCall {
+impl UnshapedCall {
     /// The end of a call that was not started and so changed nothing.
     pub(crate) fn not_started(effects: Effects, failure: Failure) -> Self {
         Self { effects, may_change: false, report: AttemptReport::not_started(failure) }

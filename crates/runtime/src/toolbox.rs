@@ -17,7 +17,7 @@ use crate::{
     preflight,
     router::{self, AcceptedCall, RoutedCall},
     spans,
-    stages::{AttemptReport, CalledTool, EndedCall, JudgedCall, RunnableCall},
+    stages::{AttemptReport, CalledTool, JudgedCall, RunnableCall, UnshapedCall},
 };
 
 /// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
@@ -103,9 +103,9 @@ impl Toolbox {
         let PreparedCall { call, tool, arguments, repairs, judged, .. } = prepared;
         let ended = match judged {
             Ok(judged) => self.perform(&call, judged, stop).await,
-            Err(failure) => EndedCall::not_started(Effects::none(), failure),
+            Err(failure) => UnshapedCall::not_started(Effects::none(), failure),
         };
-        let EndedCall { effects, may_change, report } = ended;
+        let UnshapedCall { effects, may_change, report } = ended;
         let AttemptReport { result, decision, held, undo_limits } = report;
         if let Err(Failure::Tool(error)) = &result {
             // The model reads the message; the source is for the operator.
@@ -138,11 +138,11 @@ impl Toolbox {
     }
 
     /// Looks if the call must, passes the gate and runs. Each stage can end the call.
-    async fn perform(&self, call: &ToolCall, judged: JudgedCall, stop: &Stop) -> EndedCall {
+    async fn perform(&self, call: &ToolCall, judged: JudgedCall, stop: &Stop) -> UnshapedCall {
         let attempt = CallAttempt { toolbox: self, call, stop };
         let mut runnable = match self.look_first(&attempt, judged).await {
             Ok(runnable) => runnable,
-            Err((effects, failure)) => return EndedCall::not_started(effects, failure),
+            Err((effects, failure)) => return UnshapedCall::not_started(effects, failure),
         };
         let judged = runnable.judged.take();
         let report = match self.admit(&attempt, &runnable.effects, judged).await {
@@ -150,7 +150,7 @@ impl Toolbox {
             Err(failure) => AttemptReport::not_started(failure),
         };
         let RunnableCall { effects, may_change, .. } = runnable;
-        EndedCall { effects, may_change, report }
+        UnshapedCall { effects, may_change, report }
     }
 
     /// Runs the look of a call that must look first, and returns the resulting call. The look is

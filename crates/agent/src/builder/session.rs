@@ -41,7 +41,7 @@ impl AgentBuilder {
     }
 
     /// Starts or resumes a session.
-    pub(super) fn begin(&self, context: &TurnContext) -> Result<SessionStart, BuildError> {
+    pub(super) fn begin(&self, context: &TurnContext) -> Result<OpenedSession, BuildError> {
         match (&self.home, &self.resume) {
             (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
             (Some(home), Some(which)) => self.resume_session(home, which, context),
@@ -54,7 +54,7 @@ impl AgentBuilder {
         home: &Path,
         which: &Which,
         context: &TurnContext,
-    ) -> Result<SessionStart, BuildError> {
+    ) -> Result<OpenedSession, BuildError> {
         let (file, session) = SessionFile::resume(home, which)?;
         // Earlier sessions may have recorded the offline rules under another name.
         let is_same = |then: &TurnContext| {
@@ -69,7 +69,7 @@ impl AgentBuilder {
         let same =
             session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
         let opening = if same { Vec::new() } else { vec![self.environment_context(&self.shell()).item()] };
-        Ok(SessionStart {
+        Ok(OpenedSession {
             thread: session.meta.id,
             instructions: session.meta.instructions,
             journal: Arc::new(self.indexed_session(file, home)),
@@ -79,7 +79,7 @@ impl AgentBuilder {
         })
     }
 
-    fn start(&self, home: Option<&Path>) -> Result<SessionStart, BuildError> {
+    fn start(&self, home: Option<&Path>) -> Result<OpenedSession, BuildError> {
         let thread = new_thread_id();
         let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
         let journal: Arc<dyn Journal> = match home {
@@ -91,7 +91,7 @@ impl AgentBuilder {
         };
         let opening =
             opening_items(&self.environment_context(&self.shell()), self.developer_instructions.as_deref());
-        Ok(SessionStart { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+        Ok(OpenedSession { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
     }
 
     fn environment_context<'a>(&'a self, shell: &'a Path) -> EnvironmentContext<'a> {
@@ -104,7 +104,7 @@ impl AgentBuilder {
 }
 
 /// A session that was started or resumed.
-pub(super) struct SessionStart {
+pub(super) struct OpenedSession {
     pub(super) thread: ThreadId,
     pub(super) instructions: String,
     pub(super) journal: Arc<dyn Journal>,

@@ -63,19 +63,19 @@ mod tests {
     use super::*;
 
     /// Answers when it is notified, and counts the questions.
-    struct Person {
+    struct WaitingPerson {
         answer: Answer,
         asked: AtomicUsize,
         ready: Notify,
     }
 
-    impl Person {
+    impl WaitingPerson {
         fn who_says(answer: Answer) -> Self {
             Self { answer, asked: AtomicUsize::new(0), ready: Notify::new() }
         }
     }
 
-    impl Approver for Person {
+    impl Approver for WaitingPerson {
         fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
             Box::pin(async {
                 self.asked.fetch_add(1, Ordering::SeqCst);
@@ -101,7 +101,7 @@ mod tests {
 
     #[tokio::test]
     async fn twins_are_answered_together_and_once_means_once() {
-        let (memory, person) = (AnswerMemory::default(), Person::who_says(Answer::Once));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Once));
         let question = question(&["a"]);
         let answer = async {
             tokio::task::yield_now().await;
@@ -118,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn for_the_session_all_of_it_must_have_been_allowed() {
-        let (memory, person) = (AnswerMemory::default(), Person::who_says(Answer::Session));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
         person.ready.notify_one();
         memory.ask(&person, &question(&["a", "b"])).await;
         let allows =
@@ -129,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_no_session_covers_is_asked_each_time_and_for_itself() {
-        let (memory, person) = (AnswerMemory::default(), Person::who_says(Answer::Session));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
         let question = question(&[]);
         let answers = async {
             person.ready.notify_one();
@@ -143,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_that_was_dropped_can_be_asked_again() {
-        let (memory, person) = (AnswerMemory::default(), Person::who_says(Answer::Once));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Once));
         let question = question(&["a"]);
         tokio::select! {
             biased;

@@ -233,9 +233,9 @@ mod tests {
     use super::*;
 
     /// Knows these programs, all in `/usr/bin`.
-    struct Known(&'static [&'static str]);
+    struct KnownPrograms(&'static [&'static str]);
 
-    impl ProgramFinder for Known {
+    impl ProgramFinder for KnownPrograms {
         fn find_program(&self, name: &str, cwd: &Path) -> ProgramSearch {
             if self.0.contains(&name) {
                 let path = if name.contains('/') { cwd.join(name) } else { Path::new("/usr/bin").join(name) };
@@ -248,7 +248,7 @@ mod tests {
     fn told(argv: &[&str]) -> Option<String> {
         let command = CommandLine { argv: argv.iter().map(|word| (*word).to_owned()).collect(), cwd: None };
         let finder =
-            Known(&["ls", "cat", "make", "git", "mkdir", "cp", "sudo", "timeout", "npm", "./run.sh"]);
+            KnownPrograms(&["ls", "cat", "make", "git", "mkdir", "cp", "sudo", "timeout", "npm", "./run.sh"]);
         let judgement = judge(&command, &Rules::default());
         missing(&finder, &command, Path::new("/w"), &judgement).map(|error| error.message)
     }
