@@ -17,27 +17,27 @@ use windlass_runtime::{Reason, Stop, Toolbox};
 use crate::{
     AgentBuilder, AgentError, AnswerSchema,
     context_gauge::ContextGauge,
-    history::History,
+    history::ConversationHistory,
     loop_detector::LoopDetector,
-    offered::Offered,
-    refusals::Refusals,
-    reviewer::Shared,
+    offered_tools::OfferedTools,
+    refusals::TurnRefusals,
+    reviewer::ReviewExchange,
     spans,
-    spending::Spending,
-    turn::{Fixed, Turn},
+    spending::TokenSpending,
+    turn::{RequestConstants, Turn},
 };
 
 /// A conversation. Made by [`Agent::builder`]; each [`run`](Self::run) is one turn of it.
 pub struct Agent {
     pub(crate) thread: ThreadId,
     pub(crate) model: Arc<dyn ModelClient>,
-    pub(crate) reviews: Arc<Shared>,
+    pub(crate) reviews: Arc<ReviewExchange>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) events: Arc<dyn EventSink>,
-    pub(crate) history: History,
+    pub(crate) history: ConversationHistory,
     pub(crate) instructions: String,
-    pub(crate) offered: Offered,
+    pub(crate) offered: OfferedTools,
     pub(crate) parallel_calls: bool,
     pub(crate) output_schema: Option<AnswerSchema>,
     pub(crate) gauge: ContextGauge,
@@ -53,46 +53,48 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// How a turn went, to the end.
+/// The result of a turn.
 #[derive(Debug)]
 pub struct TurnReport {
-    /// The model's answer, or why there is none.
+    /// The model's answer, or the error.
     pub end: Result<String, AgentError>,
-    /// What it cost.
+    /// The token usage.
     pub usage: Usage,
-    /// Whether the answer says that what was asked for is not done: the model cannot, or must know more first.
+    /// The answer says that the request is not done: the model cannot do it, or needs more
+    /// information.
     pub declined: bool,
-    /// Calls nobody allowed.
+    /// Calls that were refused.
     pub refusals: Vec<Refusal>,
 }
 
 impl Agent {
-    /// Begins to put an agent together.
+    /// Creates a builder.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
     }
 
-    /// The conversation's id, by which it can be taken up again.
+    /// Returns the ID of the conversation, by which it can be resumed.
     pub fn thread(&self) -> &ThreadId {
         &self.thread
     }
 
-    /// Which model answers.
+    /// Returns the model that answers.
     pub fn model(&self) -> &ModelInfo {
         self.model.info()
     }
 
-    /// The tools and what stands around them, for calls without a model.
+    /// Returns the toolbox, for calls without a model.
     pub fn toolbox(&self) -> &Arc<Toolbox> {
         &self.toolbox
     }
 
-    /// Asks one thing and waits for the answer.
+    /// Sends one message and waits for the answer.
     pub async fn ask(&mut self, text: &str) -> Result<String, AgentError> {
         self.run(vec![Content::Text(text.to_owned())], &Stop::default()).await.end
     }
 
-    /// Runs one turn. `stop` ends it early; then too every call has its output, and the conversation can go on later.
+    /// Runs one turn. `stop` ends it early; even then every call has its output, and the
+    /// conversation can continue.
     pub async fn run(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
         let span = spans::invoke_agent(&self.thread, self.model.info());
         let report = self.turn(input, stop).instrument(span.clone()).await;
@@ -116,7 +118,7 @@ impl Agent {
             events: &*self.events,
             history: &mut self.history,
             offered: &mut self.offered,
-            fixed: Fixed {
+            fixed: RequestConstants {
                 thread: &self.thread,
                 instructions: &self.instructions,
                 parallel_calls: self.parallel_calls,
@@ -124,10 +126,10 @@ impl Agent {
             },
             stop,
             reviews: &self.reviews,
-            spending: Spending::new(self.token_limit),
+            spending: TokenSpending::new(self.token_limit),
             loop_detector: LoopDetector::default(),
             gauge: &mut self.gauge,
-            refusals: Refusals::default(),
+            refusals: TurnRefusals::default(),
             answer: String::new(),
             declined: false,
         };
@@ -143,7 +145,7 @@ impl Agent {
         self.report(TurnReport { end, usage: spending.reported(), declined, refusals: refusals.list() })
     }
 
-    /// Ends the commands that go on, and says so.
+    /// Ends running sessions, and emits a warning with their commands.
     async fn end_sessions(&self) {
         let ended = self.toolbox.sandbox.close().await;
         if !ended.is_empty() {
@@ -156,12 +158,12 @@ impl Agent {
 
     fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {
         self.reviews.begin(&input);
-        self.history.settle()?;
+        self.history.close_open_calls()?;
         self.journal.append(&Record::TurnContext(&self.context))?;
         self.history.push(Body::Message { role: Role::User, content: input }.into())
     }
 
-    /// Tells the model, when the conversation goes on, that the turn before was cut short.
+    /// Adds a message for the model that the previous turn was ended early.
     fn leave_word(&mut self, reason: Reason) {
         let text = format!(
             "<turn_aborted>\nThe turn before this message was ended early ({}). Tools that were running may have done \

@@ -1,4 +1,4 @@
-//! Events on their way to whoever watches: those worth keeping go on record first.
+//! Forwards events to the event sink, after recording those that are kept.
 
 use std::{
     path::PathBuf,
@@ -9,18 +9,18 @@ use windlass_contract::{Event, Journal, event::EventSink, journal::Record};
 use windlass_runtime::Secrets;
 use windlass_tools::TurnDiff;
 
-/// Records, then passes on. At the end of a turn it says what the turn has changed.
-pub(crate) struct Announcer {
+/// Records and forwards events. At the end of a turn it announces the diff of the turn.
+pub(crate) struct EventAnnouncer {
     journal: Arc<dyn Journal>,
     front: Arc<dyn EventSink>,
     cwd: PathBuf,
     diff: Mutex<TurnDiff>,
-    /// What is kept must not hold them.
+    /// Secrets that must not be recorded.
     secrets: Secrets,
 }
 
-impl Announcer {
-    /// Paths of files are shown relative to `cwd`.
+impl EventAnnouncer {
+    /// Creates an announcer. Paths of files are shown relative to `cwd`.
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         front: Arc<dyn EventSink>,
@@ -30,7 +30,7 @@ impl Announcer {
         Self { journal, front, cwd, diff: Mutex::default(), secrets }
     }
 
-    /// The diff of the turn, if its end is to be announced and it has changed something.
+    /// Returns the diff of the turn if the event ends it and files have changed.
     fn turn_diff(&self, event: &Event) -> Option<String> {
         let mut diff = self.diff.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -46,7 +46,7 @@ impl Announcer {
     }
 }
 
-impl EventSink for Announcer {
+impl EventSink for EventAnnouncer {
     fn emit(&self, event: &Event) {
         if let Some(diff) = self.turn_diff(event) {
             self.front.emit(&Event::TurnDiff { diff });

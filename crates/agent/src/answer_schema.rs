@@ -1,12 +1,12 @@
-//! The shape the final answer must have.
+//! The JSON Schema of the final answer.
 
 use serde_json::Value;
 use windlass_schema::{Schema, SchemaError};
 
-/// How many problems of an answer are told.
+/// Maximum number of problems of an answer that are reported.
 const MAX_PROBLEMS: usize = 5;
 
-/// A JSON Schema for answers, as it is sent and as it is checked.
+/// A JSON Schema for answers, in the form that is sent and the form that is checked.
 #[derive(Debug)]
 pub struct AnswerSchema {
     sent: Value,
@@ -14,18 +14,18 @@ pub struct AnswerSchema {
 }
 
 impl AnswerSchema {
-    /// Takes a schema whose root is an object.
+    /// Creates it from a schema whose root is an object.
     pub fn new(schema: Value) -> Result<Self, SchemaError> {
         let checked = Schema::new(&schema)?;
         Ok(Self { sent: schema, checked })
     }
 
-    /// The schema as the model's server is sent it.
+    /// Returns the schema for the model's server.
     pub(crate) fn sent(&self) -> &Value {
         &self.sent
     }
 
-    /// Why an answer does not fit, if it does not.
+    /// Returns the reason if an answer does not fit.
     pub(crate) fn problem(&self, answer: &str) -> Option<String> {
         let value: Value = match serde_json::from_str(answer) {
             Ok(value) => value,
@@ -37,8 +37,8 @@ impl AnswerSchema {
     }
 }
 
-/// The message that asks for another answer.
-pub(crate) fn asked_again(problem: &str) -> String {
+/// Returns the message that asks for another answer.
+pub(crate) fn retry_message(problem: &str) -> String {
     format!(
         "Your answer does not fit the JSON Schema it must have: {problem}. Answer again with the corrected JSON alone: no \
          other words and no code fence."

@@ -1,4 +1,4 @@
-//! Puts an agent together. The one file, with those below it, that names concrete types.
+//! Builds an agent. Only this file and its submodules name concrete types.
 
 mod session;
 mod undo;
@@ -21,27 +21,28 @@ use windlass_runtime::{
 };
 use windlass_tools::OutputPlace;
 
-use self::session::Forgetful;
+use self::session::NullJournal;
 use crate::{
     Agent, AnswerSchema, Family, Toolset,
-    announce::Announcer,
+    announce::EventAnnouncer,
     catalogue::catalogue,
     context_gauge::ContextGauge,
-    described::PolicyTraits,
-    history::History,
-    offered::Offered,
-    reviewer::{ModelReviewer, Shared},
+    described_tools::PolicyTraits,
+    history::ConversationHistory,
+    offered_tools::OfferedTools,
+    reviewer::{ModelReviewer, ReviewExchange},
 };
 
-/// How many bytes a tool may say about an output beside it: with them it must fit, or be kept elsewhere.
-const WORDS_ABOUT_OUTPUT: usize = 256;
+/// Maximum size of the note that a tool adds to an output. Output and note must fit, or the output
+/// is kept in a file.
+const MAX_NOTE_BYTES: usize = 256;
 
-/// How much of the context window tools that are not built in may take, unless told otherwise. Others of this kind draw the line
-/// at the same place.
+/// Default share of the context window for tools that are not built in. Other agents use the same
+/// share.
 pub const TOOL_CONTEXT_PERCENT: u8 = 10;
 
-/// Collects what an agent is made of. Only a model is needed; everything else has a careful default: nothing is
-/// written down, nobody is asked, and nothing that would need a sandbox runs.
+/// Collects the parts of an agent. Only a model is required. By default nothing is recorded, no
+/// questions are asked, and calls that need a sandbox do not run.
 pub struct AgentBuilder {
     model: Option<Arc<dyn ModelClient>>,
     tools: Vec<Arc<dyn AnyTool>>,
@@ -73,9 +74,10 @@ pub struct AgentBuilder {
     same_provider: bool,
     verdicts: Verdicts,
     judged_by_model: Option<Duration>,
-    /// Where it is kept what files were: with the session.
+    /// Previous contents of files, kept with the session.
     edits: Option<Edits>,
-    /// Where long outputs are kept: with the session. The tool that reads them is made before the session is.
+    /// The directory of long outputs, kept with the session. The tool that reads them is created
+    /// before the session.
     outputs: OutputPlace,
     budgets: BTreeMap<String, Budget>,
     context_window: Option<NonZeroU64>,
@@ -132,7 +134,7 @@ impl fmt::Debug for AgentBuilder {
     }
 }
 
-/// Why there is no agent.
+/// The reason why an agent cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// No model was given.
@@ -141,21 +143,21 @@ pub enum BuildError {
     /// Tools are defined wrongly.
     #[error("{0}")]
     Tools(#[from] DefinitionErrors),
-    /// There is nowhere to resume from.
+    /// A session cannot be resumed without a home directory.
     #[error("to resume a session, say below which directory it was written down")]
     ResumeWithoutHome,
-    /// The session was held with another provider.
+    /// The session was recorded with another provider.
     #[error("this session was held with `{model}` of provider `{provider}`")]
     OtherProvider {
-        /// The provider it was held with last.
+        /// The last provider of the session.
         provider: String,
         /// The model.
         model: String,
     },
-    /// The session cannot be begun or taken up again.
+    /// The session cannot be started or resumed.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session cannot be written down.
+    /// The session cannot be recorded.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
@@ -174,70 +176,73 @@ impl AgentBuilder {
         builtin(toolset: Toolset) = Some(toolset);
         /// Working directory, approval, sandbox and limits.
         policy(policy: Policy) = policy;
-        /// Who is asked.
+        /// The approver that answers questions.
         approver(approver: Arc<dyn Approver>) = Some(approver);
-        /// Where rules are kept that answers make.
+        /// The rulebook that keeps rules made by answers.
         rulebook(rulebook: Arc<dyn Rulebook>) = Some(rulebook);
-        /// Who watches.
+        /// The sink that receives events.
         events(sink: Arc<dyn EventSink>) = sink;
-        /// The environment of programs that tools start; nothing else is passed on.
+        /// The environment of programs that tools start; no other variables are passed on.
         environment(variables: BTreeMap<String, String>) = variables;
-        /// The directory below which the session is written down. Without one, nothing is.
+        /// The directory below which the session is recorded. Without one, nothing is recorded.
         home(directory: PathBuf) = Some(directory);
-        /// Takes up an earlier session instead of beginning one.
+        /// Resumes an earlier session instead of starting one.
         resume(which: Which) = Some(which);
         /// Replaces the standing instructions.
         instructions(text: String) = Some(text);
         /// Adds instructions of the program around the agent.
         developer_instructions(text: String) = Some(text);
-        /// The shape the final answer must have. An answer that does not fit is asked for once more; then the turn fails.
+        /// The schema of the final answer. If an answer does not fit, it is requested once more;
+        /// then the turn fails.
         output_schema(schema: AnswerSchema) = Some(schema);
-        /// How much of a tool's output the model is given.
+        /// The budget for a tool's output in the prompt.
         budget(budget: Budget) = Some(budget);
-        /// The same for some tools, by name.
+        /// Budgets for single tools, by name.
         budgets(budgets: BTreeMap<String, Budget>) = budgets;
-        /// How many tokens the model can read. Without it, what is known of models of its name.
+        /// The context window of the model in tokens. The default depends on the name of the model.
         context_window(tokens: NonZeroU64) = Some(tokens);
-        /// How much of that the tools you add may take, in percent. If they would take more, the model is not told of them but
-        /// searches for them.
+        /// Maximum share of the context window for added tools, in percent. If they need more, the
+        /// model searches for them instead.
         tool_context_percent(percent: u8) = percent;
-        /// Whether the model may ask for several calls at once.
+        /// Allows the model to request several calls at once.
         parallel_calls(allowed: bool) = Some(allowed);
-        /// Values that must not get to the model, to whoever watches or into the session file.
+        /// Values that must not reach the model, the event sink or the session file.
         secrets(secrets: Secrets) = secrets;
-        /// How long and how much the index of calls remembers.
+        /// The retention of the index of calls.
         keep(keep: Keep) = keep;
-        /// When the session file is flushed to the disk.
+        /// The time at which the session file is flushed to disk.
         durability(durability: DurabilityMode) = durability;
-        /// How long a turn may take.
+        /// Maximum duration of a turn.
         time_limit(limit: Duration) = Some(limit);
-        /// How many tokens a turn may use.
+        /// Maximum number of tokens of a turn.
         token_limit(tokens: u64) = Some(tokens);
-        /// How long all commands may take together.
+        /// Maximum wall time of all commands together.
         command_time(limit: Duration) = Some(limit);
-        /// When the model reads what we think of a call.
+        /// The verdicts that the model gets to see.
         verdicts(when: Verdicts) = when;
-        /// Asks the model what it thinks of calls that may have changed something, for no longer than this.
+        /// Asks the model for its opinion of calls that may have changed something, with a time
+        /// limit.
         judged_by_model(patience: Duration) = Some(patience);
-        /// How much time of the processors all commands may take together.
+        /// Maximum CPU time of all commands together.
         command_cpu(limit: Duration) = Some(limit);
-        /// Records what commands change within these limits, so that it can be undone. Needs a [`home`](Self::home).
+        /// Records the changes of commands within these limits, so that they can be undone. Needs a
+        /// [`home`](Self::home).
         undo_commands(limits: SnapshotLimits) = Some(limits);
-        /// What programs on a terminal print to.
+        /// The window of programs on a terminal.
         window(window: Window) = window;
-        /// Runs commands on a layer: the workspace stays as it is until the preview is applied. The model is not offered
-        /// tools that read or change files themselves, and no command that goes on from call to call.
+        /// Runs commands on a layer: the workspace does not change until the preview is applied.
+        /// The model is not offered tools that read or change files, nor sessions.
         preview(preview: Preview) = Some(preview);
     }
 
-    /// Takes up no session that was held with another provider: nobody has chosen this one.
+    /// Refuses to resume a session of another provider, since the user has not chosen this one.
     #[must_use]
     pub fn same_provider(mut self) -> Self {
         self.same_provider = true;
         self
     }
 
-    /// Ends with the turn what a conversation would leave running for the next.
+    /// Ends running sessions at the end of the turn.
     #[must_use]
     pub fn single_turn(mut self) -> Self {
         self.single_turn = true;
@@ -251,34 +256,35 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a tool of a list someone wrote. One that cannot be used is left out alone, and
-    /// [`quarantined`](Registry::quarantined) says why.
+    /// Adds a tool of a list. If it cannot be used, it is left out, and
+    /// [`quarantined`](Registry::quarantined) has the reason.
     #[must_use]
     pub fn listed_tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.listed_tools.push(tool);
         self
     }
 
-    /// Gives standard output and error of commands apart, as data of their results. What was written to both at once may
-    /// change its order in the text.
+    /// Captures standard output and standard error of commands separately, as data of their
+    /// results. Output written to both may change its order in the text.
     #[must_use]
     pub fn apart_streams(mut self) -> Self {
         self.apart_streams = true;
         self
     }
 
-    /// The tools alone, for calls without a model. With a [`home`](Self::home), calls are written down below it.
+    /// Builds only the tools, for calls without a model. With a [`home`](Self::home), calls are
+    /// recorded below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let family = Family::of("");
         let registry = self.registry(&family, SearchForm::Function)?;
         self.edits = self.home.as_deref().map(Edits::outside);
-        self.recover_edits(&*self.watched());
+        self.recover_edits(&*self.clean_events());
         let journal: Arc<dyn Journal> = match &self.home {
-            Some(home) => Arc::new(self.outside(home)),
-            None => Arc::new(Forgetful),
+            Some(home) => Arc::new(self.standalone_calls(home)),
+            None => Arc::new(NullJournal),
         };
         let events = self.announcer(&journal);
-        Ok(self.around(registry, journal, events, Budget::default(), Review::default()))
+        Ok(self.into_toolbox(registry, journal, events, Budget::default(), Review::default()))
     }
 
     fn recover_edits(&self, events: &dyn EventSink) {
@@ -288,12 +294,12 @@ impl AgentBuilder {
         }
     }
 
-    /// Puts it all together.
+    /// Builds the agent.
     pub fn build(mut self) -> Result<Agent, BuildError> {
         let model = self.model.take().ok_or(BuildError::NoModel)?;
         let info = model.info().clone();
         let family = Family::of(&info.model);
-        // Before anything is written down: a session must not be left behind by a mistake in a tool.
+        // Before anything is recorded: an error in a tool must not leave a session behind.
         let form = if info.wire == "responses" { family.search } else { SearchForm::Function };
         if self.preview.is_some() {
             self.builtin = self.builtin.take().map(Toolset::for_preview);
@@ -314,12 +320,12 @@ impl AgentBuilder {
         let journal = begun.journal;
         self.edits = self.home.as_deref().map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
         if let Some(home) = &self.home {
-            // Set once: nobody else has the place yet.
+            // Set once: the place is not shared yet.
             let _ = self.outputs.set(outputs_directory(home, &begun.thread)?);
         }
         let events = self.announcer(&journal);
-        let offered = Offered::after(&begun.history, &registry);
-        let mut history = History::new(begun.history, Arc::clone(&journal), self.secrets.clone());
+        let offered = OfferedTools::from_history(&begun.history, &registry);
+        let mut history = ConversationHistory::new(begun.history, Arc::clone(&journal), self.secrets.clone());
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);
@@ -327,13 +333,13 @@ impl AgentBuilder {
             events.emit(&Event::Warning { message });
         }
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
-        // Rules have no window.
+        // The offline rules have no context window.
         let window = (info.wire != "builtin").then(|| self.window_tokens(&family));
-        let reviews = Arc::new(Shared::default());
+        let reviews = Arc::new(ReviewExchange::default());
         let review = match self.judged_by_model {
             Some(patience) => {
                 let (model, thread) = (Arc::clone(&model), begun.thread.clone());
-                Review::by(
+                Review::with_reviewer(
                     Arc::new(ModelReviewer::new(model, thread, Arc::clone(&reviews), self.secrets.clone())),
                     patience,
                 )
@@ -351,7 +357,7 @@ impl AgentBuilder {
             time_limit: self.time_limit,
             token_limit: self.token_limit,
             single_turn: self.single_turn,
-            toolbox: Arc::new(self.around(
+            toolbox: Arc::new(self.into_toolbox(
                 registry,
                 Arc::clone(&journal),
                 Arc::clone(&events),
@@ -366,14 +372,14 @@ impl AgentBuilder {
         })
     }
 
-    /// Replaces the built-in tools that the model's wire has no form for.
+    /// Replaces built-in tools that the model's wire protocol does not support.
     fn fit_tools_to_wire(&mut self, wire: &str) -> Option<String> {
         let (toolset, warning) = self.builtin.take()?.for_wire(wire);
         self.builtin = Some(toolset);
         warning
     }
 
-    /// All tools, checked.
+    /// Builds the registry of all tools.
     fn registry(&mut self, family: &Family, form: SearchForm) -> Result<Registry, DefinitionErrors> {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             let traits = PolicyTraits::new(&self.policy, self.approver.is_some());
@@ -384,34 +390,34 @@ impl AgentBuilder {
         let deferral = Deferral { room: self.room(family), form, indexer };
         let tools = std::mem::take(&mut self.tools).into_iter();
         let listed = std::mem::take(&mut self.listed_tools).into_iter();
-        let registry = listed.fold(tools.fold(builtin, RegistryBuilder::brought), RegistryBuilder::listed);
-        registry.deferring(deferral).build()
+        let registry = listed.fold(tools.fold(builtin, RegistryBuilder::user_tool), RegistryBuilder::listed);
+        registry.with_deferral(deferral).build()
     }
 
-    /// How many tokens the model reads at once.
+    /// Returns the context window in tokens.
     fn window_tokens(&self, family: &Family) -> u64 {
         self.context_window.unwrap_or(family.context_window).get()
     }
 
-    /// How many tokens the tools that are not built in may cost to tell.
+    /// Returns the maximum number of tokens for tools that are not built in.
     fn room(&self, family: &Family) -> usize {
         usize::try_from(self.window_tokens(family).saturating_mul(self.tool_context_percent.into()) / 100)
             .unwrap_or(usize::MAX)
     }
 
-    /// Whoever watches, who is shown no secrets.
-    fn watched(&self) -> Arc<dyn EventSink> {
+    /// Returns the event sink behind a redactor of secrets.
+    fn clean_events(&self) -> Arc<dyn EventSink> {
         Arc::new(CleanEvents::new(Arc::clone(&self.events), self.secrets.clone()))
     }
 
-    /// Whoever watches, after what is worth keeping is on record.
+    /// Returns the event sink behind the announcer, which records events first.
     fn announcer(&self, journal: &Arc<dyn Journal>) -> Arc<dyn EventSink> {
         let (journal, cwd) = (Arc::clone(journal), self.policy.cwd.clone());
-        Arc::new(Announcer::new(journal, self.watched(), cwd, self.secrets.clone()))
+        Arc::new(EventAnnouncer::new(journal, self.clean_events(), cwd, self.secrets.clone()))
     }
 
-    /// What stands around the tools.
-    fn around(
+    /// Builds the toolbox around the registry.
+    fn into_toolbox(
         self,
         registry: Registry,
         journal: Arc<dyn Journal>,
@@ -433,7 +439,7 @@ impl AgentBuilder {
         }
         if let Some(place) = self.outputs.get() {
             let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));
-            machine = machine.keeping_outputs(place.clone(), least.saturating_sub(WORDS_ABOUT_OUTPUT));
+            machine = machine.with_output_files(place.clone(), least.saturating_sub(MAX_NOTE_BYTES));
         }
         if let Some(home) = &self.home {
             machine = machine.with_package_caches(home.join("cache/packages"));

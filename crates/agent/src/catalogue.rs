@@ -1,4 +1,4 @@
-//! What tools are found with: the index of them, and what became of earlier calls.
+//! Builds the index of tools for searches, and the usage of tools in earlier calls.
 
 use std::path::Path;
 
@@ -6,26 +6,27 @@ use jiff::Timestamp;
 use windlass_record::{CallIndexError, Calls, DiskCache, Keep};
 use windlass_runtime::{Card, Index, Usage};
 
-/// From so many tools on their index is saved: fewer are read faster than a file is written.
-const WORTH_SAVING: usize = 1000;
+/// Minimum number of tools for which the index is saved: a smaller one is built faster than a file
+/// is written.
+const MIN_SAVED_TOOLS: usize = 1000;
 
-/// The index of tools. If there are many, it is kept below the home directory and taken up again, as far as the tools are still
-/// the same; whatever is wrong with what was kept, it is made anew.
+/// Returns the index of tools. A large one is cached below the home directory and reused for
+/// unchanged tools. If the cache is damaged, it is built anew.
 pub fn index(cards: &[Card], home: Option<&Path>) -> Index {
-    let Some(home) = home.filter(|_| cards.len() >= WORTH_SAVING) else { return Index::from_cards(cards) };
-    let (shelf, key) = (DiskCache::new(home, "tools"), Index::family_hash(cards));
-    let known = shelf.get(key).and_then(|bytes| Index::from_bytes(&bytes).ok()).unwrap_or_default();
+    let Some(home) = home.filter(|_| cards.len() >= MIN_SAVED_TOOLS) else { return Index::from_cards(cards) };
+    let (cache, key) = (DiskCache::new(home, "tools"), Index::family_hash(cards));
+    let known = cache.get(key).and_then(|bytes| Index::from_bytes(&bytes).ok()).unwrap_or_default();
     if known.matches_cards(cards) {
         return known;
     }
     let index = known.renewed(cards);
-    if let Err(error) = shelf.put(key, &index.to_bytes()) {
+    if let Err(error) = cache.put(key, &index.to_bytes()) {
         tracing::debug!(%error, "the index of tools is not kept");
     }
     index
 }
 
-/// What became of earlier calls: how tools stand, and which requests they were the answer to.
+/// Returns the usage of tools in earlier calls: their reliability, and the requests they served.
 pub fn usage(calls: &Calls) -> Result<Usage, CallIndexError> {
     let now = Timestamp::now();
     let mut usage = Usage::default();
@@ -40,7 +41,7 @@ pub fn usage(calls: &Calls) -> Result<Usage, CallIndexError> {
     Ok(usage)
 }
 
-/// Both, as far as it is known what became of earlier calls: finding tools goes on without.
+/// Returns the index and the usage. If the usage cannot be read, it is left empty.
 pub(crate) fn catalogue(cards: &[Card], home: Option<&Path>, keep: Keep) -> (Index, Usage) {
     let calls = home.filter(|home| Calls::index_path(home).exists());
     let usage = calls.map_or_else(|| Ok(Usage::default()), |home| usage(&Calls::open(home, keep)?));

@@ -1,11 +1,11 @@
-//! What a model is told before the user says anything.
+//! The messages that a model gets before the first request of the user.
 
 use std::path::Path;
 
 use windlass_contract::{Item, item::Role, policy::SandboxMode};
 use windlass_runtime::Policy;
 
-/// Standing instructions, unless the user has others. Short on purpose: small models pay for every word.
+/// Default instructions. They are short, because small models are slow to read them.
 pub(crate) const INSTRUCTIONS: &str = "\
 You are Windlass, an agent that works on the user's machine by calling tools.
 
@@ -16,26 +16,27 @@ You are Windlass, an agent that works on the user's machine by calling tools.
 - Calls that do not depend on each other may be made together.
 - When you are done, answer in plain text: what you did, what you found, what is left.";
 
-/// The first items of a conversation.
-pub(crate) fn opening(around: &Surroundings<'_>, developer: Option<&str>) -> Vec<Item> {
+/// Returns the first items of a conversation.
+pub(crate) fn opening_items(environment: &EnvironmentContext<'_>, developer: Option<&str>) -> Vec<Item> {
     let developer = developer.map(|text| Item::message(Role::Developer, text));
-    developer.into_iter().chain([around.item()]).collect()
+    developer.into_iter().chain([environment.item()]).collect()
 }
 
-/// Where the model works and under which rules.
-pub(crate) struct Surroundings<'a> {
+/// The environment and the policy that the model works in.
+pub(crate) struct EnvironmentContext<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) shell: &'a Path,
-    /// Whether anyone can be asked.
+    /// An approver is present.
     pub(crate) attended: bool,
 }
 
-impl Surroundings<'_> {
-    /// What is said of them; again, when a resumed conversation goes on in others.
+impl EnvironmentContext<'_> {
+    /// Returns the message about the environment. It is sent again when a conversation resumes in
+    /// another one.
     pub(crate) fn item(&self) -> Item {
         let Self { policy, shell, attended } = self;
         let shell = shell.file_name().map_or_else(|| shell.to_string_lossy(), |name| name.to_string_lossy());
-        // A model that waits for a yes, or asks for one with every call, would do so in vain.
+        // Without this, a model would wait for an approval, or request one with every call.
         let alone = if *attended {
             ""
         } else {
@@ -52,7 +53,7 @@ impl Surroundings<'_> {
         Item::message(Role::User, text)
     }
 
-    /// Where commands may write beside the directory they start in.
+    /// Lists the writable directories besides the working directory.
     fn writable_roots(&self) -> String {
         let writable = &self.policy.walls.writable;
         if writable.is_empty() || self.policy.sandbox != SandboxMode::WorkspaceWrite {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     fn told(policy: &Policy, attended: bool) -> String {
-        match (Surroundings { policy, shell: Path::new("/bin/sh"), attended }).item().body {
+        match (EnvironmentContext { policy, shell: Path::new("/bin/sh"), attended }).item().body {
             Body::Message { content, .. } => Content::join(&content),
             _ => panic!("a message"),
         }

@@ -1,20 +1,20 @@
-//! How full the model's context window is, and when to say so.
+//! Watches the model's context window and warns when it fills up.
 
 use windlass_contract::wording::counted;
 
-/// From how many per cent on the conversation is called long.
+/// Share of the window, in per cent, at which the first warning is given.
 const NEARLY_FULL_PERCENT: u64 = 80;
 
-/// Says once that the window is nearly full, and once that it is full.
+/// Warns once when the window is nearly full, and once when it is full.
 #[derive(Debug)]
 pub(crate) struct ContextGauge {
-    /// How many tokens the model reads; none if that is no matter.
+    /// The context window in tokens; `None` if there is no limit.
     window: Option<u64>,
-    told: Fill,
+    warned: WindowFill,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fill {
+enum WindowFill {
     Enough,
     NearlyFull,
     Full,
@@ -22,33 +22,33 @@ enum Fill {
 
 impl ContextGauge {
     pub(crate) fn new(window: Option<u64>) -> Self {
-        Self { window, told: Fill::Enough }
+        Self { window, warned: WindowFill::Enough }
     }
 
-    /// A warning about a request of so many tokens, if it is the first of its kind.
+    /// Returns a warning about a request of this size, if it is the first of its kind.
     pub(crate) fn note(&mut self, tokens: impl FnOnce() -> u64) -> Option<String> {
         let window = self.window?;
-        if self.told == Fill::Full {
+        if self.warned == WindowFill::Full {
             return None;
         }
         let tokens = tokens();
         let per_cent = tokens.saturating_mul(100) / window.max(1);
         let fill = match per_cent {
-            _ if tokens > window => Fill::Full,
-            NEARLY_FULL_PERCENT.. => Fill::NearlyFull,
-            _ => Fill::Enough,
+            _ if tokens > window => WindowFill::Full,
+            NEARLY_FULL_PERCENT.. => WindowFill::NearlyFull,
+            _ => WindowFill::Enough,
         };
-        if fill <= self.told {
+        if fill <= self.warned {
             return None;
         }
-        self.told = fill;
+        self.warned = fill;
         let size = format!("about {}", counted(tokens, "token"));
         Some(match fill {
-            Fill::Full => format!(
+            WindowFill::Full => format!(
                 "the conversation has {size}, more than the {window} the model reads (`model_context_window`); its \
                  server may refuse it or lose its beginning. Begin a new session"
             ),
-            Fill::NearlyFull | Fill::Enough => format!(
+            WindowFill::NearlyFull | WindowFill::Enough => format!(
                 "the conversation has {size}, {per_cent} % of the {window} the model reads (`model_context_window`); \
                  begin a new session soon"
             ),

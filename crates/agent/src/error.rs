@@ -1,24 +1,25 @@
-//! Why a turn ended without an answer.
+//! Errors that end a turn without an answer.
 
 use windlass_contract::{journal::JournalError, model::ModelError};
 use windlass_runtime::Reason;
 
-/// Why a turn ended without an answer. A failed tool is not among them: that is a result the model deals with.
+/// The error of a turn that ended without an answer. A failed tool is not an error: the model
+/// handles its result.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The model did not answer.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The session could not be written down, so it must not go on.
+    /// The session could not be recorded, so it must not continue.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The turn was stopped.
     #[error("{}", .0.message())]
     Stopped(Reason),
-    /// The answer does not have the shape it must have, also when it was asked for again. It was announced all the same.
+    /// The answer does not fit its schema, even after a second request. It was announced anyway.
     #[error("the answer does not fit the output schema, also after it was asked for again: {problem}")]
     UnfitAnswer {
-        /// In what it does not fit.
+        /// The difference from the schema.
         problem: String,
     },
 }

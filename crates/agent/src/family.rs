@@ -1,10 +1,11 @@
-//! What is known about a model from its name: which tools it was trained on, and what it can do.
+//! Traits of models by name: the tools they were trained on, and their abilities.
 
 use std::num::NonZeroU64;
 
 use windlass_runtime::{Budget, SearchForm};
 
-/// The shell tool a model is offered. The others stay callable, for models with old habits.
+/// The shell tool that a model is offered. The others can still be called, for models trained on
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellKind {
     /// `shell`: program and arguments as a list.
@@ -13,24 +14,24 @@ pub enum ShellKind {
     ShellCommand,
     /// `local_shell`: known to the model without a schema.
     LocalShell,
-    /// `exec_command` and `write_stdin`: lines for a shell that may go on from call to call.
+    /// `exec_command` and `write_stdin`: lines for a shell, which may run across calls.
     UnifiedExec,
     /// None.
     Disabled,
 }
 
-/// Whether a model is offered the tools that read files: `read_file`, `grep_files` and `list_dir`.
+/// The exposure of the tools that read files: `read_file`, `grep_files` and `list_dir`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileTools {
-    /// It is told about them.
+    /// Offered to the model.
     Offered,
-    /// It is not, because it was trained to use a shell for that; a call works all the same.
+    /// Not offered, because the model was trained to use a shell; calls still work.
     Callable,
-    /// They are not there.
+    /// Not available.
     Disabled,
 }
 
-/// The tools for changing files that a model is offered. The others stay callable.
+/// The tools for changing files that a model is offered. The others can still be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditTools {
     /// None.
@@ -50,31 +51,31 @@ pub struct Family {
     pub shell: ShellKind,
     /// The tools for changing files it knows best.
     pub edits: EditTools,
-    /// Whether it may ask for several calls at once.
+    /// It may request several calls at once.
     pub parallel_calls: bool,
-    /// How much of an output it is given.
+    /// The budget for an output.
     pub budget: Budget,
-    /// Whether it reads files with tools of their own.
+    /// The exposure of the tools that read files.
     pub files: FileTools,
-    /// Whether it can be shown images.
+    /// It supports images.
     pub shows_images: bool,
-    /// Whether it thinks before it answers, and can sum its thoughts up.
+    /// It reasons before it answers, and can summarize its reasoning.
     pub reasoning: bool,
-    /// How many tokens it can read at once.
+    /// The context window in tokens.
     pub context_window: NonZeroU64,
-    /// How it searches for tools, if its wire has a form for that.
+    /// The form of its tool search, if the wire protocol supports it.
     pub search: SearchForm,
 }
 
-/// How much models of today read at least, but for those below.
-const WINDOW: NonZeroU64 = tokens(200_000);
+/// Default context window of current models.
+const DEFAULT_WINDOW: NonZeroU64 = tokens(200_000);
 
 const BYTES: Budget = Budget::Bytes(10_000);
 const TOKENS: Budget = Budget::Tokens(10_000);
-/// Rules read fast, pay for nothing, and must not miss a name in a listing.
+/// The offline rules read fast, pay no tokens, and must not miss a name in a listing.
 const RULES: Budget = Budget::Bytes(2_000_000);
 
-/// Prefix of a model's name and its traits; the first that fits counts, so longer prefixes come first.
+/// Prefix of a model's name and its traits. The first match counts, so longer prefixes come first.
 #[rustfmt::skip]
 const FAMILIES: &[(&str, Family)] = &[
     ("o3",                  family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
@@ -98,8 +99,8 @@ const FAMILIES: &[(&str, Family)] = &[
     ("rules",               family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
 ];
 
-/// A model nobody here knows. One line for a shell is what every model has seen; a list of arguments is not. Tools that
-/// read files are easier for small models than the right words for a shell. What runs at home seldom reads more.
+/// Traits of an unknown model. Every model has seen shell lines, but not lists of arguments. Tools
+/// that read files are easier for small models than shell commands. Local models seldom read more.
 const UNKNOWN: Family =
     family(ShellKind::ShellCommand, EditTools::Strings, true, BYTES, false).with_file_tools().reading(32_000);
 
@@ -118,7 +119,7 @@ const fn family(
         files: FileTools::Callable,
         shows_images: true,
         reasoning,
-        context_window: WINDOW,
+        context_window: DEFAULT_WINDOW,
         search: SearchForm::Function,
     }
 }
@@ -151,7 +152,7 @@ impl Family {
         self
     }
 
-    /// The family of a model. A provider's prefix (`openai/gpt-5`) does not count.
+    /// Returns the family of a model. A provider's prefix (`openai/gpt-5`) is ignored.
     pub fn of(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model);
         FAMILIES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(UNKNOWN, |(_, family)| *family)

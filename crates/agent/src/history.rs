@@ -1,4 +1,5 @@
-//! The conversation so far: it only grows at the end, and every call in it is followed by exactly one output.
+//! The conversation so far. It only grows at the end, and every call in it is followed by exactly
+//! one output.
 
 use std::sync::Arc;
 
@@ -10,17 +11,17 @@ use windlass_contract::{
 use windlass_record::OutputSubstitute;
 use windlass_runtime::Secrets;
 
-/// The conversation, written down as it grows.
-pub(crate) struct History {
+/// The conversation, recorded as it grows.
+pub(crate) struct ConversationHistory {
     entries: Vec<Cached<Item>>,
     journal: Arc<dyn Journal>,
-    /// Calls on record must not hold them.
+    /// Secrets that must not be recorded.
     secrets: Secrets,
 }
 
-impl History {
-    /// Takes up a conversation that is on record already. Thoughts that led to nothing, because the process was killed
-    /// between writing them down and what came of them, are left out: servers refuse thoughts without an end.
+impl ConversationHistory {
+    /// Resumes a recorded conversation. Reasoning without a following item is left out, because
+    /// servers refuse it. It remains if the process was killed before the next item was recorded.
     pub(crate) fn new(items: Vec<Item>, journal: Arc<dyn Journal>, secrets: Secrets) -> Self {
         let mut loose = true;
         let kept = items.into_iter().rev().filter(|item| match item.body {
@@ -35,21 +36,21 @@ impl History {
         Self { entries: items.into_iter().map(Cached::new).collect(), journal, secrets }
     }
 
-    /// What the model is sent.
+    /// Returns the entries that the model is sent.
     pub(crate) fn entries(&self) -> &[Cached<Item>] {
         &self.entries
     }
 
-    /// Adds an item, on record first.
+    /// Records an item, then adds it.
     pub(crate) fn push(&mut self, item: Item) -> Result<(), JournalError> {
         self.journal.append(&Record::Item(&self.secrets.clean_item(&item)))?;
         self.entries.push(item.into());
         Ok(())
     }
 
-    /// Gives every call that has no output one that says that nobody knows what came of it. There is one only if a
-    /// turn was dropped while its calls were running.
-    pub(crate) fn settle(&mut self) -> Result<(), JournalError> {
+    /// Gives every call without an output one that says its result is unknown. There is one only if
+    /// a turn was dropped while its calls were running.
+    pub(crate) fn close_open_calls(&mut self) -> Result<(), JournalError> {
         let mut open: Vec<ToolCall> = Vec::new();
         for entry in &self.entries {
             match &entry.get().body {
@@ -63,11 +64,12 @@ impl History {
         for (call, outcome) in &settled {
             self.journal.append(&Record::Outcome { call: &call.id, outcome })?;
         }
-        self.answer(settled.iter().map(|(call, outcome)| (call, outcome)))
+        self.push_outputs(settled.iter().map(|(call, outcome)| (call, outcome)))
     }
 
-    /// Adds the outputs of calls, in call order. Their content is on record already, with their outcomes.
-    pub(crate) fn answer<'a>(
+    /// Adds the outputs of calls, in call order. Their content is recorded already, with their
+    /// outcomes.
+    pub(crate) fn push_outputs<'a>(
         &mut self,
         done: impl Iterator<Item = (&'a ToolCall, &'a Outcome)> + Clone,
     ) -> Result<(), JournalError> {
@@ -102,7 +104,7 @@ mod tests {
             thought("loose"),
             thought("loose"),
         ];
-        let history = History::new(items, Arc::new(MemoryJournal::default()), Secrets::default());
+        let history = ConversationHistory::new(items, Arc::new(MemoryJournal::default()), Secrets::default());
         let thoughts = history.entries().iter().filter_map(|entry| match &entry.get().body {
             Body::Reasoning { summary, .. } => Some(summary.join("")),
             _ => None,

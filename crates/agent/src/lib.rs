@@ -1,6 +1,7 @@
 //! The turn loop: calls out, outputs back, until the model answers.
 //!
-//! [`Agent::builder`] wires everything together; `turn.rs` is the loop and sees only a model client and a toolbox.
+//! [`Agent::builder`] wires everything together; `turn.rs` is the loop and sees only a model client
+//! and a toolbox.
 
 mod agent;
 mod announce;
@@ -9,12 +10,12 @@ mod builder;
 mod catalogue;
 mod context;
 mod context_gauge;
-mod described;
+mod described_tools;
 mod error;
 mod family;
 mod history;
 mod loop_detector;
-mod offered;
+mod offered_tools;
 mod recover_edits;
 mod refusals;
 mod retries;

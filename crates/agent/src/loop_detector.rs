@@ -1,5 +1,5 @@
 //! Detects loops: turns whose calls fail as they failed before, or that bring nothing new for long.
-//! Waiting is no loop, however long it takes: the limit on time ends that.
+//! Waiting is not a loop, even a long one: the time limit ends that.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -10,38 +10,38 @@ use std::{
 use windlass_contract::{Outcome, ToolCall};
 use windlass_runtime::{FinishedCall, fingerprint};
 
-/// So many answers with a call that had failed the same way before end the turn. Its result tells the model so from the
-/// second on.
-const REPEATED: usize = 8;
+/// Number of answers with a call that failed the same way before, after which the turn ends. From
+/// the second on, the result warns the model.
+const MAX_REPEATED_FAILURES: usize = 8;
 
-/// So many answers without anything new end the turn.
-const IDLE: usize = 32;
+/// Number of answers without anything new after which the turn ends.
+const MAX_IDLE_ANSWERS: usize = 32;
 
-/// An answer whose calls took so long together has waited for something, and counts for nothing.
-const WAITED: Duration = Duration::from_secs(1);
+/// Minimum duration of the calls of an answer that counts as waiting, and not for a loop.
+const MIN_WAIT: Duration = Duration::from_secs(1);
 
-/// Answers that come no faster than this, on average, are no circle: who looks after something once in a while also
-/// waits, if only in a call of its own before each look.
-const PACE: Duration = Duration::from_secs(15);
+/// Minimum average interval of answers that are no loop: a model that polls something also waits,
+/// if only in a separate call before each poll.
+const MIN_ANSWER_INTERVAL: Duration = Duration::from_secs(15);
 
-/// So many results are remembered; forgetting them only delays the end of a loop.
-const REMEMBERED: usize = 4096;
+/// Maximum number of results that are remembered. Forgetting them only delays the end of a loop.
+const MAX_REMEMBERED_RESULTS: usize = 4096;
 
 /// The loop detector of one turn.
 #[derive(Debug, Default)]
 pub(crate) struct LoopDetector {
-    /// What succeeded, with its result.
+    /// Hashes of calls that succeeded, with their results.
     done: HashSet<u64>,
-    /// What failed since something new came of a call.
+    /// Hashes of calls that failed since the last new result.
     failed: HashSet<u64>,
-    repeated: Streak<REPEATED>,
-    idle: Streak<IDLE>,
+    repeated: AnswerStreak<MAX_REPEATED_FAILURES>,
+    idle: AnswerStreak<MAX_IDLE_ANSWERS>,
 }
 
 impl LoopDetector {
-    /// Takes note of what came of one answer by now. Says what goes on if the turn should end.
+    /// Notes the calls of one answer. Returns a message if the turn should end.
     pub(crate) fn note(&mut self, calls: &[FinishedCall], now: Instant) -> Option<String> {
-        if self.done.len().max(self.failed.len()) > REMEMBERED {
+        if self.done.len().max(self.failed.len()) > MAX_REMEMBERED_RESULTS {
             self.done.clear();
             self.failed.clear();
         }
@@ -56,42 +56,43 @@ impl LoopDetector {
         }
         if new {
             self.failed.clear();
-            (self.repeated, self.idle) = (Streak::default(), Streak::default());
+            (self.repeated, self.idle) = (AnswerStreak::default(), AnswerStreak::default());
             return None;
         }
-        if calls.iter().map(|finished| finished.outcome.receipt.duration).sum::<Duration>() >= WAITED {
+        if calls.iter().map(|finished| finished.outcome.receipt.duration).sum::<Duration>() >= MIN_WAIT {
             return None;
         }
         let idle = self.idle.is_complete(now);
         match again {
             Some(tool) if self.repeated.is_complete(now) => Some(format!(
-                "`{tool}` was called again and failed again, {REPEATED} times, and nothing else came of the turn"
+                "`{tool}` was called again and failed again, {MAX_REPEATED_FAILURES} times, and nothing else came of the turn"
             )),
-            _ if idle => Some(format!("{IDLE} answers of the model in a row brought nothing new")),
+            _ if idle => {
+                Some(format!("{MAX_IDLE_ANSWERS} answers of the model in a row brought nothing new"))
+            }
             _ => None,
         }
     }
 }
 
-/// When the last answers of a kind came, of those of which so many are too many.
+/// Times of the last `MAX` answers of a kind.
 #[derive(Debug, Default)]
-struct Streak<const MOST: usize>(VecDeque<Instant>);
+struct AnswerStreak<const MAX: usize>(VecDeque<Instant>);
 
-impl<const MOST: usize> Streak<MOST> {
-    /// Counts one more. Tells whether too many came too fast.
+impl<const MAX: usize> AnswerStreak<MAX> {
+    /// Counts one more. Returns true if too many came too fast.
     fn is_complete(&mut self, now: Instant) -> bool {
         self.0.push_back(now);
-        if self.0.len() > MOST {
+        if self.0.len() > MAX {
             self.0.pop_front();
         }
         let took = self.0.front().map_or(Duration::ZERO, |first| now.saturating_duration_since(*first));
         let answers = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
-        self.0.len() == MOST && took < PACE.saturating_mul(answers)
+        self.0.len() == MAX && took < MIN_ANSWER_INTERVAL.saturating_mul(answers)
     }
 }
 
-/// What makes a failed call the same as another: it was asked the same and gave the same. Whatever is asked of a tool
-/// that does not exist, the mistake is one.
+/// Hashes a failed call by its input and result. All calls of an unknown tool are the same mistake.
 fn failure(call: &ToolCall, outcome: &Outcome) -> u64 {
     let what = (!outcome.receipt.unknown_tool).then(|| (call.input.as_str(), fingerprint(outcome)));
     hash(&(call.name.as_str(), what))
@@ -116,12 +117,13 @@ mod tests {
         FinishedCall { call, arguments: None, effects: Effects::none(), outcome }
     }
 
-    /// After how many answers a turn is ended whose answers are these, over and over, as fast as can be.
+    /// Returns the number of answers after which a turn ends if these answers repeat without a
+    /// pause.
     fn ends_after(answer: impl Fn(usize) -> Vec<FinishedCall>) -> Option<usize> {
         ends_at_pace(|_| Duration::ZERO, answer)
     }
 
-    /// The same, if so much time goes by before each.
+    /// Like `ends_after`, with a pause before each answer.
     fn ends_at_pace(
         pause: impl Fn(usize) -> Duration,
         answer: impl Fn(usize) -> Vec<FinishedCall>,

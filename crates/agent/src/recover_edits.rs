@@ -1,5 +1,5 @@
-//! Finishes or takes back changes to files that a process or the machine did not live to finish. Whatever uses the edits of a
-//! home directory does this first.
+//! Recovers changes to files that were interrupted by the end of a process or the machine. Every
+//! user of the edits of a home directory does this first.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use windlass_contract::edit::Archive;
 use windlass_host::{CommitRecovery, LayerRecovery};
 use windlass_record::Edits;
 
-/// Recovers the changes to files of all sessions, and returns what the user should know about it, a sentence each.
+/// Recovers the changes to files of all sessions. Returns messages for the user, one sentence each.
 pub fn recover_edits(home: &Path) -> Vec<String> {
     let edits = Edits::outside(home);
     let mut messages = match windlass_host::recover(&edits) {

@@ -1,4 +1,4 @@
-//! Which calls nobody allowed, and whether it mattered in the end.
+//! Tracks refused calls, and whether a later call did the same.
 
 use serde_json::Value;
 use windlass_contract::{Effects, Input, ToolCall, outcome::Refusal};
@@ -6,18 +6,18 @@ use windlass_runtime::FinishedCall;
 
 /// The refusals of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Vec<Refused>);
+pub(crate) struct TurnRefusals(Vec<RefusedCall>);
 
-/// A call that nobody allowed, with what it takes to recognise it.
+/// A refused call, with the data to recognize it.
 #[derive(Debug)]
-struct Refused {
+struct RefusedCall {
     refusal: Refusal,
     input: Input,
     effects: Effects,
 }
 
-impl Refusals {
-    /// Takes note of how a call ended.
+impl TurnRefusals {
+    /// Notes the end of a call.
     pub(crate) fn note(&mut self, finished: &FinishedCall) {
         let FinishedCall { call, effects, outcome, .. } = finished;
         if let Some(reason) = &outcome.receipt.refusal {
@@ -27,7 +27,7 @@ impl Refusals {
                 reason: reason.clone(),
                 made_up_for: false,
             };
-            self.0.push(Refused { refusal, input: call.input.clone(), effects: effects.clone() });
+            self.0.push(RefusedCall { refusal, input: call.input.clone(), effects: effects.clone() });
         } else if outcome.verdict.success && !self.0.is_empty() {
             for refused in &mut self.0 {
                 refused.refusal.made_up_for |= refused.is_done_by(call, effects);
@@ -40,9 +40,9 @@ impl Refusals {
     }
 }
 
-impl Refused {
-    /// Whether a call that succeeded did what this one was not allowed to: it is the same call, it ran the same
-    /// command, or it wrote the same files. That something else went well says nothing.
+impl RefusedCall {
+    /// Returns true if a successful call did what this one was refused: it is the same call, ran
+    /// the same command, or wrote the same files. Other successes do not count.
     fn is_done_by(&self, call: &ToolCall, effects: &Effects) -> bool {
         let command = &self.effects.command;
         let same_tool = self.refusal.tool == call.name;
@@ -55,7 +55,7 @@ impl Refused {
     }
 }
 
-/// Whether two inputs say the same. Spaces between arguments and their order say nothing.
+/// Returns true if two inputs are equal, ignoring white space and the order of arguments in JSON.
 fn is_same(one: &Input, other: &Input) -> bool {
     match (one, other) {
         (Input::Json(one), Input::Json(other)) if one != other => {
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    type Called<'a> = (&'a str, &'a str, Effects);
+    type TestCall<'a> = (&'a str, &'a str, Effects);
 
     fn ended(verdict: Verdict, refusal: Option<&str>) -> Outcome {
         Outcome {
@@ -81,9 +81,9 @@ mod tests {
         }
     }
 
-    /// Whether a call that ended so makes up for one that was refused.
-    fn makes_up(refused: Called<'_>, later: Called<'_>, outcome: &Outcome) -> bool {
-        let mut refusals = Refusals::default();
+    /// Returns true if a call with this outcome makes up for a refused one.
+    fn makes_up(refused: TestCall<'_>, later: TestCall<'_>, outcome: &Outcome) -> bool {
+        let mut refusals = TurnRefusals::default();
         let no = ended(Verdict::failure("no"), Some("no"));
         for ((tool, input, effects), outcome) in [(refused, &no), (later, outcome)] {
             let call = ToolCall { id: "c".into(), name: tool.into(), input: Input::Json(input.into()) };

@@ -1,4 +1,4 @@
-//! The tries for one answer: whether there is another one, and when.
+//! Retries of one answer: decides on another try, and its delay.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use windlass_contract::{
     model::{ModelError, ModelInfo},
 };
 
-/// The tries for one answer that failed so far.
+/// The failed tries for one answer.
 pub(crate) struct AnswerRetries {
     provider: String,
-    requests: Tries,
-    streams: Tries,
-    /// The longest time for tries since the server answered last.
+    requests: RetryCounter,
+    streams: RetryCounter,
+    /// Maximum time for retries since the last answer of the server.
     budget: Duration,
     failing_since: Option<Instant>,
 }
 
-/// The tries that failed, and how many may be made after the first.
-struct Tries {
+/// Number of failed tries, and maximum number of retries.
+struct RetryCounter {
     failed: u32,
     retries: u32,
 }
 
-/// Where a try failed.
+/// The stage in which a try failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailedStage {
     /// The answer did not begin.
@@ -36,7 +36,7 @@ pub(crate) enum FailedStage {
 /// Another try, after a pause.
 pub(crate) struct NextTry {
     pub(crate) delay: Duration,
-    /// What is announced.
+    /// The event that announces it.
     pub(crate) event: Event,
 }
 
@@ -44,8 +44,8 @@ impl AnswerRetries {
     pub(crate) fn new(info: &ModelInfo) -> Self {
         Self {
             provider: info.provider.clone(),
-            requests: Tries { failed: 0, retries: info.request_retries },
-            streams: Tries { failed: 0, retries: info.stream_retries },
+            requests: RetryCounter { failed: 0, retries: info.request_retries },
+            streams: RetryCounter { failed: 0, retries: info.stream_retries },
             budget: info.retry_budget,
             failing_since: None,
         }
@@ -53,7 +53,7 @@ impl AnswerRetries {
 
     /// Notes a failure. Returns the next try, if one is left and makes sense after this error.
     pub(crate) fn next(&mut self, error: &ModelError, stage: FailedStage) -> Option<NextTry> {
-        // Some servers begin an answer only to say in it that they are busy.
+        // Some servers begin an answer only to report in it that they are busy.
         let is_busy = matches!(error, ModelError::RateLimited { .. } | ModelError::Overloaded { .. });
         let has_answered = stage == FailedStage::Stream && !is_busy;
         if has_answered {
@@ -63,7 +63,7 @@ impl AnswerRetries {
         let left = self.budget.saturating_sub(failing_since.elapsed());
         let tries = if has_answered { &mut self.streams } else { &mut self.requests };
         tries.failed += 1;
-        let Tries { failed: attempt, retries: of } = *tries;
+        let RetryCounter { failed: attempt, retries: of } = *tries;
         let delay = error.retry().delay(attempt, left, fastrand::f64()).filter(|_| attempt <= of)?;
         let (provider, reason) = (self.provider.clone(), error.to_string());
         Some(NextTry { delay, event: Event::Retrying { provider, attempt, of, delay, left, reason } })

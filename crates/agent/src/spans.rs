@@ -1,5 +1,5 @@
-//! What operators see of a turn: a span for the whole and one for each answer, by the names of OpenTelemetry's conventions for
-//! generative AI. Nothing of what is said.
+//! Tracing spans of a turn: one for the whole and one for each answer, named by OpenTelemetry's
+//! conventions for generative AI. They hold no content.
 
 use tracing::{Span, field::Empty};
 use windlass_contract::{
@@ -9,7 +9,8 @@ use windlass_contract::{
 
 use crate::AgentError;
 
-/// A span about a model, with what all of them have: a field must be named where its span is made.
+/// Creates a span about a model with the common fields: a field must be named where its span is
+/// made.
 macro_rules! operation {
     ($name:literal, $thread:expr, $model:expr, $($own:tt)*) => {
         tracing::info_span!(
@@ -27,7 +28,7 @@ macro_rules! operation {
     };
 }
 
-/// A turn. Its calls are part of it.
+/// Creates the span of a turn, which includes its calls.
 pub(crate) fn invoke_agent(thread: &ThreadId, model: &ModelInfo) -> Span {
     operation!(
         "invoke_agent",
@@ -38,7 +39,7 @@ pub(crate) fn invoke_agent(thread: &ThreadId, model: &ModelInfo) -> Span {
     )
 }
 
-/// One answer of the model.
+/// Creates the span of one answer of the model.
 pub(crate) fn chat(thread: &ThreadId, model: &ModelInfo) -> Span {
     operation!(
         "chat", thread, model,
@@ -47,13 +48,13 @@ pub(crate) fn chat(thread: &ThreadId, model: &ModelInfo) -> Span {
     )
 }
 
-/// Adds what it cost.
+/// Records the token usage.
 pub(crate) fn cost(span: &Span, usage: Usage) {
     span.record("gen_ai.usage.input_tokens", usage.input_tokens);
     span.record("gen_ai.usage.output_tokens", usage.output_tokens);
 }
 
-/// Adds why it failed.
+/// Records the error.
 pub(crate) fn failed(span: &Span, error: &AgentError) {
     let kind = match error {
         AgentError::Model(_) => "model",

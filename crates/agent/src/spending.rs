@@ -1,62 +1,65 @@
-//! What a turn has cost in tokens, and whether that is too much. What a server does not report is estimated.
+//! Counts the tokens of a turn against its limit. Usage that a server does not report is estimated.
 
 use windlass_contract::{Content, Item, ToolSpec, item::Body, model::Usage};
 
-/// About how many bytes make a token.
+/// Approximate number of bytes per token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What an image costs about, in bytes of text. It is not its size that counts: servers scale it down.
+/// Approximate cost of an image in bytes of text. Its size does not matter: servers scale it down.
 const IMAGE_BYTES: usize = 1000 * BYTES_PER_TOKEN;
 
 /// The tokens of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Spending {
+pub(crate) struct TokenSpending {
     limit: Option<u64>,
     reported: Usage,
-    /// What counts towards the limit: what was reported, and what was estimated where nothing was.
+    /// Tokens that count towards the limit: the reported ones, and estimates where none are
+    /// reported.
     counted: u64,
-    /// What has arrived of an answer whose cost nobody has told yet, in bytes: complete items, and pieces of others.
+    /// Bytes received of an answer whose cost is not reported yet: complete items, and pieces of
+    /// others.
     items: usize,
     pieces: usize,
-    /// What the last answer that a server has reported on cost, with its request.
+    /// Reported tokens of the last answer and its request.
     last_total: u64,
 }
 
-impl Spending {
+impl TokenSpending {
     pub(crate) fn new(limit: Option<u64>) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// What servers have reported.
+    /// Returns the usage reported by servers.
     pub(crate) fn reported(&self) -> Usage {
         self.reported
     }
 
-    /// How many tokens the last answer and its request had, as its server counts; 0 if it has not said.
+    /// Returns the reported tokens of the last answer and its request; 0 if none were reported.
     pub(crate) fn last_total(&self) -> u64 {
         self.last_total
     }
 
-    /// Adds what a server has reported.
+    /// Adds usage reported by a server.
     pub(crate) fn add(&mut self, usage: Usage) {
         self.reported += usage;
         self.counted = self.counted.saturating_add(usage.total());
     }
 
-    /// A piece of an item has arrived.
-    pub(crate) fn piece(&mut self, text: &str) {
+    /// Counts a piece of an item.
+    pub(crate) fn add_piece(&mut self, text: &str) {
         self.pieces = self.pieces.saturating_add(text.len());
     }
 
-    /// An item is complete. Its pieces were counted already, if it came in pieces; those of others may have come too.
-    pub(crate) fn item(&mut self, item: &Item) {
-        let written = written(item);
+    /// Counts a complete item. Its pieces, if any, were counted already; pieces of other items may
+    /// be among them.
+    pub(crate) fn add_item(&mut self, item: &Item) {
+        let written = item_bytes(item);
         self.items = self.items.saturating_add(written);
         self.pieces = self.pieces.saturating_sub(written);
     }
 
-    /// An answer is complete, and so is its cost if the server has told it.
-    pub(crate) fn completed(&mut self, reported: Option<Usage>, sent: impl FnOnce() -> u64) {
+    /// Counts a complete answer by the reported usage, or else by an estimate.
+    pub(crate) fn complete_answer(&mut self, reported: Option<Usage>, sent: impl FnOnce() -> u64) {
         let arrived = self.arrived();
         (self.items, self.pieces) = (0, 0);
         if let Some(usage) = reported.filter(|usage| usage.total() > 0) {
@@ -67,17 +70,18 @@ impl Spending {
         }
     }
 
-    /// Another try: what arrived before the stream broke was paid for, although nobody says how much.
-    pub(crate) fn broke_off(&mut self) {
-        self.completed(None, || 0);
+    /// Counts the data received before a stream broke: it was paid for, although no usage is
+    /// reported.
+    pub(crate) fn count_broken_stream(&mut self) {
+        self.complete_answer(None, || 0);
     }
 
-    /// Whether nothing more may be asked for.
+    /// Returns true if no more requests are allowed.
     pub(crate) fn is_used_up(&self) -> bool {
         self.limit.is_some_and(|limit| self.counted >= limit)
     }
 
-    /// Whether the answer that is arriving goes beyond the limit.
+    /// Returns true if the answer that is arriving exceeds the limit.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.limit.is_some_and(|limit| self.counted.saturating_add(self.arrived()) > limit)
     }
@@ -87,13 +91,13 @@ impl Spending {
     }
 }
 
-/// About how many tokens a request costs.
-pub(crate) fn sent<'a>(
+/// Estimates the tokens of a request.
+pub(crate) fn estimate_request<'a>(
     instructions: &str,
     history: impl Iterator<Item = &'a Item>,
     tools: &[ToolSpec],
 ) -> u64 {
-    let bytes = history.map(written).fold(instructions.len(), usize::saturating_add);
+    let bytes = history.map(item_bytes).fold(instructions.len(), usize::saturating_add);
     let told = tools.iter().map(ToolSpec::tokens).fold(0, usize::saturating_add);
     tokens(bytes).saturating_add(u64::try_from(told).unwrap_or(u64::MAX))
 }
@@ -102,9 +106,9 @@ fn tokens(bytes: usize) -> u64 {
     u64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u64::MAX)
 }
 
-/// How many bytes of text an item is.
-fn written(item: &Item) -> usize {
-    let parts = |content: &[Content]| content.iter().map(part).sum();
+/// Returns the size of an item in bytes of text.
+fn item_bytes(item: &Item) -> usize {
+    let parts = |content: &[Content]| content.iter().map(content_bytes).sum();
     let lines = |lines: &[String]| lines.iter().map(String::len).sum::<usize>();
     match &item.body {
         Body::Message { content, .. } | Body::Output { content, .. } => parts(content),
@@ -115,7 +119,7 @@ fn written(item: &Item) -> usize {
     }
 }
 
-fn part(content: &Content) -> usize {
+fn content_bytes(content: &Content) -> usize {
     match content {
         Content::Text(text) => text.len(),
         Content::Image(_) => IMAGE_BYTES,
@@ -131,12 +135,12 @@ mod tests {
 
     #[test]
     fn what_is_reported_counts_and_nothing_is_counted_twice() {
-        let mut spending = Spending::new(Some(100));
-        spending.piece(&"x".repeat(300));
-        spending.item(&Item::message(Role::Assistant, "x".repeat(300)));
+        let mut spending = TokenSpending::new(Some(100));
+        spending.add_piece(&"x".repeat(300));
+        spending.add_item(&Item::message(Role::Assistant, "x".repeat(300)));
         assert!(!spending.is_exceeded());
         let usage = Usage { input_tokens: 50, output_tokens: 49, ..Usage::default() };
-        spending.completed(Some(usage), || unreachable!("reported"));
+        spending.complete_answer(Some(usage), || unreachable!("reported"));
         assert_eq!((spending.reported(), spending.is_used_up()), (usage, false));
         spending.add(Usage { output_tokens: 1, ..Usage::default() });
         assert!(spending.is_used_up());
@@ -145,12 +149,12 @@ mod tests {
     #[test]
     fn what_nobody_reports_is_estimated_with_what_was_sent() {
         for nothing in [None, Some(Usage::default())] {
-            let mut spending = Spending::new(Some(100));
-            spending.item(&Item::message(Role::Assistant, "x".repeat(40)));
-            spending.completed(nothing, || 89);
+            let mut spending = TokenSpending::new(Some(100));
+            spending.add_item(&Item::message(Role::Assistant, "x".repeat(40)));
+            spending.complete_answer(nothing, || 89);
             assert!(!spending.is_used_up());
-            spending.piece("wxyz");
-            spending.broke_off();
+            spending.add_piece("wxyz");
+            spending.count_broken_stream();
             assert!(spending.is_used_up());
             assert_eq!(spending.reported(), Usage::default(), "an estimate is not a report");
         }
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn calls_whose_pieces_come_before_all_of_them_are_counted_once() {
-        let mut spending = Spending::new(Some(100));
+        let mut spending = TokenSpending::new(Some(100));
         let call = || {
             Item::from(Body::Call(ToolCall {
                 id: "c".into(),
@@ -166,22 +170,22 @@ mod tests {
                 input: Input::Json("x".repeat(199)),
             }))
         };
-        spending.piece(&"x".repeat(398));
+        spending.add_piece(&"x".repeat(398));
         for _ in 0..2 {
-            spending.item(&call());
+            spending.add_item(&call());
             assert!(!spending.is_exceeded());
         }
-        spending.piece("wxyz");
+        spending.add_piece("wxyz");
         assert!(spending.is_exceeded());
     }
 
     #[test]
     fn an_answer_without_end_exceeds_the_limit_while_it_arrives() {
-        let mut spending = Spending::new(Some(100));
-        spending.piece(&"x".repeat(403));
+        let mut spending = TokenSpending::new(Some(100));
+        spending.add_piece(&"x".repeat(403));
         assert!(!spending.is_exceeded());
-        spending.piece("x");
+        spending.add_piece("x");
         assert!(spending.is_exceeded());
-        assert!(!Spending::new(None).is_exceeded());
+        assert!(!TokenSpending::new(None).is_exceeded());
     }
 }

@@ -1,4 +1,4 @@
-//! Which built-in tools a session has, and which of them the model is told about.
+//! The built-in tools of a session, and their exposure to the model.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -6,7 +6,7 @@ use windlass_contract::spec::WebSearch;
 use windlass_runtime::RegistryBuilder;
 use windlass_tools::{Needs, OutputPlace, PatchForm, builtin};
 
-use crate::{EditTools, FileTools, ShellKind, described::PolicyTraits};
+use crate::{EditTools, FileTools, ShellKind, described_tools::PolicyTraits};
 
 /// The choice of built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub struct Toolset {
     pub shell_program: PathBuf,
     /// The tools that read files.
     pub files: FileTools,
-    /// Whether the model can be shown images.
+    /// Offers images to the model.
     pub shows_images: bool,
     /// The tools for changing files on offer.
     pub edits: EditTools,
-    /// Whether the model's server may search the web.
+    /// Lets the model's server search the web.
     pub web_search: Option<WebSearch>,
-    /// Built-in tools that are not there at all, by name.
+    /// Built-in tools that are turned off, by name.
     pub disabled: BTreeSet<&'static str>,
 }
 
@@ -42,8 +42,8 @@ impl Default for Toolset {
 }
 
 impl Toolset {
-    /// Adds the tools in the order models of this family expect. What is not on offer stays callable, except that no
-    /// shell means no shell under any name, and the same for files.
+    /// Adds the tools in the order that models of this family expect. Tools that are not offered
+    /// can still be called, unless the shell or the file tools are disabled.
     pub(crate) fn register(
         &self,
         mut registry: RegistryBuilder,
@@ -78,7 +78,8 @@ impl Toolset {
                     ShellKind::Disabled,
                 ) => registry,
                 ("run_command", _) => registry.fallback(tool),
-                // It runs commands and reads files; a model that was trained on a shell alone needs neither.
+                // It runs commands and reads files; a model that was trained on a shell alone needs
+                // neither.
                 ("run_tests", _) => match self.files {
                     FileTools::Offered => registry.tool(tool),
                     FileTools::Callable => registry.hidden(tool),
@@ -104,7 +105,8 @@ impl Toolset {
         registry
     }
 
-    /// The same for a preview: only what starts commands that end, since nothing else sees or changes its layer.
+    /// Returns the tools for a preview: only those that run commands which end, since others do not
+    /// use its layer.
     pub(crate) fn for_preview(self) -> Self {
         let shell = match self.shell {
             ShellKind::UnifiedExec | ShellKind::LocalShell => ShellKind::ShellCommand,
@@ -113,7 +115,7 @@ impl Toolset {
         Self { shell, files: FileTools::Disabled, edits: EditTools::Disabled, ..self }
     }
 
-    /// The same for a model that is reached by this wire, and a warning for each choice the wire has no form for. Only
+    /// Returns the tools for a wire protocol, with a warning if it does not support a choice. Only
     /// the Responses API has tools without a schema.
     pub fn for_wire(self, wire: &str) -> (Self, Option<String>) {
         let has_hosted_tools = matches!(wire, "responses" | "scripted");
@@ -127,7 +129,8 @@ impl Toolset {
         (Self { shell: ShellKind::ShellCommand, ..self }, Some(warning))
     }
 
-    /// Images cannot be seen through a shell, so every model that can see is offered to look at them.
+    /// Returns the exposure of a file tool. A shell cannot show images, so `view_image` is offered
+    /// to every model that supports them.
     fn reads_files_with(&self, tool: &str) -> FileTools {
         match (tool, self.files) {
             ("view_image", FileTools::Offered | FileTools::Callable) if self.shows_images => {

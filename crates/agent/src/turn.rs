@@ -1,4 +1,4 @@
-//! One turn: from what the user said to the model's answer.
+//! One turn: from the user's request to the model's answer.
 
 use std::{
     sync::Arc,
@@ -17,44 +17,44 @@ use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
 use crate::{
     AgentError, AnswerSchema,
-    answer_schema::asked_again,
+    answer_schema::retry_message,
     context_gauge::ContextGauge,
-    history::History,
+    history::ConversationHistory,
     loop_detector::LoopDetector,
-    offered::Offered,
-    refusals::Refusals,
+    offered_tools::OfferedTools,
+    refusals::TurnRefusals,
     retries::{AnswerRetries, FailedStage, NextTry},
-    reviewer::Shared,
+    reviewer::ReviewExchange,
     spans,
-    spending::{self, Spending},
+    spending::{self, TokenSpending},
 };
 
-/// So many calls are taken from one answer. A model that asks for more has lost its way, or never stops; it sees what
-/// came of these and can ask again.
-const MOST_CALLS: usize = 128;
+/// Maximum number of calls taken from one answer. A model that asks for more is confused or never
+/// stops; it sees the results of these and can ask again.
+const MAX_CALLS: usize = 128;
 
-/// What a turn works with.
+/// The state of a turn.
 pub(crate) struct Turn<'a> {
     pub(crate) model: &'a dyn ModelClient,
     pub(crate) toolbox: &'a Arc<Toolbox>,
     pub(crate) events: &'a dyn EventSink,
-    pub(crate) history: &'a mut History,
-    pub(crate) offered: &'a mut Offered,
-    pub(crate) fixed: Fixed<'a>,
+    pub(crate) history: &'a mut ConversationHistory,
+    pub(crate) offered: &'a mut OfferedTools,
+    pub(crate) fixed: RequestConstants<'a>,
     pub(crate) stop: &'a Stop,
-    pub(crate) reviews: &'a Shared,
-    pub(crate) spending: Spending,
+    pub(crate) reviews: &'a ReviewExchange,
+    pub(crate) spending: TokenSpending,
     pub(crate) loop_detector: LoopDetector,
     pub(crate) gauge: &'a mut ContextGauge,
-    pub(crate) refusals: Refusals,
+    pub(crate) refusals: TurnRefusals,
     pub(crate) answer: String,
-    /// Whether the answer says that what was asked for is not done.
+    /// The answer says that the request is not done.
     pub(crate) declined: bool,
 }
 
-/// What is the same in every request of a thread.
+/// The parts that are the same in every request of a thread.
 #[derive(Clone, Copy)]
-pub(crate) struct Fixed<'a> {
+pub(crate) struct RequestConstants<'a> {
     pub(crate) thread: &'a ThreadId,
     pub(crate) instructions: &'a str,
     pub(crate) parallel_calls: bool,
@@ -62,19 +62,19 @@ pub(crate) struct Fixed<'a> {
 }
 
 impl Turn<'_> {
-    /// Goes on until the model has nothing more to ask for.
+    /// Runs until the model asks for no more calls.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
         self.run_to_answer().await?;
         if self.answer.is_empty() {
             let message = "the model ended its turn without an answer".to_owned();
             self.events.emit(&Event::Warning { message });
         }
-        let Some(problem) = self.unfitness() else { return Ok(()) };
+        let Some(problem) = self.schema_problem() else { return Ok(()) };
         let message = format!("the answer does not fit the output schema: {problem}; asking once more");
         self.events.emit(&Event::Warning { message });
-        self.history.push(Item::message(Role::User, asked_again(&problem)))?;
+        self.history.push(Item::message(Role::User, retry_message(&problem)))?;
         self.run_to_answer().await?;
-        match self.unfitness() {
+        match self.schema_problem() {
             None => Ok(()),
             Some(problem) => Err(AgentError::UnfitAnswer { problem }),
         }
@@ -89,12 +89,12 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Why the answer does not fit the schema it must have, if it does not.
-    fn unfitness(&self) -> Option<String> {
+    /// Returns the reason if the answer does not fit the output schema.
+    fn schema_problem(&self) -> Option<String> {
         self.fixed.output_schema.and_then(|schema| schema.problem(&self.answer))
     }
 
-    /// One answer, with as many tries as the provider is worth. Tells whether there is more to come.
+    /// Gets one answer, with the provider's number of retries. Returns true if more is to come.
     async fn sample(&mut self) -> Result<bool, AgentError> {
         let mut retries = AnswerRetries::new(self.model.info());
         self.warn_of_length();
@@ -103,12 +103,12 @@ impl Turn<'_> {
             let began = Instant::now();
             let opened = self.open().instrument(span.clone()).await;
             let (error, stage) = match opened.inspect_err(|error| spans::failed(&span, error)) {
-                Ok(stream) => match self.listen(stream, span.clone()).await {
+                Ok(stream) => match self.stream_answer(stream, span.clone()).await {
                     Err(AgentError::Model(error)) => (error, FailedStage::Stream),
-                    heard => {
+                    streamed => {
                         let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                         span.in_scope(|| tracing::debug!(duration_ms, "answer and its calls ended"));
-                        return heard;
+                        return streamed;
                     }
                 },
                 Err(AgentError::Model(error)) => (error, FailedStage::Request),
@@ -129,7 +129,8 @@ impl Turn<'_> {
         let Self { gauge, history, offered, fixed, spending, .. } = self;
         let estimate = || {
             let entries = history.entries().iter().map(Cached::get);
-            spending::sent(fixed.instructions, entries, offered.specs().get()).max(spending.last_total())
+            spending::estimate_request(fixed.instructions, entries, offered.specs().get())
+                .max(spending.last_total())
         };
         if let Some(message) = gauge.note(estimate) {
             self.events.emit(&Event::Warning { message });
@@ -137,7 +138,7 @@ impl Turn<'_> {
     }
 
     async fn open(&self) -> Result<Box<dyn ModelStream>, AgentError> {
-        let Fixed { thread, instructions, parallel_calls, output_schema } = self.fixed;
+        let RequestConstants { thread, instructions, parallel_calls, output_schema } = self.fixed;
         let (history, tools) = (self.history.entries(), self.offered.specs());
         let output_schema = output_schema.map(AnswerSchema::sent);
         let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
@@ -147,16 +148,16 @@ impl Turn<'_> {
         }
     }
 
-    /// Hears one answer out. Calls run while the rest of it still arrives. Whatever becomes of the stream, every call
-    /// that was asked for is finished and has its output in history before anything else is said: that is why a call
-    /// never runs twice.
-    async fn listen(&mut self, stream: Box<dyn ModelStream>, span: Span) -> Result<bool, AgentError> {
+    /// Streams one answer. Calls run while the rest of it arrives. Even if the stream breaks, every
+    /// requested call is finished and has its output in the history before the next request, so
+    /// that no call runs twice.
+    async fn stream_answer(&mut self, stream: Box<dyn ModelStream>, span: Span) -> Result<bool, AgentError> {
         let mut batch = Batch::new(Arc::clone(self.toolbox), self.stop.clone());
-        let heard = self.hear(stream, &mut batch).instrument(span.clone()).await;
-        if let Err(error) = &heard {
+        let streamed = self.consume_events(stream, &mut batch).instrument(span.clone()).await;
+        if let Err(error) = &streamed {
             spans::failed(&span, error);
         }
-        // The answer is heard; its calls may go on.
+        // The answer is complete; its calls may still run.
         drop(span);
         let done = batch.finish().await;
         self.spending.add(self.reviews.cost());
@@ -164,28 +165,29 @@ impl Turn<'_> {
             self.refusals.note(finished);
             self.offered.learn(&finished.call, &finished.outcome.content, &self.toolbox.registry);
         }
-        self.history.answer(done.iter().map(|finished| (&finished.call, &finished.outcome)))?;
-        let more = heard? || !done.is_empty();
+        self.history.push_outputs(done.iter().map(|finished| (&finished.call, &finished.outcome)))?;
+        let more = streamed? || !done.is_empty();
         match self.loop_detector.note(&done, Instant::now()).filter(|_| more) {
             Some(message) => {
                 self.events.emit(&Event::Warning { message });
-                Err(AgentError::Stopped(Reason::Circles))
+                Err(AgentError::Stopped(Reason::Looping))
             }
             None => Ok(more),
         }
     }
 
-    async fn hear(
+    async fn consume_events(
         &mut self,
         mut stream: Box<dyn ModelStream>,
         batch: &mut Batch,
     ) -> Result<bool, AgentError> {
-        // What was said before a call is a remark, not the answer to what came of it.
+        // Text before a call is a remark, not the final answer.
         self.answer.clear();
-        self.spending.broke_off();
+        self.spending.count_broken_stream();
         let sent = self.history.entries().len();
-        // What was said since the last call. If the stream breaks it is forgotten, because it will be said again.
-        let mut unsaid = Vec::new();
+        // Items since the last call. If the stream breaks they are dropped, because the model sends
+        // them again.
+        let mut uncommitted = Vec::new();
         loop {
             let event = tokio::select! {
                 reason = self.stop.stopped() => return Err(AgentError::Stopped(reason)),
@@ -194,38 +196,38 @@ impl Turn<'_> {
             };
             match event {
                 Some(Ok(ModelEvent::TextDelta(text))) => {
-                    self.spending.piece(&text);
+                    self.spending.add_piece(&text);
                     self.events.emit(&Event::TextDelta { text });
                 }
                 Some(Ok(ModelEvent::ReasoningDelta(text))) => {
-                    self.spending.piece(&text);
+                    self.spending.add_piece(&text);
                     self.events.emit(&Event::ReasoningDelta { text });
                 }
-                Some(Ok(ModelEvent::CallDelta(text))) => self.spending.piece(&text),
+                Some(Ok(ModelEvent::CallDelta(text))) => self.spending.add_piece(&text),
                 Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
                 Some(Ok(ModelEvent::Item(item))) => {
-                    self.spending.item(&item);
+                    self.spending.add_item(&item);
                     let call = match &item.body {
                         Body::Call(call) => Some(call.clone()),
                         _ => None,
                     };
-                    if call.is_some() && batch.len() == MOST_CALLS {
+                    if call.is_some() && batch.len() == MAX_CALLS {
                         let message = format!(
-                            "the model asked for more than {MOST_CALLS} calls at once; the rest was not heard"
+                            "the model asked for more than {MAX_CALLS} calls at once; the rest was not heard"
                         );
                         self.events.emit(&Event::Warning { message });
-                        self.say(&mut unsaid)?;
+                        self.commit_items(&mut uncommitted)?;
                         self.charge(None, sent);
                         return Ok(true);
                     }
-                    unsaid.push(item);
+                    uncommitted.push(item);
                     if let Some(call) = call {
-                        self.say(&mut unsaid)?;
+                        self.commit_items(&mut uncommitted)?;
                         batch.submit(call);
                     }
                 }
                 Some(Ok(ModelEvent::Completed { usage, finish })) => {
-                    self.say(&mut unsaid)?;
+                    self.commit_items(&mut uncommitted)?;
                     spans::cost(&Span::current(), usage.unwrap_or_default());
                     self.charge(usage, sent);
                     self.declined = finish == Finish::Declined;
@@ -233,8 +235,8 @@ impl Turn<'_> {
                 }
                 Some(Err(error)) => {
                     if matches!(error, ModelError::Cut { .. } | ModelError::Unending { .. }) {
-                        // It ends the turn, and so nobody will say it again.
-                        self.say(&mut unsaid)?;
+                        // This error ends the turn, so the items are not sent again.
+                        self.commit_items(&mut uncommitted)?;
                     }
                     return Err(error.into());
                 }
@@ -250,19 +252,21 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts what a complete answer to the first so many entries cost.
+    /// Counts the cost of a complete answer to the first `sent` entries.
     fn charge(&mut self, reported: Option<Usage>, sent: usize) {
         let history = self.history.entries().iter().take(sent).map(Cached::get);
         let tools = self.offered.specs().get();
-        self.spending.completed(reported, || spending::sent(self.fixed.instructions, history, tools));
+        self.spending.complete_answer(reported, || {
+            spending::estimate_request(self.fixed.instructions, history, tools)
+        });
     }
 
-    /// Makes items history, and announces each once it is.
-    fn say(&mut self, items: &mut Vec<Item>) -> Result<(), AgentError> {
+    /// Adds items to the history, and announces each one afterwards.
+    fn commit_items(&mut self, items: &mut Vec<Item>) -> Result<(), AgentError> {
         for item in items.drain(..) {
-            let news = news(&item.body);
+            let event = item_event(&item.body);
             self.history.push(item)?;
-            let Some(event) = news else { continue };
+            let Some(event) = event else { continue };
             if let Event::Message { text } = &event
                 && !text.trim().is_empty()
             {
@@ -281,8 +285,8 @@ impl Turn<'_> {
     }
 }
 
-/// What there is to announce about an item. Calls announce themselves.
-fn news(body: &Body) -> Option<Event> {
+/// Returns the event that announces an item. Calls announce themselves.
+fn item_event(body: &Body) -> Option<Event> {
     match body {
         Body::Message { role: Role::Assistant, content } => {
             Some(Event::Message { text: Content::join(content) })

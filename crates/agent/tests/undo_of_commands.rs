@@ -1,5 +1,5 @@
-//! Random sequences of commands, edits by tools and changes by a person, taken back one by one: what was kept comes back
-//! byte for byte, and what the person changed is never touched.
+//! Random sequences of commands, edits by tools and changes by a person, taken back one by one:
+//! what was kept comes back byte for byte, and what the person changed is never touched.
 //!
 //! `WINDLASS_UNDO_CASES=200` runs more sequences.
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
@@ -185,7 +185,7 @@ fn script(random: &mut Rng) -> String {
         + "true"
 }
 
-/// What a person does: the same things, in the same places.
+/// Acts as a person: with the same actions in the same places.
 fn act_as_person(place: &Place, random: &mut Rng) {
     let script = script(random);
     let done = std::process::Command::new("/bin/sh").args(["-c", &script]).current_dir(&place.work).status();
@@ -258,7 +258,7 @@ async fn play(seed: u64, with_person: bool) {
     redo_all_at_once(&place, &edits, with_person, seed);
 }
 
-/// What all commands did together is done and taken back in one step.
+/// Redoes and undoes the changes of all commands in one step.
 fn redo_all_at_once(place: &Place, edits: &[Edit], with_person: bool, seed: u64) {
     if with_person || edits.iter().any(|edit| edit.command.is_none()) {
         return;

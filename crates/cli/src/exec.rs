@@ -137,7 +137,7 @@ fn finish(
     let answer = match &report.end {
         Ok(answer) => answer,
         Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(Exit::Interrupted),
-        Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Circles)) => {
+        Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Looping)) => {
             return Ok(Exit::Limit);
         }
         Err(AgentError::Model(_) | AgentError::Journal(_) | AgentError::UnfitAnswer { .. }) => {

@@ -1,6 +1,7 @@
-//! How much processor time it takes to read a small file, and to list a small directory, behind walls.
+//! Measures the CPU time to read a small file, and to list a small directory, in a sandbox.
 //!
-//! Run with `cargo bench -p windlass-host --bench files`. Counts the time of all threads on a core; nothing is asserted.
+//! Run with `cargo bench -p windlass-host --bench files`. Counts the time of all threads on a core;
+//! nothing is asserted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, run by hand")]
 #![expect(clippy::disallowed_methods, reason = "tests do what users and commands do")]
 

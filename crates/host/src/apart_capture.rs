@@ -1,4 +1,4 @@
-//! Standard output and error of a command, each kept for itself beside the output as a whole.
+//! Captures standard output and standard error of a command separately, besides the joined output.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use windlass_contract::host::ApartOutput;
 
 use crate::capture::HeadTail;
 
-/// The pipe that standard error goes to, and what came through it and through the other.
+/// The pipe of standard error, and the bytes captured from both streams.
 pub(crate) struct ApartCapture {
     errors: pipe::Receiver,
     is_open: [bool; 2],
@@ -15,13 +15,14 @@ pub(crate) struct ApartCapture {
 }
 
 impl ApartCapture {
-    /// Keeps at most so many bytes of each stream.
+    /// Keeps at most `limit_bytes` of each stream.
     pub(crate) fn new(errors: pipe::Receiver, limit_bytes: usize) -> Self {
         let kept = [HeadTail::new(limit_bytes), HeadTail::new(limit_bytes)];
         Self { errors, is_open: [true; 2], kept }
     }
 
-    /// The next bytes of either stream; none once both have ended. Dropping the future loses nothing.
+    /// Reads the next bytes of either stream. Returns 0 when both have ended. Cancel safe: dropping
+    /// the future loses nothing.
     pub(crate) async fn read(&mut self, output: &pipe::Receiver, chunk: &mut [u8]) -> io::Result<usize> {
         while self.is_open != [false; 2] {
             let at = tokio::select! {
@@ -42,7 +43,7 @@ impl ApartCapture {
         Ok(0)
     }
 
-    /// What came through each.
+    /// Returns the bytes captured from each stream.
     pub(crate) fn finish(self) -> ApartOutput {
         let [stdout, stderr] = self.kept.map(|kept| kept.finish().0);
         ApartOutput { stdout, stderr }

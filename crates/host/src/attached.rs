@@ -1,4 +1,4 @@
-//! A command on this process's own standard descriptors, for a person who wants to run something confined.
+//! Runs a confined command on the standard descriptors of this process, for a person at a terminal.
 
 use std::{
     fs::File,
@@ -22,56 +22,58 @@ use windlass_sandbox::{ChildStdio, Program, denials};
 
 use crate::{
     job_control::StopSignals,
-    launch::Launch,
+    launch::CommandLaunch,
     process,
-    spawner::{SpawnRequest, Spawner},
+    spawner::{ChildSpawner, SpawnRequest},
 };
 
-/// How the standard descriptors are passed on.
+/// The standard descriptors of an attached command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Streams {
-    /// As they are.
+pub(crate) enum AttachedStreams {
+    /// Inherited unchanged.
     Inherited,
-    /// The outputs through this process, which ends the command when they exceed so many bytes together.
+    /// The outputs pass through this process. It ends the command when both together exceed this
+    /// number of bytes.
     Limited(u64),
 }
 
-/// How a command on our own descriptors went.
+/// The result of a command on the standard descriptors of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// How it ended.
+    /// The exit status.
     pub exit: Exit,
     /// Wall time.
     pub duration: Duration,
-    /// What was still running at the end and was killed, by name.
+    /// Names of the processes that still ran at the end and were killed.
     pub killed: Vec<String>,
-    /// What the sandbox is known to have stopped.
+    /// Accesses that the sandbox is known to have blocked.
     pub denials: Vec<Denial>,
-    /// What held it; absent if it was stopped before it began.
+    /// The confinement; absent if the command was stopped before it began.
     pub held: Option<Held>,
 }
 
-impl Streams {
+impl AttachedStreams {
     pub(crate) async fn run(
         self,
         program: Program,
-        launch: Launch,
+        launch: CommandLaunch,
         time_limit: Duration,
-        spawner: &Spawner,
+        spawner: &ChildSpawner,
         cancel: &CancellationToken,
     ) -> Result<Attached, HostError> {
         let name = program.name().to_owned();
-        // Ours alone to cancel when the output is too long.
+        // A child token, which is cancelled when the output is too long.
         let stop = cancel.child_token();
         let opened = StopSignals::listen().and_then(|stop_signals| Ok((stop_signals, self.open(&stop)?)));
         let (stop_signals, (stdio, relay)) =
             opened.map_err(|source| HostError::Spawn { program: name, source })?;
         let request = SpawnRequest { program, stdio, launch };
-        let streams = process::Streams::Ours(stop_signals);
+        let streams = process::CommandStreams::Ours(stop_signals);
         let end = process::attend(request, time_limit, spawner, &stop, streams).await?;
         let (mut exit, mut denials) = (end.exit, end.denials);
         if relay.finish() {
-            // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
+            // Report the same exit whether the command was killed or had just ended: that is a
+            // race.
             if exit != Exit::TimedOut && !cancel.is_cancelled() {
                 exit = Exit::KILLED;
             }
@@ -80,16 +82,16 @@ impl Streams {
         Ok(Attached { exit, duration: end.duration, killed: end.killed, denials, held: end.held })
     }
 
-    fn open(self, stop: &CancellationToken) -> io::Result<(ChildStdio, Relay)> {
+    fn open(self, stop: &CancellationToken) -> io::Result<(ChildStdio, OutputRelay)> {
         let input = copy(io::stdin().as_fd().try_clone_to_owned(), process::null_device().map(File::from))?;
         let [out, err] =
             [io::stdout().as_fd().try_clone_to_owned(), io::stderr().as_fd().try_clone_to_owned()];
         let sink = || File::options().write(true).open("/dev/null");
         let (out, err) = (copy(out, sink())?, copy(err, sink())?);
         let Self::Limited(limit_bytes) = self else {
-            return Ok((ChildStdio { input, output: out, error: err }, Relay::default()));
+            return Ok((ChildStdio { input, output: out, error: err }, OutputRelay::default()));
         };
-        let mut relay = Relay::default();
+        let mut relay = OutputRelay::default();
         let left = Arc::new(AtomicU64::new(limit_bytes));
         let mut through = |to: OwnedFd| -> io::Result<OwnedFd> {
             let (reader, writer) = io::pipe()?;
@@ -102,18 +104,18 @@ impl Streams {
     }
 }
 
-/// A descriptor that is closed here is replaced by nothing at all.
+/// Replaces a descriptor that is closed in this process by the null device.
 fn copy(own: io::Result<OwnedFd>, instead: io::Result<File>) -> io::Result<OwnedFd> {
     own.or_else(|_| instead.map(OwnedFd::from))
 }
 
-/// Threads that pass output on, and say whether it was too much.
+/// Threads that forward output and return true if it exceeded the limit.
 #[derive(Debug, Default)]
-struct Relay(Vec<JoinHandle<bool>>);
+struct OutputRelay(Vec<JoinHandle<bool>>);
 
-impl Relay {
-    /// Waits until all that was written is passed on; whether it was too much. The command is gone by now, so the pipes
-    /// are at their end.
+impl OutputRelay {
+    /// Waits until all output is forwarded. Returns true if it exceeded the limit. The command is
+    /// gone by now, so the pipes are at their end.
     fn finish(self) -> bool {
         // A thread that panicked has nothing more to pass on. All are waited for.
         let over: Vec<_> = self.0.into_iter().map(|thread| thread.join().unwrap_or(false)).collect();
@@ -121,8 +123,8 @@ impl Relay {
     }
 }
 
-/// Passes on what may be, and ends the command when it wants more: then it was too much. When nobody takes it any more,
-/// the command finds its pipe closed, as it would without us.
+/// Forwards output within the limit. Ends the command and returns true when it writes more. If the
+/// reader is gone, the command finds its pipe closed, as it would without the relay.
 fn pump(mut from: PipeReader, mut to: File, left: &AtomicU64, stop: &CancellationToken) -> bool {
     let mut chunk = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut chunk) {

@@ -37,7 +37,8 @@ impl HeadTail {
         self.dropped += (skipped.len() + surplus) as u64;
     }
 
-    /// What was kept; and if something was not, where it is missing and how much.
+    /// Returns the kept bytes. If bytes were dropped, also returns the position and length of the
+    /// gap.
     pub(crate) fn finish(self) -> (Vec<u8>, Option<(usize, u64)>) {
         let gap = (self.dropped > 0).then_some((self.head.len(), self.dropped));
         let mut kept = self.head;

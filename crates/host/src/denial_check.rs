@@ -10,14 +10,14 @@ use windlass_sandbox::{
 };
 
 use crate::{
-    launch::{Launch, SandboxedLaunch},
+    launch::{CommandLaunch, SandboxedLaunch},
     workspace_guard::has_protected_name,
 };
 
-/// How much of the end of an output is looked at. Programs complain last.
+/// Maximum number of bytes at the end of an output that are checked. Programs print errors last.
 const MAX_OUTPUT_BYTES: usize = 16 * 1024;
 
-/// What the check needs to know of a command that is started. A command that succeeds costs no more than this.
+/// The data about a command that the check needs. A command that succeeds costs no more than this.
 pub(crate) struct DenialCheck {
     sandbox: Option<Arc<SandboxedLaunch>>,
     directory: PathBuf,
@@ -26,10 +26,10 @@ pub(crate) struct DenialCheck {
 }
 
 impl DenialCheck {
-    pub(crate) fn new(program: &Program, launch: &Launch) -> Self {
+    pub(crate) fn new(program: &Program, launch: &CommandLaunch) -> Self {
         let sandbox = match launch {
-            Launch::Unconfined | Launch::External(_) => None,
-            Launch::Sandboxed(sandbox) => Some(Arc::clone(sandbox)),
+            CommandLaunch::Unconfined | CommandLaunch::External(_) => None,
+            CommandLaunch::Sandboxed(sandbox) => Some(Arc::clone(sandbox)),
         };
         let search_path = program.variable("PATH").unwrap_or_default();
         Self {
@@ -40,8 +40,8 @@ impl DenialCheck {
         }
     }
 
-    /// Returns what was stopped: what was observed, the hosts that the output names, and the paths it names that the sandbox
-    /// really keeps from being written.
+    /// Returns what was stopped: what was observed, the hosts that the output names, and the paths
+    /// it names that the sandbox really keeps from being written.
     pub(crate) async fn complete(
         self,
         mut observed: Vec<Denial>,

@@ -1,5 +1,5 @@
-//! The command of a program that was let out of the sandbox for longer than once: its file and its words, and nothing of
-//! what commands in the sandbox may have put where it looks for more.
+//! The command of a program that was let out of the sandbox for longer than once: its file and its
+//! words, and nothing of what commands in the sandbox may have put where it looks for more.
 
 use std::{
     collections::BTreeMap,
@@ -13,10 +13,11 @@ use windlass_contract::{grant::DirectProgram, host::Command};
 const SEARCH_PATHS: [&str; 5] =
     ["PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"];
 
-/// Where programs are found if nothing is left of the user's own path.
+/// Search path if no directory of the user's own path is left.
 const SYSTEM_PATH: &str = "/usr/bin:/bin";
 
-/// The command to start for a call, which may name another one. Its time limit and terminal settings stay.
+/// The command to start for a call, which may name another one. Its time limit and terminal
+/// settings stay.
 pub(crate) fn command(
     direct: &DirectProgram,
     asked: &Command,
@@ -36,8 +37,8 @@ pub(crate) fn command(
     Command { argv: direct.argv.clone(), cwd: Some(direct.cwd.clone()), env, time_limit: asked.time_limit }
 }
 
-/// The entries of a search path that are absolute, exist and are outside of these directories. An empty one is the working
-/// directory.
+/// The entries of a search path that are absolute, exist and are outside of these directories. An
+/// empty one is the working directory.
 fn trusted_entries(value: &str, untrusted: &[PathBuf]) -> String {
     let is_trusted = |entry: &&str| {
         let path = Path::new(entry);

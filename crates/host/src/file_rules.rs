@@ -1,4 +1,5 @@
-//! The rules of a sandbox for files that this process opens itself, so that a call reaches no more than its commands.
+//! The rules of a sandbox for files that this process opens itself, so that a call reaches no more
+//! than its commands.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,7 +14,7 @@ use crate::{
     workspace_guard::{git_program::SandboxedGit, is_protected},
 };
 
-/// What sandboxed commands are held to. Protected paths are collected when something is first written.
+/// The file rules of sandboxed commands. Protected paths are collected at the first write.
 #[derive(Debug)]
 pub(crate) struct SandboxFileRules {
     sandbox: Arc<SandboxedLaunch>,

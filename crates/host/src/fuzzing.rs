@@ -1,7 +1,8 @@
-//! Properties of the parsers of git's files that commands write, for the fuzz targets in `fuzz` and for the tests below.
+//! Properties of the parsers of git's files that commands write, for the fuzz targets in `fuzz` and
+//! for the tests below.
 //!
-//! Each takes any input, reads it once with the parser and once with a model of what git does, and panics if they differ to the
-//! worse: what we take for harmless must be harmless to git.
+//! Each takes any input, reads it once with the parser and once with a model of what git does, and
+//! panics if they differ to the worse: what we take for harmless must be harmless to git.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -11,7 +12,8 @@ use crate::workspace_guard::{
     roots::gitfile_target,
 };
 
-/// A `.git` file: a path that we read there is what git reads there, and what git would have written.
+/// A `.git` file: a path that we read there is what git reads there, and what git would have
+/// written.
 pub fn git_file(content: &[u8]) {
     let Some(target) = gitfile_target(content) else { return };
     let target = target.as_os_str().as_bytes();
@@ -20,7 +22,8 @@ pub fn git_file(content: &[u8]) {
     assert!(content == written || content == [&written[..], b"\n"].concat());
 }
 
-/// `read_gitfile_gently` of git: what is behind the word, without newlines at the end, up to a zero.
+/// `read_gitfile_gently` of git: what is behind the word, without newlines at the end, up to a
+/// zero.
 fn git_reads_git_file(content: &[u8]) -> Option<&[u8]> {
     let end = content.iter().rposition(|byte| !b"\r\n".contains(byte))? + 1;
     let path = content[..end].strip_prefix(b"gitdir: ")?;
@@ -70,8 +73,8 @@ fn git_reads_step(line: &[u8]) -> Option<&'static str> {
     COMMANDS.iter().find(|command| is(command)).map(|command| command.0)
 }
 
-/// A list of settings as `git config --list -z` prints it: it says what was read, what is allowed runs nothing, and what is
-/// written from it says the same again.
+/// A list of settings as `git config --list -z` prints it: it says what was read, what is allowed
+/// runs nothing, and what is written from it says the same again.
 pub fn git_settings(listed: &[u8]) {
     let Some(settings) = GitSetting::parse_list(listed) else { return };
     let printed: Vec<_> = settings.iter().flat_map(print).collect();
@@ -111,7 +114,8 @@ fn git_runs_helper(address: &[u8]) -> bool {
     address[scheme..].starts_with(b"::")
 }
 
-/// Reads settings in the form in which we write them; git's own reading is compared in the tests of `git_config`.
+/// Reads settings in the form in which we write them; git's own reading is compared in the tests of
+/// `git_config`.
 fn read_back(text: &[u8]) -> Option<Vec<GitSetting>> {
     let (mut settings, mut section) = (Vec::new(), Vec::new());
     for line in

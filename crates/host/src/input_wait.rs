@@ -23,7 +23,8 @@ const DEV_TTY: u64 = libc::makedev(5, 0);
 /// A program that polls more descriptors than this waits for more than input.
 const MAX_POLLED: u64 = 16;
 
-/// The shortest and the longest timer of an event loop that does not count: with a shorter one it works.
+/// The shortest and the longest timer of an event loop that does not count: with a shorter one it
+/// works.
 const LONG_TIMEOUT_MILLIS: u64 = 1000;
 const MAX_TIMEOUT_MILLIS: u64 = i32::MAX.cast_unsigned() as u64;
 
@@ -90,7 +91,8 @@ impl InputWatcher {
 /// Tells whether a descriptor of a process, by its directory in `/proc`, is a terminal that counts.
 type IsInput<'a> = &'a dyn Fn(&Path, u64) -> bool;
 
-/// Returns whether one of these processes waits for input on any terminal, one that they have made included.
+/// Returns whether one of these processes waits for input on any terminal, one that they have made
+/// included.
 pub(crate) fn any_waits_on_terminal(processes: &[u32]) -> bool {
     /// The devices of `devpts` (`UNIX98_PTY_SLAVE_MAJOR` and the seven after it).
     const PTS_MAJOR: std::ops::RangeInclusive<u32> = 136..=143;
@@ -102,7 +104,8 @@ pub(crate) fn any_waits_on_terminal(processes: &[u32]) -> bool {
 
 /// Returns the names of the programs of these processes, in the order in which they were started.
 pub(crate) fn program_names(processes: &[u32]) -> Vec<String> {
-    /// The field of `/proc/PID/stat` behind the name that is the time of the start, counted from the state.
+    /// The field of `/proc/PID/stat` behind the name that is the time of the start, counted from
+    /// the state.
     const STARTTIME: usize = 19;
     let mut named: Vec<_> = processes
         .iter()
@@ -189,8 +192,8 @@ impl SyscallState {
     }
 }
 
-/// Returns whether an `epoll` instance waits for input on a terminal that counts, and for nothing else but what the process
-/// itself can send, as the event loop of Node.js does.
+/// Returns whether an `epoll` instance waits for input on a terminal that counts, and for nothing
+/// else but what the process itself can send, as the event loop of Node.js does.
 fn epoll_waits(process: &Path, epoll: u64, is_input: IsInput<'_>) -> bool {
     let info = fs::read_to_string(process.join("fdinfo").join(epoll.to_string())).unwrap_or_default();
     let watched = info.lines().filter_map(|line| {
@@ -210,8 +213,8 @@ fn epoll_waits(process: &Path, epoll: u64, is_input: IsInput<'_>) -> bool {
     waits
 }
 
-/// Returns whether nothing but the process itself can make a descriptor readable: an `eventfd`, or a pipe of which it has both
-/// ends.
+/// Returns whether nothing but the process itself can make a descriptor readable: an `eventfd`, or
+/// a pipe of which it has both ends.
 fn is_own_event(process: &Path, descriptor: u64) -> bool {
     let target = |path: &Path| fs::read_link(path).ok();
     let Some(own) = target(&process.join("fd").join(descriptor.to_string())) else { return false };

@@ -1,7 +1,7 @@
-//! From a grant to a started child: opens what may be written, and starts the program by the best mechanism this machine
-//! has.
+//! Starts children: opens the writable roots, and launches the program with the best mechanism of
+//! this machine.
 //!
-//! Runs on the spawner's thread: it looks at files and waits for the child.
+//! It runs on the spawner's thread, since it reads files and waits for the child.
 
 use std::{os::fd::AsFd, path::PathBuf, sync::Arc};
 
@@ -18,35 +18,35 @@ use crate::{
     },
 };
 
-/// How often a sandbox with namespaces is tried for one command.
+/// Maximum number of attempts to start a sandbox with namespaces for one command.
 const MAX_TRIES: usize = 8;
 
-/// How a command is started.
+/// The way to start a command.
 #[derive(Debug, Clone)]
-pub(crate) enum Launch {
-    /// Held by nothing.
+pub(crate) enum CommandLaunch {
+    /// Without confinement.
     Unconfined,
-    /// Held by nothing of ours; what holds this process lets it reach this.
+    /// Without confinement by Windlass. The outer sandbox allows this network access.
     External(Network),
     /// In a sandbox.
     Sandboxed(Arc<SandboxedLaunch>),
 }
 
-/// A sandbox, and the workspace that is checked when a command has ended.
+/// A sandbox, and the workspace to check when a command has ended.
 #[derive(Debug)]
 pub(crate) struct SandboxedLaunch {
     pub(crate) spec: SandboxSpec,
-    /// What the session knows of the directories that may be written.
+    /// The guard of the writable directories.
     pub(crate) guard: Option<Arc<WorkspaceGuard>>,
-    /// The layer that commands run on, if they do.
+    /// The preview layer that commands run on, if any.
     pub(crate) preview: Option<Preview>,
 }
 
-/// A child, and what to check when it is gone.
+/// A child, and the guard to check when it is gone.
 pub(crate) type GuardedChild = (LaunchedChild, Option<CommandGuard>);
 
-impl Launch {
-    /// Tells whether the command may write anything but its private temporary directory.
+impl CommandLaunch {
+    /// Returns true if the command may write outside of its private temporary directory.
     pub(crate) fn may_write(&self) -> bool {
         match self {
             Self::Unconfined | Self::External(_) => true,
@@ -88,8 +88,9 @@ impl SandboxedLaunch {
                     );
                     return Err(StartError::Confine(step, error));
                 }
-                // Perhaps not due to this command: an empty sandbox tells. If there are namespaces, another program may
-                // have renamed or removed what was to be covered in the meantime; planned again, it fits.
+                // The failure may not be due to this command, so try an empty sandbox. If
+                // namespaces work, another program may have renamed or removed a path to cover; a
+                // new plan avoids it.
                 Err(StartError::Confine(..)) => drop(self.spec.mechanisms.try_namespaces()),
                 Err(StartError::Impossible(_)) if tries == 1 => drop(self.spec.mechanisms.try_namespaces()),
                 result => return result,
@@ -117,7 +118,7 @@ impl SandboxedLaunch {
         Ok((child, workspace.command))
     }
 
-    /// Starts a program on the layer of a preview, which looks after the workspace itself.
+    /// Starts a program on the layer of a preview, which checks the workspace itself.
     fn start_on_layer(
         &self,
         mechanism: Mechanism,
@@ -131,7 +132,7 @@ impl SandboxedLaunch {
         let begun = preview.begin(guard, &self.spec.rules.writable, zygotes, |open, name| {
             let (roots, protected) = (open.guard.roots.clone(), Arc::clone(&open.guard.protected));
             let copies = open.guard.private_configs.clone();
-            Workspace { roots, protected, copies, command: None, layer: Some(name.to_owned()) }
+            WritableWorkspace { roots, protected, copies, command: None, layer: Some(name.to_owned()) }
         });
         let workspace = begun?;
         let child =
@@ -140,8 +141,9 @@ impl SandboxedLaunch {
         Ok((child, None))
     }
 
-    /// Opens what may be written, and prepares to check it afterwards. Only mounts keep protected paths from change.
-    fn begin(&self, mechanism: Mechanism, zygotes: &mut Zygotes) -> Result<Workspace, StartError> {
+    /// Opens the writable roots and prepares to check them afterwards. Only mounts keep protected
+    /// paths from change.
+    fn begin(&self, mechanism: Mechanism, zygotes: &mut Zygotes) -> Result<WritableWorkspace, StartError> {
         let refused = |error: GuardError| StartError::Impossible(error.to_string());
         let requested = &self.spec.rules.writable;
         let Some(guard) = &self.guard else {
@@ -149,13 +151,13 @@ impl SandboxedLaunch {
             let roots: Result<_, _> = requested.iter().map(open).collect();
             let roots = roots.map_err(|error| refused(error.into()))?;
             let (protected, copies) = (Arc::default(), Vec::new());
-            return Ok(Workspace { roots, protected, copies, command: None, layer: None });
+            return Ok(WritableWorkspace { roots, protected, copies, command: None, layer: None });
         };
         let mut git = SandboxedGit { environment: &guard.git, writable: requested.clone(), zygotes };
         let mounts_hold = mechanism == Mechanism::Namespaces;
         let command = guard.begin(requested, mounts_hold, &mut git).map_err(refused)?;
         let (roots, protected) = (command.roots.clone(), Arc::clone(&command.protected));
-        Ok(Workspace {
+        Ok(WritableWorkspace {
             roots,
             protected,
             copies: command.private_configs.clone(),
@@ -165,19 +167,19 @@ impl SandboxedLaunch {
     }
 }
 
-/// What a command may write, and what of it must not change.
-struct Workspace {
+/// The writable roots of a command, and the protected paths in them.
+struct WritableWorkspace {
     roots: Vec<Arc<WorkspaceRoot>>,
     protected: Arc<ProtectedPaths>,
-    /// Settings of git of which a copy is written instead.
+    /// Git settings that are replaced by a private copy.
     copies: Vec<PrivateConfig>,
     command: Option<CommandGuard>,
     /// The name of the layer in each root.
     layer: Option<String>,
 }
 
-impl Workspace {
-    /// Hands the workspace to the sandbox, as data.
+impl WritableWorkspace {
+    /// Passes the workspace to the sandbox, as data.
     fn with_plan<T>(&self, launch: impl FnOnce(&WritablePlan<'_>) -> T) -> T {
         let layer = self.layer.as_deref().map(|name| LayerMount { name });
         let roots = self.roots.iter();

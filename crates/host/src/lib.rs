@@ -1,14 +1,15 @@
-//! The machine: runs the commands of a grant, and looks after what they print, leave running and change.
+//! The machine: runs the commands of a grant, and looks after what they print, leave running and
+//! change.
 //!
-//! [`Machine`] turns a grant into a host. At the end of a call, whatever the end was, everything it has started is
-//! killed, wherever it has hidden. A process left in the background dies with the call that started it.
+//! [`Machine`] turns a grant into a host. When a call ends for any reason, all processes it started
+//! are killed, including daemons. A process left in the background dies with the call that started
+//! it.
 //!
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use tokio_util::sync::CancellationToken;
-//! use windlass_contract::{Effects, Grant, Sandbox, grant::{Confinement, Limits}, host::{Command, Exit}};
-//! use windlass_host::Machine;
+//! use tokio_util::sync::CancellationToken; use windlass_contract::{Effects, Grant, Sandbox,
+//! grant::{Confinement, Limits}, host::{Command, Exit}}; use windlass_host::Machine;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,9 +40,9 @@ pub mod fuzzing;
 #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
 mod input_wait;
 mod job_control;
-mod kept;
 mod launch;
 mod machine;
+mod output_buffer;
 mod output_file;
 #[expect(
     clippy::disallowed_methods,

@@ -1,8 +1,9 @@
-//! A file that the user has us write, in a directory where commands may have been before.
+//! A file written on request of the user, in a directory that commands may have changed.
 //!
-//! Below a writable root the directory is opened once, without links that a command could have made, and a new file is
-//! renamed into it: what a command left at the name is neither followed nor waited for. Elsewhere the path is the user's own
-//! and is opened as it is; it may be a device, a descriptor or a FIFO.
+//! Below a writable root, the directory is opened once, without following links that a command
+//! could have made, and a new file is renamed into it. A file that a command left at the name is
+//! neither followed nor waited for. Elsewhere the path is the user's own and is opened as it is; it
+//! may be a device, a descriptor or a FIFO.
 
 use std::{
     ffi::OsString,
@@ -14,16 +15,16 @@ use std::{
 use windlass_files::{DirHandle, EntryKind};
 use windlass_sandbox::links;
 
-/// What is added to the name of something that a command put in the place of the file.
+/// Suffix of a file that a command put in the place of the output.
 const ASIDE: &str = "windlass-refused";
 
 /// A file to be written once, at the end.
 #[derive(Debug)]
-pub struct OutputFile(Destination);
+pub struct OutputFile(OutputDestination);
 
 #[derive(Debug)]
-enum Destination {
-    /// Where commands may write.
+enum OutputDestination {
+    /// A file in a directory that commands may write.
     Entry {
         directory: DirHandle,
         name: OsString,
@@ -34,12 +35,12 @@ enum Destination {
 }
 
 impl OutputFile {
-    /// Finds where to write. `writable` are directories that commands may have written.
+    /// Resolves the path. `writable` lists directories that commands may have written.
     pub fn new(path: &Path, writable: &[PathBuf]) -> io::Result<Self> {
         let absolute = std::path::absolute(path)?;
-        // Descriptors of ours, and devices.
+        // Descriptors of this process, and devices.
         if absolute.starts_with("/dev") || absolute.starts_with("/proc") {
-            return Ok(Self(Destination::Path(absolute)));
+            return Ok(Self(OutputDestination::Path(absolute)));
         }
         let way = links::follow(&absolute).ok_or_else(|| invalid("links in a circle"))?;
         let real = |root: &PathBuf| links::follow(root).map(|way| way.end);
@@ -50,7 +51,7 @@ impl OutputFile {
             return Err(invalid(&reason));
         }
         if !is_below(&way.end) {
-            return Ok(Self(Destination::Path(absolute)));
+            return Ok(Self(OutputDestination::Path(absolute)));
         }
         let (above, name) = way.end.parent().zip(way.end.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let directory = DirHandle::open(above)?;
@@ -66,32 +67,32 @@ impl OutputFile {
             rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
             rustix::fs::AtFlags::EACCESS,
         )?;
-        Ok(Self(Destination::Entry { directory, name: name.to_owned(), exists }))
+        Ok(Self(OutputDestination::Entry { directory, name: name.to_owned(), exists }))
     }
 
-    /// Opens the file now where the path is the user's own, so that it is known whether it can be written.
+    /// Opens the file now if the path is the user's own, to find out early if it can be written.
     pub fn opened(self) -> io::Result<Self> {
-        let Destination::Path(path) = &self.0 else { return Ok(self) };
+        let OutputDestination::Path(path) = &self.0 else { return Ok(self) };
         let mut file = File::options().write(true).create(true).truncate(false).open(path)?;
-        // Nothing is written yet, and still the system says whether anything could be.
+        // An empty write reports errors without writing anything.
         let _nothing = file.write(&[])?;
-        Ok(Self(Destination::Opened(file)))
+        Ok(Self(OutputDestination::Opened(file)))
     }
 
-    /// Tells whether there is nothing yet where the file will be.
+    /// Returns true if the file does not exist yet.
     #[expect(clippy::disallowed_methods, reason = "a path of the user's own, where no command writes")]
     pub fn is_new(&self) -> bool {
         match &self.0 {
-            Destination::Entry { exists, .. } => !exists,
-            Destination::Path(path) => path.symlink_metadata().is_err(),
-            Destination::Opened(_) => false,
+            OutputDestination::Entry { exists, .. } => !exists,
+            OutputDestination::Path(path) => path.symlink_metadata().is_err(),
+            OutputDestination::Opened(_) => false,
         }
     }
 
-    /// Writes the file, in the place of what it was.
+    /// Writes the file and replaces its previous content.
     pub fn write(self, bytes: &[u8], permissions: u16) -> io::Result<()> {
         match self.opened()?.0 {
-            Destination::Entry { directory, name, .. } => {
+            OutputDestination::Entry { directory, name, .. } => {
                 let found = match directory.stat_entry(&name) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                     found => Some(found?),
@@ -102,13 +103,13 @@ impl OutputFile {
                 let kept = found.filter(|found| found.kind == EntryKind::File);
                 directory.replace_file(&name, bytes, kept.map_or(permissions, |found| found.permissions))
             }
-            Destination::Opened(mut file) => {
+            OutputDestination::Opened(mut file) => {
                 if file.metadata()?.is_file() {
                     file.set_len(0)?;
                 }
                 file.write_all(bytes)
             }
-            Destination::Path(path) => Err(invalid(&path.display().to_string())),
+            OutputDestination::Path(path) => Err(invalid(&path.display().to_string())),
         }
     }
 }

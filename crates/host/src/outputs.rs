@@ -1,6 +1,8 @@
-//! The whole of long outputs, in files: what is kept in memory loses its middle, and a model is shown even less.
+//! Keeps long outputs in full, in files. The copy in memory loses its middle, and a model is shown
+//! even less.
 //!
-//! No file is no reason for a command to fail: what went wrong is told with the output.
+//! A command does not fail because its output cannot be written: the error is reported with the
+//! output.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -20,38 +22,38 @@ use tokio::{
 };
 use windlass_contract::host::Whole;
 
-/// The most that one session keeps in files, unless one output is longer.
+/// Maximum number of bytes that a session keeps in files. An output that was begun may exceed it.
 const MAX_SESSION_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// How many names are tried: outputs of one session, in an earlier run perhaps.
-const NAMES: u32 = 100_000;
+/// Maximum number in a file name. Files of an earlier run of the session are skipped.
+const MAX_FILE_NUMBER: u32 = 100_000;
 
-/// How much goes to the disk at once. Handing over every read costs more than writing it.
+/// Size of the blocks written to disk. Passing on every single read costs more than writing it.
 const BLOCK_BYTES: usize = 1024 * 1024;
 
-/// How many blocks may wait for the disk. After that the command waits.
-const WAITING: usize = 4;
+/// Maximum number of blocks that wait for the disk. Then the command waits.
+const MAX_QUEUED_BLOCKS: usize = 4;
 
-/// Where outputs go.
+/// The directory of the output files of a session.
 #[derive(Debug)]
-pub(crate) struct Outputs {
+pub(crate) struct OutputDirectory {
     pub(crate) directory: PathBuf,
-    /// From which length on.
+    /// Outputs longer than this are kept in a file.
     pub(crate) above_bytes: usize,
-    /// How much of one goes to its file.
+    /// Maximum number of bytes of one output in its file.
     pub(crate) limit_bytes: u64,
     next: AtomicU32,
     /// Bytes in the files of this session.
     written: AtomicU64,
 }
 
-impl Outputs {
+impl OutputDirectory {
     pub(crate) fn new(directory: PathBuf, above_bytes: usize, limit_bytes: u64) -> Self {
         Self { directory, above_bytes, limit_bytes, next: AtomicU32::new(1), written: AtomicU64::new(0) }
     }
 
-    /// The directory, if there is anything in it.
-    pub(crate) fn made(&self) -> Option<&Path> {
+    /// Returns the directory if it exists.
+    pub(crate) fn existing(&self) -> Option<&Path> {
         Some(self.directory.as_path()).filter(|directory| directory.is_dir())
     }
 
@@ -61,13 +63,13 @@ impl Outputs {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let path = self.directory.join(format!("{number}.txt"));
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_FILE_NUMBER => {}
                 file => return Ok((path, file?)),
             }
         }
     }
 
-    /// Writes one output, as far as it may be long.
+    /// Writes one output, up to the limits.
     fn write(&self, mut chunks: Receiver<Vec<u8>>) -> Whole {
         if self.written.load(Ordering::Relaxed) >= MAX_SESSION_BYTES {
             return Whole::Lost(format!(
@@ -113,48 +115,49 @@ impl Outputs {
     }
 }
 
-/// One output on its way to a file, or not: that depends on how long it gets.
+/// One output, which goes to a file when it gets long.
 #[derive(Debug)]
-pub(crate) struct Spill {
-    outputs: Arc<Outputs>,
-    state: State,
+pub(crate) struct OutputSpill {
+    outputs: Arc<OutputDirectory>,
+    state: SpillState,
 }
 
 #[derive(Debug)]
-enum State {
-    /// All there is so far.
+enum SpillState {
+    /// The whole output so far.
     Short(Vec<u8>),
-    /// What the thread that writes has not got yet.
-    Long(Vec<u8>, Writer),
+    /// The bytes that the writing thread does not have yet.
+    Long(Vec<u8>, SpillWriter),
     /// The file is full, or could not be written.
-    Over(Writer),
+    Over(SpillWriter),
 }
 
 #[derive(Debug)]
-struct Writer {
+struct SpillWriter {
     blocks: Sender<Vec<u8>>,
     written: JoinHandle<Whole>,
 }
 
-impl Spill {
-    pub(crate) fn new(outputs: Arc<Outputs>) -> Self {
-        Self { outputs, state: State::Short(Vec::new()) }
+impl OutputSpill {
+    pub(crate) fn new(outputs: Arc<OutputDirectory>) -> Self {
+        Self { outputs, state: SpillState::Short(Vec::new()) }
     }
 
-    /// Where room must be waited for before the next bytes are taken, if it must.
+    /// Returns the queue to wait for before the next bytes are pushed, if it is full.
     pub(crate) fn waits_for(&self) -> Option<Sender<Vec<u8>>> {
         match &self.state {
-            State::Long(waiting, writer) if waiting.len() >= BLOCK_BYTES => Some(writer.blocks.clone()),
-            State::Short(_) | State::Long(..) | State::Over(_) => None,
+            SpillState::Long(waiting, writer) if waiting.len() >= BLOCK_BYTES => Some(writer.blocks.clone()),
+            SpillState::Short(_) | SpillState::Long(..) | SpillState::Over(_) => None,
         }
     }
 
-    /// There is room, or never will be. It may be room for another output, one that was taken in the meantime.
+    /// Continues after waiting for the queue. The permit may belong to a piece that was taken
+    /// meanwhile; it is ignored then.
     pub(crate) fn go_on(&mut self, room: Result<OwnedPermit<Vec<u8>>, SendError<()>>) {
-        let State::Long(waiting, writer) = &mut self.state else { return };
+        let SpillState::Long(waiting, writer) = &mut self.state else { return };
         match room {
             Ok(room) if room.same_channel_as_sender(&writer.blocks) => {
-                // Gives back where there may be room next.
+                // Returns the sender, which is not needed.
                 let _next = room.send(mem::take(waiting));
             }
             Err(_) if writer.blocks.is_closed() => self.give_up(),
@@ -165,30 +168,30 @@ impl Spill {
     /// Takes the next bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match &mut self.state {
-            State::Short(all) => {
+            SpillState::Short(all) => {
                 all.extend_from_slice(bytes);
                 if all.len() > self.outputs.above_bytes {
                     self.begin();
                 }
             }
-            State::Long(waiting, _) => waiting.extend_from_slice(bytes),
-            State::Over(_) => {}
+            SpillState::Long(waiting, _) => waiting.extend_from_slice(bytes),
+            SpillState::Over(_) => {}
         }
     }
 
-    /// What became of it; nothing if it was short, or no longer than will be shown.
+    /// Finishes the file. Returns `None` if the output is short and will be shown in full.
     pub(crate) async fn finish(mut self, shown_bytes: usize) -> Option<Whole> {
-        // Bytes that are no text are longer when shown.
-        if let State::Short(all) = &self.state
+        // Invalid UTF-8 gets longer when shown.
+        if let SpillState::Short(all) = &self.state
             && String::from_utf8_lossy(all).len() > self.outputs.above_bytes.min(shown_bytes)
         {
             self.begin();
         }
         let written = match self.state {
-            State::Short(_) => return None,
-            State::Over(writer) => writer.written,
-            State::Long(rest, writer) => {
-                // Whoever no longer takes it says why in the end.
+            SpillState::Short(_) => return None,
+            SpillState::Over(writer) => writer.written,
+            SpillState::Long(rest, writer) => {
+                // If the thread has stopped receiving, its result says why.
                 drop(writer.blocks.send(rest).await);
                 writer.written
             }
@@ -197,17 +200,17 @@ impl Spill {
     }
 
     fn begin(&mut self) {
-        let (blocks, received) = mpsc::channel(WAITING);
+        let (blocks, received) = mpsc::channel(MAX_QUEUED_BLOCKS);
         let outputs = Arc::clone(&self.outputs);
-        let writer = Writer { blocks, written: task::spawn_blocking(move || outputs.write(received)) };
-        if let State::Short(all) = mem::replace(&mut self.state, State::Short(Vec::new())) {
-            self.state = State::Long(all, writer);
+        let writer = SpillWriter { blocks, written: task::spawn_blocking(move || outputs.write(received)) };
+        if let SpillState::Short(all) = mem::replace(&mut self.state, SpillState::Short(Vec::new())) {
+            self.state = SpillState::Long(all, writer);
         }
     }
 
     fn give_up(&mut self) {
-        if let State::Long(_, writer) = mem::replace(&mut self.state, State::Short(Vec::new())) {
-            self.state = State::Over(writer);
+        if let SpillState::Long(_, writer) = mem::replace(&mut self.state, SpillState::Short(Vec::new())) {
+            self.state = SpillState::Over(writer);
         }
     }
 }
@@ -215,10 +218,10 @@ impl Spill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kept::Kept;
+    use crate::output_buffer::OutputBuffer;
 
-    async fn spill(outputs: Outputs, chunks: &[&[u8]]) -> Option<Whole> {
-        let kept = Kept::new(0, Some(Arc::new(outputs)));
+    async fn spill(outputs: OutputDirectory, chunks: &[&[u8]]) -> Option<Whole> {
+        let kept = OutputBuffer::new(0, Some(Arc::new(outputs)));
         for chunk in chunks {
             kept.ready().await;
             kept.push(chunk);
@@ -236,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_model_is_shown_whole_needs_no_file() {
         let place = tempfile::tempdir().unwrap();
-        let outputs = Outputs::new(place.path().join("o"), 6, 100);
+        let outputs = OutputDirectory::new(place.path().join("o"), 6, 100);
         assert_eq!(spill(outputs, &[b"abc", b"def"]).await, None);
         assert!(!place.path().join("o").exists());
     }
@@ -244,7 +247,7 @@ mod tests {
     #[tokio::test]
     async fn a_longer_output_is_in_its_file_from_the_first_byte_on() {
         let place = tempfile::tempdir().unwrap();
-        let outputs = || Outputs::new(place.path().join("o/p"), 6, 100);
+        let outputs = || OutputDirectory::new(place.path().join("o/p"), 6, 100);
         let (path, bytes, complete) = file(spill(outputs(), &[b"abc", b"def", b"g"]).await);
         assert_eq!((fs::read(&path).unwrap(), bytes, complete), (b"abcdefg".to_vec(), 7, true));
         // A session that is taken up again finds its old files.
@@ -254,14 +257,15 @@ mod tests {
     #[tokio::test]
     async fn bytes_that_are_longer_as_text_are_counted_as_text() {
         let place = tempfile::tempdir().unwrap();
-        let outputs = Outputs::new(place.path().to_owned(), 6, 100);
+        let outputs = OutputDirectory::new(place.path().to_owned(), 6, 100);
         assert_eq!(file(spill(outputs, &[b"\xff\xff\xff"]).await).1, 3);
     }
 
     #[tokio::test]
     async fn what_is_shown_only_in_part_is_whole_in_a_file_however_short() {
         let place = tempfile::tempdir().unwrap();
-        let kept = Kept::new(100, Some(Arc::new(Outputs::new(place.path().to_owned(), 50, 100))));
+        let kept =
+            OutputBuffer::new(100, Some(Arc::new(OutputDirectory::new(place.path().to_owned(), 50, 100))));
         kept.push(b"abcdef");
         assert_eq!(kept.take(6).await.whole, None);
         kept.push(b"ghijkl");
@@ -272,10 +276,11 @@ mod tests {
     #[tokio::test]
     async fn pieces_taken_while_the_disk_is_behind_each_have_their_own_file() {
         let place = tempfile::tempdir().unwrap();
-        let kept = Kept::new(0, Some(Arc::new(Outputs::new(place.path().to_owned(), 6, u64::MAX))));
+        let kept =
+            OutputBuffer::new(0, Some(Arc::new(OutputDirectory::new(place.path().to_owned(), 6, u64::MAX))));
         let mut sizes = Vec::new();
         for piece in 0..3 {
-            for _ in 0..=2 * WAITING + piece {
+            for _ in 0..=2 * MAX_QUEUED_BLOCKS + piece {
                 kept.ready().await;
                 kept.push(&vec![b'x'; BLOCK_BYTES]);
             }
@@ -289,7 +294,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_ends_at_its_limit_and_says_so() {
         let place = tempfile::tempdir().unwrap();
-        let outputs = Outputs::new(place.path().to_owned(), 2, 5);
+        let outputs = OutputDirectory::new(place.path().to_owned(), 2, 5);
         let (path, bytes, complete) = file(spill(outputs, &[b"abc", b"def", b"ghi"]).await);
         assert_eq!((bytes, complete), (5, false));
         let expected = "abcde\n[the output goes on; only its first 5 bytes were kept]\n";
@@ -299,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn a_session_that_has_kept_enough_keeps_no_more() {
         let place = tempfile::tempdir().unwrap();
-        let outputs = Outputs::new(place.path().to_owned(), 2, 5);
+        let outputs = OutputDirectory::new(place.path().to_owned(), 2, 5);
         outputs.written.store(MAX_SESSION_BYTES, Ordering::Relaxed);
         let whole = spill(outputs, &[b"abc"]).await;
         assert!(matches!(&whole, Some(Whole::Lost(reason)) if reason.contains("1024 MB")), "{whole:?}");
@@ -310,7 +315,7 @@ mod tests {
     async fn a_directory_that_cannot_be_made_is_told() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("file"), "").unwrap();
-        let outputs = Outputs::new(place.path().join("file/o"), 2, 5);
+        let outputs = OutputDirectory::new(place.path().join("file/o"), 2, 5);
         let whole = spill(outputs, &[b"abc", b"def"]).await;
         assert!(matches!(&whole, Some(Whole::Lost(reason)) if reason.contains("file/o")), "{whole:?}");
     }
@@ -318,7 +323,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_is_an_error_of_the_file_alone() {
         let place = tempfile::tempdir().unwrap();
-        let outputs = Outputs::new(place.path().to_owned(), 2, 5);
+        let outputs = OutputDirectory::new(place.path().to_owned(), 2, 5);
         let (sender, chunks) = mpsc::channel(1);
         sender.try_send(b"abc".to_vec()).unwrap();
         drop(sender);

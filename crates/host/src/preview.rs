@@ -1,7 +1,9 @@
-//! Commands on a layer: nothing in the workspace changes until someone has seen the changes and said yes.
+//! Commands on a layer: nothing in the workspace changes until someone has seen the changes and
+//! said yes.
 //!
-//! All commands of a preview share one layer, one after the other. To the guard of the workspace the preview is one command,
-//! from the first start until it is applied or thrown away: what is applied is checked as a command's changes are.
+//! All commands of a preview share one layer, one after the other. To the guard of the workspace
+//! the preview is one command, from the first start until it is applied or thrown away: what is
+//! applied is checked as a command's changes are.
 
 use std::{
     io,
@@ -19,8 +21,8 @@ use crate::workspace_guard::{
     CommandGuard, WorkspaceGuard, git_program::SandboxedGit, layer_refusal, private_changes,
 };
 
-/// Where the commands of a [`Machine`](crate::Machine) are to run on a layer, and what they changed there. Dropped before it
-/// was applied, it throws everything away.
+/// The layer that the commands of a [`Machine`](crate::Machine) run on, and their changes. Dropping
+/// it before it was applied discards them.
 #[derive(Debug, Clone)]
 pub struct Preview(Arc<PreviewInner>);
 
@@ -39,7 +41,7 @@ enum PreviewState {
     #[default]
     Unused,
     Open(Box<OpenPreview>),
-    /// It was applied or thrown away.
+    /// Applied or discarded.
     Closed,
 }
 
@@ -52,12 +54,13 @@ pub(crate) struct OpenPreview {
     writable: Vec<PathBuf>,
 }
 
-/// What the commands of a preview changed.
+/// The changes by the commands of a preview.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PreviewChanges {
     /// The changes on the layer.
     pub layer: LayerChanges,
-    /// Files of git's settings that commands have changed. Of those, what may be kept is taken over.
+    /// Files of git's settings that commands have changed. Of those, what may be kept is taken
+    /// over.
     pub git_settings: Vec<PathBuf>,
 }
 
@@ -71,9 +74,9 @@ impl PreviewChanges {
 /// A preview that was applied.
 #[derive(Debug, Default)]
 pub struct AppliedPreview {
-    /// What was done.
+    /// The applied layer.
     pub layer: AppliedLayer,
-    /// What was put right after it.
+    /// Changes that were reverted afterwards.
     pub denials: Vec<Denial>,
 }
 
@@ -132,7 +135,8 @@ impl Preview {
         }
     }
 
-    /// Reads a file as a change found it and as it leaves it, at most so many bytes. Absent where it is no regular file.
+    /// Reads a file before and after a change, up to `max_bytes`. Absent if it is not a regular
+    /// file.
     pub fn read(&self, change: &LayerChange, max_bytes: u64) -> io::Result<[Option<Vec<u8>>; 2]> {
         let state = self.state();
         let PreviewState::Open(open) = &*state else { return Ok([None, None]) };
@@ -152,7 +156,8 @@ impl Preview {
         }
     }
 
-    /// Applies what was shown, all of it or nothing. What must not stay is then put right, as after a command.
+    /// Applies the changes shown, all of them or none. Protected names are then checked, as after a
+    /// command.
     pub fn apply(
         &self,
         shown: &PreviewChanges,
@@ -182,7 +187,7 @@ impl Drop for PreviewInner {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let PreviewState::Open(open) = std::mem::replace(state, PreviewState::Closed) {
-            // What cannot be removed now is removed at the next start.
+            // If this fails, the next start removes it.
             let _left = open.layer.discard();
         }
     }
@@ -222,7 +227,8 @@ impl OpenPreview {
     }
 }
 
-/// Checks what was applied, and puts right what must not stay. On a thread of its own, as every other start of a program.
+/// Checks what was applied, and puts right what must not stay. On a thread of its own, as every
+/// other start of a program.
 fn check(guard: CommandGuard) -> Vec<Denial> {
     let checked = thread::spawn(move || {
         let workspace = guard.workspace();

@@ -1,4 +1,5 @@
-//! One command from its start to its end: capture, time limit, cancellation, and nothing left behind.
+//! One command from its start to its end: capture, time limit, cancellation, and nothing left
+//! behind.
 
 use std::{
     fs::File,
@@ -23,43 +24,45 @@ use crate::{
     apart_capture::ApartCapture,
     denial_check::DenialCheck,
     job_control::StopSignals,
-    kept::Kept,
-    launch::Launch,
-    spawner::{ChildEnd, RunningChild, SpawnRequest, Spawner},
-    spending::Meter,
+    launch::CommandLaunch,
+    output_buffer::OutputBuffer,
+    spawner::{ChildEnd, ChildSpawner, RunningChild, SpawnRequest},
+    spending::TimeMeter,
 };
 
-/// How much is read at once: what a pipe holds by default.
+/// Size of one read: the default capacity of a pipe.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How long processes that still hold the pipe when the command has ended may finish writing, as the `tee` in
-/// `make > >(tee log)` must. Nobody else pays for it: without them the pipe is closed.
-const SETTLING_TIME: Duration = Duration::from_millis(50);
+/// Maximum time for processes that still hold the pipe when the command has ended to finish
+/// writing, as the `tee` in `make > >(tee log)` must. Other commands do not wait: their pipe is
+/// closed.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// How long a command that was asked to end may take. The first process keeps a shorter time of its own.
-const GRACE: Duration = Duration::from_millis(300);
+/// Grace period of a command that was asked to end. The first process has a shorter one of its own.
+const TERMINATION_GRACE: Duration = Duration::from_millis(300);
 
-/// How long a killed command is waited for. It needs more only if it is stuck in the kernel.
-const DYING_TIME: Duration = Duration::from_secs(2);
+/// Maximum time to wait for a killed command. It takes longer only if it is stuck in the kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A command that is about to run.
-pub(crate) struct Run<'a> {
+/// A command to run.
+pub(crate) struct CommandRun<'a> {
     pub(crate) program: Program,
-    pub(crate) launch: Launch,
+    pub(crate) launch: CommandLaunch,
     pub(crate) time_limit: Duration,
-    pub(crate) kept: Kept,
-    /// How much it may print; it is ended when it prints more.
+    pub(crate) buffer: OutputBuffer,
+    /// Maximum number of bytes it may print. It is ended when it prints more.
     pub(crate) output_limit: Option<u64>,
-    pub(crate) cpu: Meter,
+    pub(crate) cpu: TimeMeter,
     pub(crate) streams: OutputStreams,
     pub(crate) output: OutputListener<'a>,
 }
 
-impl Run<'_> {
-    /// Runs it until it has ended by itself or must end. Dropping the future kills the whole tree, too.
+impl CommandRun<'_> {
+    /// Runs it until it ends or must be ended. Dropping the future also kills the whole process
+    /// tree.
     pub(crate) async fn complete(
         self,
-        spawner: &Spawner,
+        spawner: &ChildSpawner,
         cancel: &CancellationToken,
     ) -> Result<(Finished, Option<Held>), HostError> {
         let name = self.program.name().to_owned();
@@ -69,20 +72,21 @@ impl Run<'_> {
             OutputStreams::Joined => (writer.try_clone().map_err(lost)?, None),
             OutputStreams::Apart => {
                 let (errors, writer) = pipe().map_err(lost)?;
-                (writer, Some(ApartCapture::new(errors, self.kept.limit_bytes())))
+                (writer, Some(ApartCapture::new(errors, self.buffer.limit_bytes())))
             }
         };
         let input = null_device().map_err(lost)?;
         let stdio = ChildStdio { input, output: writer, error };
         let check = DenialCheck::new(&self.program, &self.launch);
-        let mut capture = Capture::new(reader, &self.kept, self.output_limit, self.output);
+        let mut capture = OutputCapture::new(reader, &self.buffer, self.output_limit, self.output);
         capture.apart = apart;
         let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
-        let end = attend(request, self.time_limit, spawner, cancel, Streams::Captured(&mut capture)).await?;
+        let end =
+            attend(request, self.time_limit, spawner, cancel, CommandStreams::Captured(&mut capture)).await?;
         self.cpu.settle(end.cpu);
         let apart = capture.apart.take().map(ApartCapture::finish);
-        let Printed { bytes: output, gap, whole } = self.kept.take(usize::MAX).await;
-        let End { exit, duration, killed, denials, held, waits_for_input, running, .. } = end;
+        let Printed { bytes: output, gap, whole } = self.buffer.take(usize::MAX).await;
+        let CommandEnd { exit, duration, killed, denials, held, waits_for_input, running, .. } = end;
         let denials = match held.clone() {
             Some(held) => check.complete(denials, exit, &output, held).await,
             None => denials,
@@ -93,54 +97,54 @@ impl Run<'_> {
     }
 }
 
-/// What becomes of the two streams a command prints to.
+/// The capture of the two output streams of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum OutputStreams {
-    /// They are one pipe, and everything stays in the order in which it was written.
+    /// Both are one pipe, which keeps the order in which they were written.
     #[default]
     Joined,
-    /// Each is a pipe, and is kept for itself too.
+    /// Each is a pipe of its own and is also captured separately.
     Apart,
 }
 
-/// How a command went, its output aside.
+/// The result of a command without its output.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct CommandEnd {
     pub(crate) exit: Exit,
     pub(crate) duration: Duration,
-    /// How much time of the processors it took, with everyone below it, if that is known.
+    /// CPU time of the command and its descendants, if known.
     pub(crate) cpu: Option<Duration>,
     pub(crate) killed: Vec<String>,
     pub(crate) denials: Vec<Denial>,
     /// Absent if it was stopped before it began.
     pub(crate) held: Option<Held>,
-    /// It waited for input on a terminal of its own when its time was up.
+    /// The command waited for input on its own terminal when its time was up.
     pub(crate) waits_for_input: bool,
     /// The programs that ran when its time was up.
     pub(crate) running: Vec<String>,
 }
 
-/// What a command reads from and writes to.
-pub(crate) enum Streams<'a, 'kept> {
-    /// Nothing, and a pipe to us.
-    Captured(&'a mut Capture<'kept>),
-    /// What this process has. It stops with us at the wish of a terminal.
+/// The standard descriptors of a command.
+pub(crate) enum CommandStreams<'a, 'buffer> {
+    /// Empty input, and a pipe to this process.
+    Captured(&'a mut OutputCapture<'buffer>),
+    /// Those of this process. The command stops with this process when a terminal asks for it.
     Ours(StopSignals),
 }
 
-/// Starts a command and stays with it to its end.
+/// Starts a command and waits for its end.
 pub(crate) async fn attend(
     request: SpawnRequest,
     time_limit: Duration,
-    spawner: &Spawner,
+    spawner: &ChildSpawner,
     cancel: &CancellationToken,
-    streams: Streams<'_, '_>,
-) -> Result<End, HostError> {
+    streams: CommandStreams<'_, '_>,
+) -> Result<CommandEnd, HostError> {
     let name = request.program.name().to_owned();
     let begun = Instant::now();
     if cancel.is_cancelled() {
         let (exit, duration, cpu) = (Exit::Cancelled, begun.elapsed(), Some(Duration::ZERO));
-        return Ok(End {
+        return Ok(CommandEnd {
             exit,
             duration,
             cpu,
@@ -152,11 +156,11 @@ pub(crate) async fn attend(
         });
     }
     let stop = stop(time_limit, cancel);
-    // Not given up halfway: a start is short, and what has begun may have said something before we hear of it.
+    // Not cancelled here: a start is short, and the program may already have printed something.
     let mut child = spawner.spawn(request).await?;
     let stayed = match streams {
-        Streams::Captured(capture) => stay(&mut child, begun, stop, Some(capture)).await,
-        Streams::Ours(stop_signals) => {
+        CommandStreams::Captured(capture) => stay(&mut child, begun, stop, Some(capture)).await,
+        CommandStreams::Ours(stop_signals) => {
             let stop_signals = stop_signals.forward_to(child.pid());
             let stop = async {
                 tokio::select! {
@@ -175,8 +179,8 @@ pub(crate) async fn stay(
     child: &mut RunningChild,
     begun: Instant,
     stop: impl Future<Output = Exit>,
-    mut capture: Option<&mut Capture<'_>>,
-) -> io::Result<End> {
+    mut capture: Option<&mut OutputCapture<'_>>,
+) -> io::Result<CommandEnd> {
     let forced = tokio::select! {
         biased;
         forced = stop => Some(forced),
@@ -191,14 +195,14 @@ pub(crate) async fn stay(
         if is_late { look_at_processes(child).await } else { Default::default() };
     let ended = wind_up(child, capture.as_deref_mut(), forced).await?;
     let over = is_over(capture.as_deref());
-    // Whether it was still there to be killed or had just ended is a matter of luck, which nobody should build on.
+    // Report the same exit whether the command was killed or had just ended: that is a race.
     let forced = forced.or(over.then_some(Exit::KILLED));
     let exit = forced.or(ended.exit).ok_or(io::ErrorKind::WouldBlock)?;
     let mut denials = denials::observed(exit, &ended.report, child.held());
     denials.extend(over.then(|| denials::limit("output")));
     denials.extend(child.check_workspace().await);
     let held = Some(child.held().clone());
-    Ok(End {
+    Ok(CommandEnd {
         exit,
         duration,
         cpu: ended.report.cpu,
@@ -210,8 +214,8 @@ pub(crate) async fn stay(
     })
 }
 
-/// Returns whether a process of the command waits for input on a terminal, and the programs that run. Its standard input is empty,
-/// so that terminal is one it has made, as `script` does.
+/// Returns whether a process of the command waits for input on a terminal, and the programs that
+/// run. Its standard input is empty, so that terminal is one it has made, as `script` does.
 #[cfg(target_os = "linux")]
 async fn look_at_processes(child: &RunningChild) -> (bool, Vec<String>) {
     let pid = child.pid();
@@ -233,7 +237,7 @@ pub(crate) fn null_device() -> io::Result<OwnedFd> {
     File::open("/dev/null").map(OwnedFd::from)
 }
 
-/// The pipe for all output; only our end knows how not to block.
+/// Opens the pipe for all output. Only the reading end is non-blocking.
 pub(crate) fn pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
     let (reader, writer) = io::pipe()?;
     Ok((pipe::Receiver::from_owned_fd(reader.into())?, writer.into()))
@@ -248,12 +252,13 @@ pub(crate) async fn stop(time_limit: Duration, cancel: &CancellationToken) -> Ex
     }
 }
 
-fn is_over(capture: Option<&Capture<'_>>) -> bool {
+fn is_over(capture: Option<&OutputCapture<'_>>) -> bool {
     capture.is_some_and(|capture| capture.left.is_none())
 }
 
-/// Reads until the child has ended, which may be before or after it has closed its outputs, or has printed too much.
-async fn follow(child: &RunningChild, capture: Option<&mut Capture<'_>>) -> io::Result<()> {
+/// Reads until the child has ended, which may be before or after it has closed its outputs, or has
+/// printed too much.
+async fn follow(child: &RunningChild, capture: Option<&mut OutputCapture<'_>>) -> io::Result<()> {
     let Some(capture) = capture else { return child.ended().await };
     let mut ended = pin!(child.ended());
     tokio::select! {
@@ -264,23 +269,24 @@ async fn follow(child: &RunningChild, capture: Option<&mut Capture<'_>>) -> io::
     if is_over(Some(capture)) { Ok(()) } else { ended.await }
 }
 
-/// Takes what is left to read, and leaves no process behind: everyone is asked to end, and after a grace killed.
+/// Takes what is left to read, and leaves no process behind: everyone is asked to end, and after a
+/// grace killed.
 async fn wind_up(
     child: &mut RunningChild,
-    capture: Option<&mut Capture<'_>>,
+    capture: Option<&mut OutputCapture<'_>>,
     forced: Option<Exit>,
 ) -> io::Result<ChildEnd> {
     if forced.is_some() {
         child.terminate();
-        if time::timeout(GRACE, child.ended()).await.is_err() {
+        if time::timeout(TERMINATION_GRACE, child.ended()).await.is_err() {
             child.kill();
-            if let Ok(ended) = time::timeout(DYING_TIME, child.ended()).await {
+            if let Ok(ended) = time::timeout(KILL_TIMEOUT, child.ended()).await {
                 ended?;
             }
         }
     }
     if let Some(capture) = capture
-        && let Ok(read) = time::timeout(SETTLING_TIME, capture.read_to_end()).await
+        && let Ok(read) = time::timeout(DRAIN_TIMEOUT, capture.read_to_end()).await
     {
         read?;
     }
@@ -289,39 +295,40 @@ async fn wind_up(
     child.try_reap()
 }
 
-/// What a command writes: passed on as it comes, and kept within bounds.
-pub(crate) struct Capture<'a> {
+/// The output of a command, forwarded as it arrives and buffered.
+pub(crate) struct OutputCapture<'a> {
     pipe: pipe::Receiver,
     /// Standard error, if it does not go to the same pipe.
     apart: Option<ApartCapture>,
     chunk: Box<[u8]>,
-    kept: &'a Kept,
-    /// How much it may still print; nothing once it has printed more.
+    buffer: &'a OutputBuffer,
+    /// Number of bytes it may still print; `None` once it has exceeded the limit.
     left: Option<u64>,
     output: OutputListener<'a>,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> OutputCapture<'a> {
     pub(crate) fn new(
         pipe: pipe::Receiver,
-        kept: &'a Kept,
+        buffer: &'a OutputBuffer,
         limit_bytes: Option<u64>,
         output: OutputListener<'a>,
     ) -> Self {
         let left = Some(limit_bytes.unwrap_or(u64::MAX));
-        Self { pipe, apart: None, chunk: vec![0; CHUNK_BYTES].into(), kept, left, output }
+        Self { pipe, apart: None, chunk: vec![0; CHUNK_BYTES].into(), buffer, left, output }
     }
 
-    /// Reads until nobody can write any more, or too much was written. Dropping the future between two reads loses nothing.
+    /// Reads until all writers are gone or the limit is exceeded. Dropping the future between two
+    /// reads loses nothing.
     async fn read_to_end(&mut self) -> io::Result<()> {
         while let Some(left) = self.left {
-            self.kept.ready().await;
+            self.buffer.ready().await;
             let read = match &mut self.apart {
                 Some(apart) => apart.read(&self.pipe, &mut self.chunk).await,
                 None => self.pipe.read(&mut self.chunk).await,
             };
             let length = match read {
-                // How a terminal says that nobody has it open any more.
+                // A terminal reports that all its users are gone.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => 0,
                 read => read?,
             };
@@ -331,8 +338,8 @@ impl<'a> Capture<'a> {
             self.left = left.checked_sub(length as u64);
             let allowed = usize::try_from(left).map_or(length, |left| left.min(length));
             let bytes = self.chunk.get(..allowed).unwrap_or_default();
-            // Kept before it is passed on: whoever hears of it may take it at once.
-            self.kept.push(bytes);
+            // Buffered before it is forwarded: the listener may take it at once.
+            self.buffer.push(bytes);
             (self.output)(bytes);
         }
         Ok(())

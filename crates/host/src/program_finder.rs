@@ -34,7 +34,7 @@ pub fn find_program(name: &str, environment: &BTreeMap<String, String>, cwd: &Pa
         let path = cwd.join(name);
         return match executable(&path) {
             Some(file) => ProgramSearch::Found(file),
-            // What the kernel says about one that may not be executed is more to the point.
+            // The kernel's error for a file that may not be executed is more precise.
             None if path.symlink_metadata().is_ok() => ProgramSearch::Unknown,
             None => ProgramSearch::Missing,
         };

@@ -1,8 +1,8 @@
-//! A command that goes on from call to call: on a terminal, or without input.
+//! Sessions: commands that continue from call to call, on a terminal or without input.
 //!
-//! One task per session reads what it prints, whether anybody looks or not, so that it never stands still because of us;
-//! it keeps as much as the grant's limit, and a long output whole in a file. When the last handle is dropped the task is,
-//! and with it the child.
+//! One task per session reads its output at all times, so that the command never blocks on a full
+//! pipe. The task keeps as much as the grant allows, and a long output in full in a file. When the
+//! last handle is dropped, the task and the child end.
 
 use std::{
     convert::Infallible,
@@ -36,41 +36,41 @@ use windlass_sandbox::ChildPid;
 use crate::input_wait::{self, InputWatcher};
 use crate::{
     denial_check::DenialCheck,
-    kept::Kept,
-    launch::Launch,
-    process::{self, Capture},
-    spawner::{RunningChild, SpawnRequest, Spawner},
-    spending::Meter,
+    launch::CommandLaunch,
+    output_buffer::OutputBuffer,
+    process::{self, OutputCapture},
+    spawner::{ChildSpawner, RunningChild, SpawnRequest},
+    spending::TimeMeter,
     undo_recorder::CommandTicket,
     window::Window,
 };
 
-/// A command that is about to be started.
-pub(crate) struct Opening {
+/// A session to start.
+pub(crate) struct SessionRequest {
     pub(crate) program: Program,
-    pub(crate) launch: Launch,
+    pub(crate) launch: CommandLaunch,
     pub(crate) keyboard: Keyboard,
     pub(crate) window: Window,
-    pub(crate) kept: Kept,
-    /// How long it may go on, and how much it may print.
+    pub(crate) buffer: OutputBuffer,
+    /// Maximum time it may run. `output_limit` is the maximum number of bytes it may print.
     pub(crate) time_left: Duration,
     pub(crate) output_limit: Option<u64>,
-    pub(crate) wall: Meter,
-    pub(crate) cpu: Meter,
+    pub(crate) wall: TimeMeter,
+    pub(crate) cpu: TimeMeter,
     pub(crate) output: Listener,
-    /// Held until it is gone: then its changes are recorded.
+    /// Held until the command is gone; then its changes are recorded.
     pub(crate) ticket: Option<CommandTicket>,
 }
 
-impl Opening {
-    /// Starts it.
-    pub(crate) async fn start(self, spawner: &Spawner) -> Result<Running, HostError> {
+impl SessionRequest {
+    /// Starts the session.
+    pub(crate) async fn start(self, spawner: &ChildSpawner) -> Result<RunningSession, HostError> {
         let Self {
             program,
             launch,
             keyboard,
             window,
-            kept,
+            buffer,
             time_left,
             output_limit,
             wall,
@@ -79,22 +79,22 @@ impl Opening {
             ticket,
         } = self;
         let line = program.line();
-        let streams = Streams::open(keyboard, &window);
+        let streams = SessionStdio::open(keyboard, &window);
         let streams =
             streams.map_err(|source| HostError::Spawn { program: program.name().to_owned(), source })?;
-        let Streams { stdio, reader, keys, frame } = streams;
+        let SessionStdio { stdio, reader, keys, resizer } = streams;
         let check = DenialCheck::new(&program, &launch);
         let child = spawner.spawn(SpawnRequest { program, stdio, launch }).await?;
         let held = child.held().clone();
         #[cfg(target_os = "linux")]
         let pid = child.pid();
-        let seen = Arc::new(Seen::new(kept));
+        let state = Arc::new(SessionState::new(buffer));
         let end = CancellationToken::new();
-        let attendant = Attendant {
+        let attendant = SessionTask {
             child,
             reader,
-            frame,
-            seen: Arc::clone(&seen),
+            resizer,
+            state: Arc::clone(&state),
             end: end.clone(),
             time_left,
             output_limit,
@@ -105,11 +105,11 @@ impl Opening {
             check,
         };
         let task = tokio::spawn(attendant.attend());
-        Ok(Running {
+        Ok(RunningSession {
             line,
             held,
             keys,
-            seen,
+            state,
             end,
             task,
             #[cfg(target_os = "linux")]
@@ -118,60 +118,60 @@ impl Opening {
     }
 }
 
-/// What a session's program reads from and writes to, and our ends of it.
-struct Streams {
+/// The standard descriptors of a session, and this process's ends of them.
+struct SessionStdio {
     stdio: ChildStdio,
     reader: pipe::Receiver,
-    keys: Option<Keys>,
-    frame: Option<Frame>,
+    keys: Option<TerminalInput>,
+    resizer: Option<TerminalResizer>,
 }
 
-/// Our end of a terminal, for typing. A terminal is read and written as a pipe is.
+/// This process's end of a terminal, to type on. It is read and written like a pipe.
 #[derive(Debug)]
-struct Keys {
+struct TerminalInput {
     writer: AsyncMutex<pipe::Sender>,
     #[cfg(target_os = "linux")]
     watcher: Arc<InputWatcher>,
 }
 
-/// Our end of a terminal, for its size, which follows the window's.
+/// This process's end of a terminal, whose size follows that of the window.
 #[derive(Debug)]
-struct Frame {
+struct TerminalResizer {
     ours: OwnedFd,
     window: Window,
 }
 
-impl Frame {
-    /// Goes on as long as someone waits for it.
+impl TerminalResizer {
+    /// Follows the window until the future is dropped.
     async fn follow(mut self) -> Infallible {
         loop {
             let size = self.window.changed().await;
-            // A terminal that is gone needs no size.
+            // If the terminal is gone, its size does not matter.
             let _set = terminal::set_size(&self.ours, size);
         }
     }
 }
 
-impl Streams {
+impl SessionStdio {
     fn open(keyboard: Keyboard, window: &Window) -> io::Result<Self> {
         if keyboard == Keyboard::Absent {
             let (reader, writer) = process::pipe()?;
             let error = writer.try_clone()?;
             let input = process::null_device()?;
             let stdio = ChildStdio { input, output: writer, error };
-            return Ok(Self { stdio, reader, keys: None, frame: None });
+            return Ok(Self { stdio, reader, keys: None, resizer: None });
         }
         let mut window = window.clone();
         let PtyPair { ours, theirs } = PtyPair::open(window.size())?;
-        let keys = Keys::new(&ours, &theirs)?;
-        let frame = Some(Frame { ours: ours.try_clone()?, window });
+        let keys = TerminalInput::new(&ours, &theirs)?;
+        let resizer = Some(TerminalResizer { ours: ours.try_clone()?, window });
         let stdio = ChildStdio { input: theirs.try_clone()?, output: theirs.try_clone()?, error: theirs };
         let reader = pipe::Receiver::from_owned_fd_unchecked(ours)?;
-        Ok(Self { stdio, reader, keys: Some(keys), frame })
+        Ok(Self { stdio, reader, keys: Some(keys), resizer })
     }
 }
 
-impl Keys {
+impl TerminalInput {
     fn new(ours: &OwnedFd, theirs: &OwnedFd) -> io::Result<Self> {
         let writer = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
         #[cfg(target_os = "linux")]
@@ -186,77 +186,77 @@ impl Keys {
     }
 }
 
-/// What the session's task works with.
-struct Attendant {
+/// The data of the task of a session.
+struct SessionTask {
     child: RunningChild,
     reader: pipe::Receiver,
-    frame: Option<Frame>,
-    seen: Arc<Seen>,
+    resizer: Option<TerminalResizer>,
+    state: Arc<SessionState>,
     end: CancellationToken,
     time_left: Duration,
     output_limit: Option<u64>,
-    /// Counts until this is over.
-    wall: Meter,
-    cpu: Meter,
+    /// Counts until it is dropped.
+    wall: TimeMeter,
+    cpu: TimeMeter,
     output: Listener,
     ticket: Option<CommandTicket>,
     check: DenialCheck,
 }
 
-impl Attendant {
-    /// Reads until the end, and leaves nothing behind.
+impl SessionTask {
+    /// Reads until the end, then kills what the command left behind.
     async fn attend(self) {
-        let Self { mut child, reader, frame, seen, end, time_left, output_limit, output, .. } = self;
+        let Self { mut child, reader, resizer, state, end, time_left, output_limit, output, .. } = self;
         let pass_on = |bytes: &[u8]| {
-            seen.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
+            state.progress.send_modify(|progress| progress.printed_bytes += bytes.len() as u64);
             output(bytes);
         };
-        let mut capture = Capture::new(reader, &seen.kept, output_limit, &pass_on);
+        let mut capture = OutputCapture::new(reader, &state.buffer, output_limit, &pass_on);
         let stop = process::stop(time_left, &end);
         let stay = process::stay(&mut child, Instant::now(), stop, Some(&mut capture));
-        let end = match frame {
+        let end = match resizer {
             None => stay.await,
-            Some(frame) => tokio::select! {
+            Some(resizer) => tokio::select! {
                 end = stay => end,
-                never = frame.follow() => match never {},
+                never = resizer.follow() => match never {},
             },
         };
-        // Before anyone hears that it is over.
+        // Before the end becomes visible.
         drop(self.wall);
         self.cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
         let mut ended = end.map_or_else(
-            // We have lost track of it; dropping the child kills it.
+            // The child cannot be waited for; dropping it kills it.
             |_lost| Ended { exit: Exit::KILLED, killed: Vec::new(), denials: Vec::new() },
             |end| Ended { exit: end.exit, killed: end.killed, denials: end.denials },
         );
         let held = child.held().clone();
         drop(child);
         drop(self.ticket);
-        ended.denials = self.check.complete(ended.denials, ended.exit, &seen.kept.look(), held).await;
-        seen.close(ended);
+        ended.denials = self.check.complete(ended.denials, ended.exit, &state.buffer.look(), held).await;
+        state.close(ended);
     }
 }
 
-/// What a session has printed, and whether it is over.
+/// The output of a session, and its end.
 #[derive(Debug)]
-struct Seen {
-    kept: Kept,
-    progress: watch::Sender<Progress>,
+struct SessionState {
+    buffer: OutputBuffer,
+    progress: watch::Sender<SessionProgress>,
     ended: OnceLock<Ended>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Progress {
+struct SessionProgress {
     printed_bytes: u64,
     over: bool,
 }
 
-impl Seen {
-    fn new(kept: Kept) -> Self {
-        Self { kept, progress: watch::Sender::default(), ended: OnceLock::new() }
+impl SessionState {
+    fn new(buffer: OutputBuffer) -> Self {
+        Self { buffer, progress: watch::Sender::default(), ended: OnceLock::new() }
     }
 
-    /// Nothing more will be printed.
+    /// Marks the session as ended; it prints nothing more.
     fn close(&self, ended: Ended) {
         // It is closed once.
         let _first = self.ended.set(ended);
@@ -264,39 +264,39 @@ impl Seen {
     }
 }
 
-/// A session that was started.
+/// A running session.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningSession {
     line: String,
     held: Held,
-    keys: Option<Keys>,
-    seen: Arc<Seen>,
+    keys: Option<TerminalInput>,
+    state: Arc<SessionState>,
     end: CancellationToken,
     task: JoinHandle<()>,
-    /// Of the first process, as long as it has not ended.
+    /// PID of the first process, valid until it is reaped.
     #[cfg(target_os = "linux")]
     pid: ChildPid,
 }
 
-impl Running {
-    /// The command, on one line and not too long.
+impl RunningSession {
+    /// Returns the command on one line, shortened.
     pub(crate) fn line(&self) -> &str {
         &self.line
     }
 
-    /// Tells it to end, without waiting.
+    /// Asks the session to end, without waiting.
     pub(crate) fn tell_to_end(&self) {
         self.end.cancel();
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningSession {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Session for Running {
+impl Session for RunningSession {
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<usize>> {
         Box::pin(async move {
             let keys = self.keys.as_ref().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -305,14 +305,14 @@ impl Session for Running {
     }
 
     fn take(&self, shown_bytes: usize) -> BoxFuture<'_, Printed> {
-        Box::pin(self.seen.kept.take(shown_bytes))
+        Box::pin(self.state.buffer.take(shown_bytes))
     }
 
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64> {
         Box::pin(async move {
-            let mut progress = self.seen.progress.subscribe();
+            let mut progress = self.state.progress.subscribe();
             let news = progress.wait_for(|now| now.over || now.printed_bytes > beyond).await;
-            // The sender is ours, so it cannot be gone.
+            // This session holds the sender, so it cannot be gone.
             news.map_or(beyond, |now| now.printed_bytes)
         })
     }
@@ -344,14 +344,14 @@ impl Session for Running {
     }
 
     fn ended(&self) -> Option<Ended> {
-        self.seen.ended.get().cloned()
+        self.state.ended.get().cloned()
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.tell_to_end();
-            let mut progress = self.seen.progress.subscribe();
-            // The sender is ours, so it cannot be gone.
+            let mut progress = self.state.progress.subscribe();
+            // This session holds the sender, so it cannot be gone.
             drop(progress.wait_for(|now| now.over).await);
         })
     }

@@ -25,28 +25,28 @@ use windlass_sandbox::{
 };
 
 use crate::{
-    launch::Launch,
+    launch::CommandLaunch,
     workspace_guard::{CommandGuard, GuardReport, git_program::SandboxedGit},
 };
 
 /// The pause between two attempts to reap killed children that have not ended yet.
 const REAP_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long the last spawner waits for its thread to end. The thread lives longer only for a child
-/// that is still held.
+/// Maximum time the last spawner waits for its thread to end. The thread lives longer only for a
+/// child that is still held.
 const THREAD_END_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Starts children. The thread is spawned for the first of them, and ends with the last spawner and
 /// the last child.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spawner(Arc<LazyThread>);
+pub(crate) struct ChildSpawner(Arc<LazyThread>);
 
 #[derive(Debug, Default)]
 struct LazyThread(Mutex<Option<SpawnerThread>>);
 
 #[derive(Debug)]
 struct SpawnerThread {
-    jobs: Sender<Job>,
+    jobs: Sender<SpawnerJob>,
     /// Disconnected when the thread has ended.
     ended: Receiver<()>,
 }
@@ -65,10 +65,10 @@ impl Drop for LazyThread {
 
 /// A job for the thread.
 #[derive(Debug)]
-enum Job {
+enum SpawnerJob {
     Start {
         request: Box<SpawnRequest>,
-        jobs: Sender<Job>,
+        jobs: Sender<SpawnerJob>,
         reply: oneshot::Sender<Result<RunningChild, HostError>>,
     },
     /// Check the workspace of a command that is gone.
@@ -82,10 +82,10 @@ enum Job {
 pub(crate) struct SpawnRequest {
     pub(crate) program: Program,
     pub(crate) stdio: ChildStdio,
-    pub(crate) launch: Launch,
+    pub(crate) launch: CommandLaunch,
 }
 
-impl Spawner {
+impl ChildSpawner {
     /// Starts a program.
     pub(crate) async fn spawn(&self, request: SpawnRequest) -> Result<RunningChild, HostError> {
         let name = request.program.name().to_owned();
@@ -95,14 +95,14 @@ impl Spawner {
             Ok(jobs) => jobs,
             Err(error) => return Err(lost(error)),
         };
-        let job = Job::Start { request: Box::new(request), jobs: jobs.clone(), reply };
+        let job = SpawnerJob::Start { request: Box::new(request), jobs: jobs.clone(), reply };
         match jobs.send(job) {
             Ok(()) => answer.await.unwrap_or_else(|_| Err(lost(io::ErrorKind::BrokenPipe.into()))),
             Err(_) => Err(lost(io::ErrorKind::BrokenPipe.into())),
         }
     }
 
-    fn jobs(&self) -> io::Result<Sender<Job>> {
+    fn jobs(&self) -> io::Result<Sender<SpawnerJob>> {
         let mut running = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = &*running {
             return Ok(thread.jobs.clone());
@@ -119,7 +119,7 @@ impl Spawner {
 }
 
 /// Runs jobs until the last sender is gone and all children are reaped.
-fn run_jobs(inbox: &Receiver<Job>) {
+fn run_jobs(inbox: &Receiver<SpawnerJob>) {
     let mut zygotes = Zygotes::default();
     let mut dying: Vec<(ChildPid, Option<Box<CommandGuard>>)> = Vec::new();
     loop {
@@ -138,13 +138,13 @@ fn run_jobs(inbox: &Receiver<Job>) {
             inbox.recv_timeout(REAP_PAUSE)
         };
         match job {
-            Ok(Job::Start { request, jobs, reply }) => {
+            Ok(SpawnerJob::Start { request, jobs, reply }) => {
                 // If the caller is gone, the child comes back here, and dropping it kills it.
                 drop(reply.send(start(*request, jobs, &mut zygotes)));
             }
             // Without a reader of the answer, what was found is still put right.
-            Ok(Job::Check { guard, reply }) => drop(reply.send(check(*guard, &mut zygotes))),
-            Ok(Job::Reap(pid, guard)) => dying.push((pid, guard)),
+            Ok(SpawnerJob::Check { guard, reply }) => drop(reply.send(check(*guard, &mut zygotes))),
+            Ok(SpawnerJob::Reap(pid, guard)) => dying.push((pid, guard)),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(REAP_PAUSE),
@@ -159,7 +159,11 @@ fn check(command: CommandGuard, zygotes: &mut Zygotes) -> GuardReport {
     command.finish(&mut SandboxedGit { environment: &guard.git, writable, zygotes })
 }
 
-fn start(request: SpawnRequest, jobs: Sender<Job>, zygotes: &mut Zygotes) -> Result<RunningChild, HostError> {
+fn start(
+    request: SpawnRequest,
+    jobs: Sender<SpawnerJob>,
+    zygotes: &mut Zygotes,
+) -> Result<RunningChild, HostError> {
     let SpawnRequest { program, stdio, launch } = request;
     let (name, directory) = (program.name().to_owned(), program.directory().to_owned());
     match launch.start(&program, stdio, zygotes) {
@@ -179,7 +183,7 @@ pub(crate) struct RunningChild {
     started: StartedChild,
     held: Held,
     guard: Option<CommandGuard>,
-    jobs: Sender<Job>,
+    jobs: Sender<SpawnerJob>,
     reaped: bool,
 }
 
@@ -234,7 +238,7 @@ impl RunningChild {
         let Some(guard) = self.guard.take() else { return Vec::new() };
         let (reply, answer) = oneshot::channel();
         // Without the thread nothing could have been started.
-        drop(self.jobs.send(Job::Check { guard: Box::new(guard), reply }));
+        drop(self.jobs.send(SpawnerJob::Check { guard: Box::new(guard), reply }));
         let GuardReport { denials, not_covered } = answer.await.unwrap_or_default();
         self.held.not_covered.extend(not_covered);
         denials
@@ -254,10 +258,10 @@ impl Drop for RunningChild {
         if !self.reaped {
             self.kill();
             // Fails only if the thread has panicked; then nothing can reap it.
-            drop(self.jobs.send(Job::Reap(self.started.pid, guard)));
+            drop(self.jobs.send(SpawnerJob::Reap(self.started.pid, guard)));
         } else if let Some(guard) = guard {
             let (reply, _unread) = oneshot::channel();
-            drop(self.jobs.send(Job::Check { guard, reply }));
+            drop(self.jobs.send(SpawnerJob::Check { guard, reply }));
         }
     }
 }

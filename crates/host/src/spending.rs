@@ -1,4 +1,4 @@
-//! The time that all commands of a machine may take together: by the clock, and of the processors.
+//! Accounts for the wall time and CPU time of all commands of a machine.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -7,16 +7,16 @@ use std::{
 
 use windlass_contract::{grant::Limits, host::HostError};
 
-/// Both times. Copies of it count together.
+/// Wall time and CPU time. Clones share their counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spending {
-    pub(crate) wall: Account,
-    pub(crate) cpu: Account,
+pub(crate) struct CommandSpending {
+    pub(crate) wall: TimeAccount,
+    pub(crate) cpu: TimeAccount,
 }
 
-impl Spending {
-    /// What is left by the clock; an error if nothing is of either. Commands that run at the same time are each given
-    /// all of it.
+impl CommandSpending {
+    /// Returns the remaining wall time, or an error if wall time or CPU time is used up. Commands
+    /// that run at the same time may each use all of it.
     pub(crate) fn left(&self) -> Result<Duration, HostError> {
         if self.cpu.left().is_zero() {
             return Err(HostError::CpuUsedUp { limit: self.cpu.limit });
@@ -25,7 +25,7 @@ impl Spending {
         if left.is_zero() { Err(HostError::TimeUsedUp { limit: self.wall.limit }) } else { Ok(left) }
     }
 
-    /// Limits under which no single process can take more of the processors than is left. The kernel keeps whole
+    /// Lowers the CPU limit of a process to the remaining CPU time. The kernel counts whole
     /// seconds.
     pub(crate) fn within(&self, limits: &Limits) -> Limits {
         let mut limits = limits.clone();
@@ -37,22 +37,22 @@ impl Spending {
     }
 }
 
-/// How much may be taken, and how much has been.
+/// A limit, and the time used so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Account {
+pub(crate) struct TimeAccount {
     pub(crate) limit: Duration,
-    used: Arc<Mutex<Used>>,
+    used: Arc<Mutex<UsedTime>>,
 }
 
 #[derive(Debug, Default)]
-struct Used {
+struct UsedTime {
     settled: Duration,
-    /// Since when time is being taken, once for each who does.
+    /// Start times of the meters that are running.
     running: Vec<Instant>,
 }
 
-impl Account {
-    fn used(&self) -> MutexGuard<'_, Used> {
+impl TimeAccount {
+    fn used(&self) -> MutexGuard<'_, UsedTime> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,41 +62,42 @@ impl Account {
         self.limit.saturating_sub(used.settled.saturating_add(running))
     }
 
-    /// Counts by the clock, from now on until it is dropped.
-    pub(crate) fn count(&self) -> Meter {
+    /// Counts wall time from now until the meter is dropped.
+    pub(crate) fn count(&self) -> TimeMeter {
         let meter = self.count_later();
         self.used().running.push(meter.begun);
         meter
     }
 
-    /// Counts in the end: only then is it known how much it was.
-    pub(crate) fn count_later(&self) -> Meter {
-        Meter { account: self.clone(), begun: Instant::now(), known: None }
+    /// Counts nothing until the meter is settled, when the time is known.
+    pub(crate) fn count_later(&self) -> TimeMeter {
+        TimeMeter { account: self.clone(), begun: Instant::now(), known: None }
     }
 }
 
-impl Default for Account {
+impl Default for TimeAccount {
     fn default() -> Self {
         Self { limit: Duration::MAX, used: Arc::default() }
     }
 }
 
-/// Time that is being taken.
+/// Counts the time of one command.
 #[derive(Debug)]
-pub(crate) struct Meter {
-    account: Account,
+pub(crate) struct TimeMeter {
+    account: TimeAccount,
     begun: Instant,
     known: Option<Duration>,
 }
 
-impl Meter {
-    /// It was so much, if that is known. Else, as when it is just dropped, all that has passed counts.
+impl TimeMeter {
+    /// Settles on the known time. If it is unknown, the wall time since the start counts, as on
+    /// drop.
     pub(crate) fn settle(mut self, known: Option<Duration>) {
         self.known = known;
     }
 }
 
-impl Drop for Meter {
+impl Drop for TimeMeter {
     fn drop(&mut self) {
         let taken = self.known.unwrap_or_else(|| self.begun.elapsed());
         let mut used = self.account.used();
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_counts_by_the_clock() {
-        let account = || Account { limit: Duration::from_nanos(1), ..Account::default() };
+        let account = || TimeAccount { limit: Duration::from_nanos(1), ..TimeAccount::default() };
         let (known, unknown, dropped) = (account(), account(), account());
         known.count_later().settle(Some(Duration::ZERO));
         unknown.count_later().settle(None);
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn time_by_the_clock_counts_while_it_is_taken_and_once() {
-        let account = Account { limit: Duration::from_secs(3600), ..Account::default() };
+        let account = TimeAccount { limit: Duration::from_secs(3600), ..TimeAccount::default() };
         let before = account.left();
         let (one, other) = (account.count(), account.count());
         while account.left() == before {}
@@ -139,11 +140,14 @@ mod tests {
     fn a_process_is_limited_to_what_is_left_unless_it_is_limited_to_less() {
         let spending = |seconds| {
             let limit = Duration::from_secs(seconds);
-            Spending { cpu: Account { limit, ..Account::default() }, ..Spending::default() }
+            CommandSpending {
+                cpu: TimeAccount { limit, ..TimeAccount::default() },
+                ..CommandSpending::default()
+            }
         };
         let quota =
             |cpu_seconds| Limits { quota: Quota { cpu_seconds, ..Quota::default() }, ..Limits::default() };
-        assert_eq!(Spending::default().within(&quota(None)), quota(None));
+        assert_eq!(CommandSpending::default().within(&quota(None)), quota(None));
         assert_eq!(spending(5).within(&quota(None)), quota(Some(6)));
         assert_eq!(spending(5).within(&quota(Some(3))), quota(Some(3)));
     }

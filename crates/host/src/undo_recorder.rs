@@ -1,9 +1,10 @@
 //! Records what commands change in a workspace, so that it can be undone.
 //!
-//! One thread per session keeps a snapshot of the workspace. Before a command starts, the snapshot is brought up to date, so
-//! that what a person changed meanwhile is not the command's. When the command and all it started are gone, the thread looks
-//! again and hands what changed to the edit log. The answer to the model does not wait for that; the next command and the next
-//! change by a tool do.
+//! One thread per session keeps a snapshot of the workspace. Before a command starts, the snapshot
+//! is brought up to date, so that what a person changed meanwhile is not the command's. When the
+//! command and all it started are gone, the thread looks again and hands what changed to the edit
+//! log. The answer to the model does not wait for that; the next command and the next change by a
+//! tool do.
 
 use std::{
     io,
@@ -29,13 +30,14 @@ mod state;
 
 use state::RecorderState;
 
-/// How long the commands of a session together wait for the first snapshot.
+/// Maximum time that all commands of a session together wait for the first snapshot.
 const MAX_FILL_WAIT: Duration = Duration::from_millis(250);
 
-/// How long a command or a change by a tool waits for a scan. It needs more only if the disk does not answer.
+/// Maximum time that a command or a change by a tool waits for a scan. It takes longer only if the
+/// disk does not answer.
 const MAX_SCAN_WAIT: Duration = Duration::from_secs(10);
 
-/// How long the end of the session waits for what is still to be recorded.
+/// Maximum time that the end of the session waits for pending records.
 const MAX_END_WAIT: Duration = Duration::from_secs(30);
 
 /// A workspace whose changes are recorded.
@@ -206,8 +208,8 @@ impl CommitObserver for UndoRecorder {
 }
 
 impl Drop for UndoRecorder {
-    /// Waits until everything is recorded. A first snapshot that is not there yet is given up: what commands changed
-    /// before it cannot be known.
+    /// Waits until everything is recorded. A first snapshot that is not there yet is given up: what
+    /// commands changed before it cannot be known.
     fn drop(&mut self) {
         let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let Some(RecorderThread { jobs, ended }) = thread else { return };

@@ -1,21 +1,22 @@
-//! What a session knows of its workspace: the roots it opened, what they held, and what commands did to them.
+//! Guards the workspace of a session: the opened roots, their content, and the changes by commands.
 //!
-//! Roots are opened once, as descriptors; nothing a command writes changes which directories the next one may write.
-//! Before the first command and after every one each root is scanned by handle, and what a command did to names that
-//! other programs execute or trust is put right ([`check`]). What cannot be put right ends the use of the workspace.
+//! Roots are opened once, as descriptors; nothing a command writes changes which directories the
+//! next one may write. Before the first command and after every one, each root is scanned by
+//! handle. Changes to names that other programs execute or trust are undone or moved aside
+//! ([`check`]). If that fails, the workspace is not used any more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use windlass_contract::Denial;
-use windlass_files::{DirHandle, WorkspaceScan};
+use windlass_files::WorkspaceScan;
 use windlass_sandbox::ProtectedPaths;
 
 mod check;
+mod command_guard;
 pub(crate) mod git_config;
 pub(crate) mod git_directory;
 mod git_index;
@@ -37,7 +38,8 @@ mod running_note;
 mod saved_files;
 mod start_time;
 
-use check::{Findings, RootCheck};
+use check::Findings;
+pub(crate) use command_guard::CommandGuard;
 use git_index::IndexStats;
 use git_program::GitProgram;
 pub(crate) use layer_refusal::{layer_refusal, private_changes};
@@ -48,15 +50,15 @@ use running_note::RunningNote;
 use saved_files::SavedFiles;
 use start_time::StartTime;
 
-/// How many directories in each other a command may have shut.
+/// Maximum depth of nested directories that a command made inaccessible.
 const MAX_DEPTH: usize = 128;
 
 /// The workspace of a session.
 #[derive(Debug)]
 pub(crate) struct WorkspaceGuard {
-    /// The home directories of this machine's users that commands could change.
+    /// Home directories of users of this machine that commands could change.
     homes: Vec<PathBuf>,
-    /// Where notes of commands that run are kept, if anywhere.
+    /// The directory for notes of running commands, if any.
     notes: OnceLock<PathBuf>,
     state: Mutex<GuardState>,
     pub(crate) git: git_program::GitEnvironment,
@@ -65,35 +67,35 @@ pub(crate) struct WorkspaceGuard {
 #[derive(Debug, Default)]
 struct GuardState {
     roots: Vec<GuardedRoot>,
-    /// When each command that still runs was started.
+    /// Start times of the commands that still run.
     running: BTreeMap<u64, StartTime>,
     started: u64,
-    /// Why the workspace must not be used any more.
+    /// The reason why the workspace must not be used any more.
     unresolved: Option<String>,
-    /// The protected paths of the last command, and for which roots.
+    /// The protected paths of the last command, with the indices of its roots.
     protected: Option<(Vec<usize>, Arc<ProtectedPaths>)>,
     saved: SavedFiles,
     note: Option<RunningNote>,
-    /// Commands of killed sessions were looked for.
+    /// Set when commands of killed sessions were looked for.
     is_recovered: bool,
-    /// Found by the check of a command whose session was killed, and not told yet.
+    /// Findings about a command whose session was killed, not reported yet.
     pending: GuardReport,
 }
 
-/// A root with what it held when it was last looked at.
+/// A root with its last scan.
 #[derive(Debug)]
 struct GuardedRoot {
-    /// As it was asked for. Several for one directory.
+    /// The requested paths. Several may name one directory.
     asked: Vec<PathBuf>,
     root: Arc<WorkspaceRoot>,
-    /// Git directories outside, which come with this root.
+    /// Indices of git directories outside that belong to this root.
     shared: Vec<usize>,
     scan: Option<WorkspaceScan>,
-    /// Accepted while another command ran, by the path below the root.
+    /// Changes accepted while another command ran, as paths relative to the root.
     unsettled: BTreeSet<PathBuf>,
 }
 
-/// Why commands may not use a workspace.
+/// The reason why commands may not use a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error(transparent)]
@@ -106,22 +108,7 @@ pub(crate) enum GuardError {
     Unresolved(String),
 }
 
-/// A command that runs in a workspace, from before its start until it is checked.
-#[derive(Debug)]
-pub(crate) struct CommandGuard {
-    guard: Arc<WorkspaceGuard>,
-    number: u64,
-    indices: Vec<usize>,
-    pub(crate) roots: Vec<Arc<WorkspaceRoot>>,
-    pub(crate) protected: Arc<ProtectedPaths>,
-    pub(crate) private_configs: Vec<PrivateConfig>,
-    indexes: IndexStats,
-    /// Files inside the roots that the command may not read.
-    pub(crate) hidden: Vec<PathBuf>,
-    mounts_hold: bool,
-}
-
-/// What a check found.
+/// The findings of a check.
 #[derive(Debug, Default)]
 pub(crate) struct GuardReport {
     pub(crate) denials: Vec<Denial>,
@@ -151,9 +138,10 @@ impl WorkspaceGuard {
         Arc::new(Self::new(git))
     }
 
-    /// Keeps notes of commands in a directory, so that what a command did is checked even if this process is killed.
+    /// Keeps notes of commands in a directory, so that their changes are checked even if this
+    /// process is killed.
     pub(crate) fn keep_notes_in(&self, directory: PathBuf) {
-        // Set twice, the first one counts: there is one home.
+        // If it is set twice, the first one counts: there is one home.
         let _known = self.notes.set(directory);
     }
 
@@ -161,13 +149,13 @@ impl WorkspaceGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whether no command runs in the workspace.
+    /// Returns true if no command runs in the workspace.
     pub(crate) fn is_idle(&self) -> bool {
         self.state().running.is_empty()
     }
 
-    /// Opens roots, if they are new, and checks that the others are what they were. A root that does not exist yet is
-    /// opened when a command needs it.
+    /// Opens new roots and verifies that the others are still the same directories. A root that
+    /// does not exist yet is opened when a command needs it.
     #[expect(clippy::disallowed_methods, reason = "tells only whether a root exists yet")]
     pub(crate) fn open_roots(&self, writable: &[PathBuf]) -> Result<(), GuardError> {
         let exists = |path: &&PathBuf| path.symlink_metadata().is_ok();
@@ -188,7 +176,7 @@ impl WorkspaceGuard {
         Ok(state.protected_paths(&indices, &self.homes, git))
     }
 
-    /// Prepares for a command. `mounts_hold` says whether mounts keep protected paths from change.
+    /// Prepares for a command. `mounts_hold` is true if mounts keep protected paths from change.
     pub(crate) fn begin(
         self: &Arc<Self>,
         writable: &[PathBuf],
@@ -236,7 +224,7 @@ impl WorkspaceGuard {
 }
 
 impl GuardState {
-    /// Writes which commands may have to be checked by another process.
+    /// Writes a note of the commands that another process may have to check.
     fn write_note(&mut self, directory: &Path, indices: &[usize], protected: &ProtectedPaths) {
         let note = self.note.take().map_or_else(|| RunningNote::create(directory), Ok);
         let roots = indices.iter().map(|index| self.roots[*index].root.noted());
@@ -257,7 +245,7 @@ impl GuardState {
         if self.running.is_empty()
             && let Some(note) = &mut self.note
         {
-            // Left as it is, the next session only checks once more.
+            // If this fails, the next session only checks once more.
             let _left = match &self.unresolved {
                 Some(reason) => note.leave(reason),
                 None => note.clear(),
@@ -265,7 +253,8 @@ impl GuardState {
         }
     }
 
-    /// The roots for some paths, without those that lie in others, and with the git directories they share.
+    /// Opens the roots for some paths, without those inside of others, and with the git directories
+    /// they share.
     fn open_roots(&mut self, writable: &[PathBuf]) -> Result<Vec<usize>, GuardError> {
         if let Some(reason) = &self.unresolved {
             return Err(GuardError::Unresolved(reason.clone()));
@@ -319,8 +308,8 @@ impl GuardState {
         self.roots.len() - 1
     }
 
-    /// Scans roots that no command has used yet, or that the user has changed. While a command runs, what is new may be
-    /// its own, and is left to the check afterwards.
+    /// Scans roots that are new or were changed by the user. While a command runs, a change may be
+    /// its own and is left to the check afterwards.
     fn scan_changed(&mut self, indices: &[usize]) -> Result<(), GuardError> {
         let is_idle = self.running.is_empty();
         for index in indices {
@@ -360,154 +349,9 @@ impl GuardState {
         protected
     }
 
-    /// The start of the earliest command that may have made a change found now.
+    /// Returns the start of the earliest command that may have made a change found now.
     fn since(&self) -> Option<StartTime> {
         self.running.values().min_by_key(|start| start.realtime).copied()
-    }
-}
-
-impl CommandGuard {
-    /// The workspace of the session.
-    pub(crate) fn workspace(&self) -> Arc<WorkspaceGuard> {
-        Arc::clone(&self.guard)
-    }
-
-    /// Checks what the command did. To be called when it and all it started are gone.
-    pub(crate) fn finish(self, git: &mut impl GitProgram) -> GuardReport {
-        let guard = Arc::clone(&self.guard);
-        let mut state = guard.state();
-        let since = state.since().unwrap_or_else(StartTime::now);
-        let mut report = std::mem::take(&mut state.pending);
-        let roots: Vec<_> = self.roots.iter().map(|root| &**root).collect();
-        for index in &self.indices {
-            self.check_root(&mut state, *index, (&roots, since), git, &mut report);
-        }
-        let mut findings = Findings::default();
-        for (link, target) in &self.protected.links {
-            self.check_link(link, target, &mut findings);
-        }
-        for config in &self.private_configs {
-            config.check(&roots, git, &mut findings);
-        }
-        report.take(findings, &mut state);
-        state.end(self.number);
-        if !state.running.is_empty() {
-            report.not_covered.push(
-                "other commands still ran when protected names were checked: they are checked again when those end"
-                    .to_owned(),
-            );
-        }
-        report
-    }
-
-    fn check_root(
-        &self,
-        state: &mut GuardState,
-        index: usize,
-        (roots, since): (&[&WorkspaceRoot], StartTime),
-        git: &mut impl GitProgram,
-        report: &mut GuardReport,
-    ) {
-        let root = Arc::clone(&state.roots[index].root);
-        let before = state.roots[index].scan.take();
-        let after = match &before {
-            Some(before) => before.update(&root.handle),
-            None => WorkspaceScan::new(&root.handle),
-        };
-        let (before, mut after) = match (before, after) {
-            (Some(before), Ok(after)) => (before, after),
-            (_, after) => {
-                let reason =
-                    after.err().map_or_else(|| "not scanned before".to_owned(), |error| error.to_string());
-                state
-                    .unresolved
-                    .get_or_insert(format!("`{}` cannot be scanned: {reason}", root.path.display()));
-                return;
-            }
-        };
-        let is_trusted = WorkspaceScan::has_trusted_ctime(&root.handle);
-        let mut findings = Findings::default();
-        for _ in 0..MAX_DEPTH {
-            if !check::open_up(&root, &since.changes_made((&before, &after), is_trusted), &mut findings) {
-                break;
-            }
-            match after.update(&root.handle) {
-                Ok(opened) => after = opened,
-                Err(error) => findings.fail(&root.path, format!("it cannot be scanned: {error}")),
-            }
-        }
-        let is_reshaped = !before.has_same_entries(&after);
-        let unsettled = std::mem::take(&mut state.roots[index].unsettled);
-        let check = RootCheck {
-            root: &root,
-            all_roots: roots,
-            before: &before,
-            after: &after,
-            protected: &self.protected,
-            private_configs: &self.private_configs,
-            saved: &state.saved,
-            indexes: &self.indexes,
-            unsettled: &unsettled,
-            hidden: &self.hidden,
-            mounts_hold: self.mounts_hold,
-            git,
-            findings,
-        };
-        let skipped = after.skipped().iter().filter(|skipped| !before.skipped().contains(skipped));
-        let mut findings = check.run(&since.changes_made((&before, &after), is_trusted), skipped);
-        if state.running.keys().any(|number| *number != self.number) {
-            findings.accepted.extend(unsettled);
-            state.roots[index].unsettled = std::mem::take(&mut findings.accepted);
-        }
-        if findings.has_acted
-            && let Ok(again) = after.update(&root.handle)
-        {
-            after = again;
-        }
-        if is_reshaped || findings.has_acted {
-            state.protected = None;
-        }
-        state.roots[index].scan = Some(after);
-        report.take(findings, state);
-    }
-
-    /// Puts a protected link back that leads elsewhere now.
-    fn check_link(&self, link: &Path, target: &Path, findings: &mut Findings) {
-        let root = self.roots.iter().find(|root| link.starts_with(&root.path));
-        let (Some(root), Some(name)) = (root, link.file_name()) else { return };
-        let above =
-            link.parent().and_then(|above| above.strip_prefix(&root.path).ok()).unwrap_or(Path::new(""));
-        let restored = root.handle.open_dir(above).and_then(|directory| {
-            if directory.read_link(name).is_ok_and(|now| now == target.as_os_str()) {
-                return Ok(None);
-            }
-            restore_link(&directory, name, target).map(Some)
-        });
-        match restored {
-            Ok(None) => {}
-            Ok(Some(())) => {
-                findings.has_acted = true;
-                findings.tell(link, "this link is protected and was replaced; it was put back".to_owned());
-            }
-            Err(error) => {
-                findings.fail(link, format!("this link is protected and could not be put back: {error}"));
-            }
-        }
-    }
-}
-
-fn restore_link(directory: &DirHandle, name: &OsStr, target: &Path) -> std::io::Result<()> {
-    match directory.stat_entry(name) {
-        Ok(found) => drop(directory.move_aside(name, &found, "windlass-refused")?),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    directory.symlink(target.as_os_str(), name)
-}
-
-impl Drop for CommandGuard {
-    fn drop(&mut self) {
-        self.guard.state().end(self.number);
     }
 }
 

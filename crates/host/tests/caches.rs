@@ -1,4 +1,5 @@
-//! Caches of package managers, and the second directory for temporary files, as confined commands have them.
+//! Caches of package managers, and the second directory for temporary files, as confined commands
+//! have them.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]

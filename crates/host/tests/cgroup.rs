@@ -1,5 +1,5 @@
-//! Limits that the kernel keeps for all processes of a command. Needs a cgroup that this process may divide; see
-//! `tests/real/cgroup-vm.sh` for a machine that has one.
+//! Limits that the kernel keeps for all processes of a command. Needs a cgroup that this process
+//! may divide; see `tests/real/cgroup-vm.sh` for a machine that has one.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -15,7 +15,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here hangs.
+/// Far more time than any of these commands needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 const MEMORY: Quota = Quota { memory_bytes: Some(64 << 20), ..NONE };
@@ -32,7 +32,7 @@ const NONE: Quota = Quota {
     defaults: DefaultLimits { memory_bytes: None, processes: None, open_files: None },
 };
 
-/// Whether this process may divide its cgroup; says so if not.
+/// Returns true if this process may divide its cgroup; prints a note if not.
 fn can_divide() -> bool {
     let limits = machine().diagnose().layers.into_iter().find(|(name, _)| *name == "limits");
     let limits = limits.map_or_else(|| "commands are not held here".to_owned(), |(_, how)| how);

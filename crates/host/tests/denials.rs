@@ -94,7 +94,7 @@ impl World {
         host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
     }
 
-    /// What was stopped: the layer, the thing, and the directory that may be asked for.
+    /// Returns the denials: the layer, the object, and the directory that may be requested.
     async fn stopped(&self, rules: SandboxRules, script: &str) -> Vec<(Layer, String, Vec<PathBuf>)> {
         let finished = self.run(rules, script).await;
         assert_ne!(finished.exit, Exit::Code(0), "{script}");
@@ -137,7 +137,7 @@ async fn a_refused_write_is_told_by_its_path_however_the_program_names_it() {
             assert_eq!(offered, &[world.path(directory)], "{:?} {script}", world.rung);
         }
         if !world.is_landlock() {
-            // It does not say which file, so the directory is told.
+            // It does not say which file, so the directory is reported.
             let told =
                 world.stopped(World::read_only(), "perl -e 'open(F, q(>), q(pp)) or die qq(no: $!)'").await;
             assert_eq!(told, [(Layer::Files, text(&world.path("ws")), vec![world.path("ws")])]);
@@ -259,7 +259,8 @@ async fn a_command_that_fails_for_its_own_reasons_was_not_stopped() {
                 assert_eq!(told, [], "{:?} {script}", world.rung);
             }
         }
-        // The mode of the file refuses it, inside of what may be written (root's capabilities are gone).
+        // The mode of the file refuses it, inside of what may be written (root's capabilities are
+        // gone).
         assert_eq!(
             world.stopped(world.writing(), "chmod 0 locked; cat locked").await,
             [],

@@ -1,4 +1,5 @@
-//! Protected names that lead to files elsewhere in the workspace: what they lead to is protected like themselves.
+//! Protected names that lead to files elsewhere in the workspace: what they lead to is protected
+//! like themselves.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -15,7 +16,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// What is there before, a protected name, and ways to change what is found under it.
+/// Setup, a protected name, and ways to change the file found under it.
 const LINKS: &[(&str, &str, &[&str])] = &[
     (
         "mkdir -p tools/in; echo mine > tools/in/pc; ln -s ../../tools/in/pc .git/hooks/pre-commit",
@@ -114,7 +115,7 @@ impl World {
         self.place.path().join("ws").join(name)
     }
 
-    /// What the user does, whom nothing holds.
+    /// Runs a script as the user, without confinement.
     fn outside(&self, script: &str) {
         let done = process::Command::new("sh").args(["-ec", script]).current_dir(self.path("")).status();
         assert!(done.unwrap().success(), "{script}");

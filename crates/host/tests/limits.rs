@@ -118,7 +118,8 @@ async fn memory_counts_wherever_it_is() {
         let (finished, _) = workspace.run(quota, &["python3", "-c", &script]).await;
         let (met, printed) = met(&finished);
         assert!(!printed.contains("through"), "{what}: {printed}");
-        // What has no room in /dev/shm fails before anyone has to count. Older kernels have no such attributes there.
+        // What has no room in /dev/shm fails before anyone has to count. Older kernels have no such
+        // attributes there.
         let fails = match what {
             "/dev/shm" => printed.contains("No space left"),
             "extended attributes" => printed.contains("not supported"),

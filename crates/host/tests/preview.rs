@@ -92,7 +92,7 @@ impl Bench {
         (preview, changes)
     }
 
-    /// What the user does, whom nothing confines.
+    /// Runs a script as the user, without confinement.
     fn outside(&self, script: &str) -> String {
         outside(&self.path(""), script)
     }
@@ -181,7 +181,7 @@ async fn commands_of_one_preview_see_what_the_earlier_ones_did() {
 const SET_UP: &str = "git init -q .; echo '*.o' > .gitignore; mkdir -p src lib; seq 100 > src/a; seq 5 > lib/b; \
                       ln -s src/a link; git add -A; git commit -qm first; chmod 700 lib";
 
-/// What is compared. Git's objects and times differ from run to run.
+/// The compared part of a tree. Git's objects and times differ from run to run.
 const LIST: &str = "find . -path ./.git -prune -o -path ./tree/.git -prune -o -printf '%p %y %m %l\\n' | sort; \
                       find . -path ./.git -prune -o -type f ! -path ./tree/.git -exec sha1sum {} + | sort; \
                       git status --short; git log --format=%s; git fsck 2>&1";

@@ -27,7 +27,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here hangs.
+/// Far more time than any of these commands needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 struct Place {
@@ -62,7 +62,8 @@ impl Place {
         path
     }
 
-    /// Makes the named pipe `tether` and tells when every process that held it open for writing is gone.
+    /// Makes the named pipe `tether` and tells when every process that held it open for writing is
+    /// gone.
     fn tether(&self) -> Receiver<()> {
         let path = self.named_pipe("tether");
         let (gone, told) = mpsc::channel();
@@ -356,7 +357,7 @@ async fn a_command_does_not_depend_on_the_thread_that_asked_for_it() {
     assert_eq!((finished.exit, finished.output), (Exit::Code(0), b"on\n".to_vec()));
 }
 
-/// Where the process that gets killed works; set for that process only.
+/// Directory of the process that gets killed; set for that process only.
 const DOOMED: &str = "WINDLASS_TEST_DOOMED";
 
 #[cfg(target_os = "linux")]

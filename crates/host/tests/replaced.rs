@@ -1,5 +1,5 @@
-//! Protected and hidden files that somebody outside replaces: the next command is kept from the new ones, and one that
-//! runs is, soon.
+//! Protected and hidden files that somebody outside replaces: the next command is kept from the new
+//! ones, and one that runs is, soon.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -28,10 +28,10 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here was never kept from what it tries.
+/// Far more time than any of these commands needs: a command that takes longer was never blocked.
 const FOREVER: Duration = Duration::from_secs(30);
 
-/// What somebody outside does, and what a command must not be able to do then.
+/// Actions of a program outside of the sandbox, and the effects that a command must not have then.
 const REPLACED: &[(&str, &str)] = &[
     // As `git config`, `sed -i` and most editors do.
     ("echo new > n; mv n .envrc", "echo evil >> .envrc"),
@@ -87,7 +87,7 @@ impl World {
         self.place.path().to_owned()
     }
 
-    /// What somebody does who is not held.
+    /// Runs a script outside of the sandbox.
     fn outside(&self, script: &str) {
         let done = process::Command::new("sh").args(["-ec", script]).current_dir(self.path()).status();
         assert!(done.unwrap().success(), "{script}");
@@ -110,7 +110,8 @@ impl World {
         self.host().run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
     }
 
-    /// Runs a script a few times over in one command, each time after somebody outside has done something.
+    /// Runs a script a few times over in one command, each time after somebody outside has done
+    /// something.
     async fn run_after_each(&self, outside: &str, script: &str) -> Finished {
         let rounds = 0..3;
         let (ready, go) = (self.path().join("ready"), self.path().join("go"));
@@ -133,7 +134,7 @@ impl World {
         }
     }
 
-    /// Whether a command has left its mark anywhere.
+    /// Returns true if a command has left its mark anywhere.
     fn has_evil(&self) -> bool {
         let found =
             process::Command::new("grep").args(["-rq", "evil", "."]).current_dir(self.path()).status();

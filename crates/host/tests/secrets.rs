@@ -1,4 +1,5 @@
-//! Secrets, reached by every way but their usual path: commands may not read them, on every rung this machine has.
+//! Secrets, reached by every way but their usual path: commands may not read them, on every rung
+//! this machine has.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -21,7 +22,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// What no command may print.
+/// A text that no command may print.
 const CONTENT: &str = "XSECRETX";
 
 /// Set where the test has started itself again, in a mount namespace of its own.

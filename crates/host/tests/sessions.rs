@@ -23,10 +23,10 @@ use windlass_contract::{
 };
 use windlass_host::{Machine, Window};
 
-/// Far more than any of these programs needs: whoever gets here hangs.
+/// Far more time than any of these programs needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether a program waits: nothing tells when it begins to.
+/// Interval to poll if a program waits for input: no event reports it.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A workspace on a machine, and how it is held.
@@ -87,7 +87,8 @@ impl World {
         Ok(Talk { session, heard: String::new(), printed_bytes: 0, rung: self.rung })
     }
 
-    /// Makes the named pipe `tether` and tells when every process that held it open for writing is gone.
+    /// Makes the named pipe `tether` and tells when every process that held it open for writing is
+    /// gone.
     fn tether(&self) -> Receiver<()> {
         let path = self.path().join("tether");
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -138,7 +139,7 @@ impl Talk {
         assert!(waits.await.is_ok(), "{:?}: it is not seen to wait", self.rung);
     }
 
-    /// Waits until it has printed so many bytes in all.
+    /// Waits until it has printed this number of bytes in all.
     async fn prints(&mut self, bytes: usize) {
         let printed = timeout(FOREVER, async {
             while self.printed_bytes < bytes as u64 {
@@ -161,7 +162,7 @@ impl Talk {
         ended.await.unwrap()
     }
 
-    /// How it ended, and what it had still to say.
+    /// Returns the end of the session and its remaining output.
     async fn end(&mut self) -> (Ended, String) {
         let ended = self.ended().await;
         self.heard += &String::from_utf8_lossy(&self.session.take(usize::MAX).await.bytes);
@@ -227,7 +228,7 @@ async fn a_window_that_changes_is_told_to_the_programs_in_it() {
 async fn each_piece_of_a_long_output_is_whole_in_a_file_of_its_own() {
     for mut world in World::all() {
         let kept = tempfile::tempdir_in("/var/tmp").unwrap();
-        world.machine = world.machine.keeping_outputs(kept.path().to_owned(), 1000);
+        world.machine = world.machine.with_output_files(kept.path().to_owned(), 1000);
         let limits = Limits { output_bytes: 100, ..Limits::default() };
         let script = "seq 1 1000; echo first; read go; echo short; read go; seq 1001 2000; echo last; cat";
         let opened = world.try_open(limits, Keyboard::Terminal, &["sh", "-c", script]).await;

@@ -1,4 +1,5 @@
-//! Local datagrams and brokered sends in the sandbox: they work among a command's own sockets, and reach nobody outside.
+//! Local datagrams and brokered sends in the sandbox: they work among a command's own sockets, and
+//! reach nobody outside.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]

@@ -1,4 +1,4 @@
-//! What all commands may take of the processors together: on every rung, and on none.
+//! The CPU time limit of all commands together, with every mechanism and without any.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -15,7 +15,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here hangs.
+/// Far more time than any of these commands needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 /// Less than what `burn` takes, and far more than a shell does.

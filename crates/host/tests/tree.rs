@@ -23,7 +23,7 @@ use windlass_contract::{
 };
 use windlass_host::Machine;
 
-/// Far more than any of these commands needs: whoever gets here hangs.
+/// Far more time than any of these commands needs: a test that takes longer hangs.
 const FOREVER: Duration = Duration::from_secs(60);
 
 const HELD_BY: [Mechanism; 3] = [Mechanism::Unconfined, Mechanism::Landlock, Mechanism::Namespaces];
@@ -37,11 +37,12 @@ const HIDERS: [(&str, &str); 5] = [
     ("deaf to every signal", "(trap '' TERM HUP INT; setsid sleep 300 &) ; exit 4"),
 ];
 
-/// Forks on and on, each generation leaving its child and going. It would end by itself, but much later.
+/// Forks on and on, each generation leaving its child and going. It would end by itself, but much
+/// later.
 const RUNNER: &str = "run() { [ $1 -eq 0 ] || (sleep 0.01; run $(($1 - 1))) & }; run 3000; exit 4";
 
-/// Runs a script that holds a named pipe open, and cancels it when it says something; how it went, and a word when
-/// everyone who held the pipe is gone.
+/// Runs a script that holds a named pipe open, and cancels it when it says something; how it went,
+/// and a word when everyone who held the pipe is gone.
 async fn run(rung: Mechanism, script: &str) -> Option<(Finished, Receiver<()>)> {
     let place = tempfile::tempdir_in("/var/tmp").unwrap();
     let gone = tether(&place);

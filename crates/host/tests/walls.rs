@@ -1,4 +1,5 @@
-//! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are checked from outside.
+//! Attacks on the sandbox and everyday work in it, on every rung this machine has. Effects are
+//! checked from outside.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -89,7 +90,7 @@ impl World {
         (finished.exit, String::from_utf8_lossy(&finished.output).into_owned())
     }
 
-    /// What everything outside looks like: names, contents, modes.
+    /// Returns the state of everything outside: names, contents, modes.
     fn outside(&self) -> Vec<String> {
         let listed = process::Command::new("sh")
             .arg("-c")
@@ -118,7 +119,7 @@ fn machine(place: &Path, rung: Mechanism) -> Machine {
     if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine }
 }
 
-/// Whether a program is there to test with.
+/// Returns true if a program is there to test with.
 fn have(program: &str) -> bool {
     let found = process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
     if !found.status.success() {
@@ -360,7 +361,7 @@ async fn a_long_output_can_be_read_again_and_nothing_beside_it() {
         fs::create_dir_all(world.path("home/.windlass/sessions")).unwrap();
         world.write("home/.windlass/sessions/secret", "SECRET");
         world.machine =
-            world.machine.clone().keeping_outputs(world.path("home/.windlass/outputs/thread"), 1000);
+            world.machine.clone().with_output_files(world.path("home/.windlass/outputs/thread"), 1000);
         let (finished, _) = world.run(world.walls(), Quota::default(), "seq 1000").await;
         let Some(Whole::File { path, bytes: 3893, complete: true }) = &finished.whole else {
             panic!("{:?}", finished.whole)
@@ -395,7 +396,7 @@ async fn everything_a_command_starts_dies_with_it_and_is_named() {
         until grep -qsx sleep /proc/[0-9]*/comm; do :; done; exit 4";
     let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
     assert_eq!(finished.exit, Exit::Code(4));
-    // The pipe's end comes only when nobody holds it any more.
+    // The pipe ends only when all its holders have closed it.
     assert_eq!(reader.join().unwrap(), "begun\n");
     assert!(finished.killed.contains(&"sleep".to_owned()), "{:?}", finished.killed);
 }
@@ -511,7 +512,8 @@ const PLANTING: &[(&str, &str)] = &[
     ),
 ];
 
-/// The same below the workspace: a directory that the user enters later, and an attack that turns it into a repository.
+/// The same below the workspace: a directory that the user enters later, and an attack that turns
+/// it into a repository.
 const PLANTING_BELOW: &[(&str, &str)] = &[
     ("a/b/c/d", "git init -q a/b/c/d; plant a/b/c/d/.git"),
     ("sub", "git init -q --bare sub; git config -f sub/config core.bare false; git config -f sub/config core.worktree .; plant sub"),
@@ -668,7 +670,7 @@ const EVERYDAY: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What needs namespaces.
+/// Commands that need namespaces.
 const HARDER: &[(&str, &str, &str)] = &[
     ("python3", "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1]))'", "[1]"),
     ("bash", "echo x > /tmp/y && cat /tmp/y", "x"),

@@ -1,4 +1,4 @@
-//! Many calls at once: those that change nothing overlap, one that may change something runs alone.
+//! Runs many calls: those that change nothing overlap; a call that may change something runs alone.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,12 +11,12 @@ use windlass_contract::ToolCall;
 
 use crate::{FinishedCall, PreparedCall, Stop, Toolbox};
 
-/// How many calls run at once. More would not be faster, and a model that asks for a thousand must not get a thousand
-/// processes.
-const MOST_AT_ONCE: usize = 32;
+/// Maximum number of calls that run in parallel. More would not be faster, and a model that asks
+/// for a thousand calls must not get a thousand processes.
+const MAX_PARALLEL_CALLS: usize = 32;
 
-/// The calls of one answer. Strictly first come, first served: a call waits for those before it that it must not
-/// overlap with, never for those after it. Dropping a batch drops its calls.
+/// The calls of one answer, in strict order: a call waits for earlier calls that it must not
+/// overlap with, never for later ones. Dropping a batch drops its calls.
 #[derive(Debug)]
 pub struct Batch {
     toolbox: Arc<Toolbox>,
@@ -25,14 +25,14 @@ pub struct Batch {
     finished: HashMap<usize, FinishedCall>,
     waiting: VecDeque<(usize, PreparedCall)>,
     running: JoinSet<(usize, FinishedCall)>,
-    /// Whether the one call that is running must be alone.
+    /// The running call must be alone.
     alone: bool,
-    /// What the calls are part of: the turn, not the answer that is still being heard when they start.
+    /// The parent span of the calls: the turn, not the answer that may still be arriving.
     span: Span,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Creates an empty batch.
     pub fn new(toolbox: Arc<Toolbox>, stop: Stop) -> Self {
         Self {
             toolbox,
@@ -46,30 +46,31 @@ impl Batch {
         }
     }
 
-    /// Adds a call and starts it, if its turn has come.
+    /// Adds a call, and starts it if no earlier call blocks it.
     pub fn submit(&mut self, call: ToolCall) {
         let at = self.calls.len();
         self.calls.push(call.clone());
         self.waiting.push_back((at, self.toolbox.prepare(call)));
-        self.start_what_may_start();
+        self.start_ready();
     }
 
-    /// How many calls were added.
+    /// Returns the number of calls added.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether none was.
+    /// Returns true if no call was added.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Whether every call has its outcome.
+    /// Returns true if every call has its outcome.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty()
     }
 
-    /// Waits for one call to end and starts what waited for it. Returns at once when idle. Safe to drop and call again.
+    /// Waits for one call to end and starts the calls that waited for it. Returns at once when
+    /// idle. Cancel safe.
     pub async fn step(&mut self) {
         let Some(joined) = self.running.join_next().await else { return };
         if let Ok((at, finished)) = joined {
@@ -78,10 +79,10 @@ impl Batch {
         if self.running.is_empty() {
             self.alone = false;
         }
-        self.start_what_may_start();
+        self.start_ready();
     }
 
-    /// Waits for all calls, and gives them back in the order they came, each with its one outcome.
+    /// Waits for all calls, and returns them in the order they were added, each with its outcome.
     pub async fn finish(mut self) -> Vec<FinishedCall> {
         while !self.is_idle() {
             self.step().await;
@@ -91,10 +92,10 @@ impl Batch {
         calls.map(|(at, call)| finished.remove(&at).unwrap_or_else(|| toolbox.lost(call))).collect()
     }
 
-    fn start_what_may_start(&mut self) {
+    fn start_ready(&mut self) {
         while let Some((_, next)) = self.waiting.front() {
             let overlaps = next.may_overlap;
-            let room = self.running.len() < MOST_AT_ONCE;
+            let room = self.running.len() < MAX_PARALLEL_CALLS;
             let blocked = if overlaps { self.alone || !room } else { !self.running.is_empty() };
             if blocked {
                 return;

@@ -1,12 +1,13 @@
-//! Log lines about a call: what was decided at each step, at `debug`, and one line for its end, at `info`. The line at `info`
-//! holds nothing of what the call says; those at `debug` may name programs and paths.
+//! Log lines about a call: one for the decision at each step, at `debug`, and one for its end, at
+//! `info`. The line at `info` has no content of the call; those at `debug` may name programs and
+//! paths.
 
 use std::time::Duration;
 
 use windlass_contract::{Denial, Outcome, ToolCall, grant::Held};
 use windlass_shape::Failure;
 
-use crate::{gate::Admission, router::AcceptedCall};
+use crate::{gate::CallAdmission, router::AcceptedCall};
 
 /// The router has found a tool and read the arguments, or not.
 pub(crate) fn routed(call: &ToolCall, accepted: &Result<AcceptedCall, Failure>) {
@@ -22,7 +23,7 @@ pub(crate) fn routed(call: &ToolCall, accepted: &Result<AcceptedCall, Failure>) 
 }
 
 /// The policy, or a person, has decided. `class` is the policy's reading of a command.
-pub(crate) fn decided(call: &ToolCall, class: Option<&str>, admitted: &Result<Admission, Failure>) {
+pub(crate) fn decided(call: &ToolCall, class: Option<&str>, admitted: &Result<CallAdmission, Failure>) {
     match admitted {
         Ok(admission) => tracing::debug!(
             call.id = %call.id, tool.name = %call.name, class, decision = admission.decision,

@@ -1,4 +1,4 @@
-//! Who may do what. The only place that makes a [`Grant`].
+//! Decides which calls may run. The only place that makes a [`Grant`].
 
 use std::{
     fmt,
@@ -23,27 +23,27 @@ use windlass_policy::{
 use windlass_shape::Failure;
 
 use crate::Stop;
-use asking::Approval;
-use memory::Memory;
+use memory::AnswerMemory;
+use question::GivenApproval;
 
-mod asking;
+mod escalation;
 mod files;
 mod memory;
 mod policy;
 mod programs;
-mod wider;
+mod question;
 
 pub use policy::Policy;
 
-/// Decides about calls, and asks where it may not decide alone.
+/// Decides about calls by the policy, and asks a person if the policy says so.
 pub struct Gate {
     policy: Policy,
-    /// The policy's rules, and those that answers have made since.
+    /// The policy's rules, and those added by answers since.
     rules: RwLock<Rules>,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     finder: Option<Arc<dyn ProgramFinder>>,
-    memory: Memory,
+    memory: AnswerMemory,
 }
 
 /// A call at the gate.
@@ -57,46 +57,46 @@ pub(crate) struct GateRequest<'a> {
     pub(crate) stop: &'a Stop,
 }
 
-/// What the policy makes of the command of a call, or of what it types.
+/// The policy's judgement of the command of a call, or of the text it types.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct CommandJudgement {
     judgement: Judgement,
-    /// How many rules there were. They only ever become more.
+    /// Number of rules at that time. Rules are only ever added.
     rules: usize,
 }
 
-impl Judged {
-    /// Whether the command is known to change nothing.
+impl CommandJudgement {
+    /// Returns true if the command is known to change nothing.
     pub(crate) fn changes_nothing(&self) -> bool {
         self.judgement.changes_nothing
     }
 
-    /// The class of the command and why it is in that class, for a log.
+    /// Returns the class of the command and the reason for it, for a log.
     pub(crate) fn explain(&self) -> String {
         format!("{:?}: {}", self.judgement.class, self.judgement.why)
     }
 
-    /// What the command would do beyond this machine.
+    /// Returns the effects of the command beyond this machine.
     pub(crate) fn outward(&self) -> &[OutwardEffect] {
         &self.judgement.outward
     }
 }
 
-/// A grant and who gave it.
+/// A grant, and the decision behind it.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct CallAdmission {
     pub(crate) grant: Grant,
     pub(crate) decision: String,
 }
 
-/// What the policy alone says about a call.
+/// The policy's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Decision {
+enum GateDecision {
     Run {
         confinement: Confinement,
         why: String,
     },
-    /// One program leaves the sandbox, as a rule says.
+    /// One program runs outside of the sandbox, as a rule allows.
     Leave {
         program: DirectProgram,
         why: String,
@@ -118,27 +118,27 @@ impl fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// A gate; without an approver, whatever would need a question is refused.
+    /// Creates a gate. Without an approver, a call that needs a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
         let rules = RwLock::new(policy.rules.clone());
-        Self { policy, rules, approver, rulebook: None, finder: None, memory: Memory::default() }
+        Self { policy, rules, approver, rulebook: None, finder: None, memory: AnswerMemory::default() }
     }
 
-    /// Keeps the rules that answers make beyond the session.
+    /// Sets the rulebook that keeps rules made by answers beyond the session.
     #[must_use]
     pub fn with_rulebook(mut self, rulebook: Option<Arc<dyn Rulebook>>) -> Self {
         self.rulebook = rulebook;
         self
     }
 
-    /// Knows the programs of the machine. Without them, no rule lets a command leave the sandbox.
+    /// Sets the finder of programs. Without it, no rule lets a command leave the sandbox.
     #[must_use]
     pub fn with_programs(mut self, finder: Arc<dyn ProgramFinder>) -> Self {
         self.finder = Some(finder);
         self
     }
 
-    /// Says that a call named a longer time limit than it may have. It gets the longest there is.
+    /// Returns a message if a call requests a longer time limit than allowed. It gets the maximum.
     pub(crate) fn cut_time_limit(&self, effects: &Effects) -> Option<String> {
         let (asked, most) = (effects.time_limit_ms?, self.policy.limits.max_time.as_millis());
         (u128::from(asked) > most).then(|| {
@@ -146,42 +146,44 @@ impl Gate {
         })
     }
 
-    /// Says which program of a call does not exist: nobody is asked about what cannot run.
-    fn missing_program(&self, effects: &Effects, judged: Option<&Judged>) -> Option<ToolError> {
+    /// Returns an error if a program of a call does not exist: no question is asked about a command
+    /// that cannot run.
+    fn missing_program(&self, effects: &Effects, judged: Option<&CommandJudgement>) -> Option<ToolError> {
         let (finder, command) = (self.finder.as_ref()?, effects.command.as_ref()?);
-        programs::missing(&**finder, command, &self.place_of(command), &judged?.judgement)
+        programs::missing(&**finder, command, &self.command_cwd(command), &judged?.judgement)
     }
 
-    /// Judges what a call would run, if it would run anything: where it would run, for what `.` stands for decides whether
-    /// a search goes through secrets.
-    pub(crate) fn judge(&self, effects: &Effects) -> Option<Judged> {
+    /// Judges the command of a call, if it has one. The working directory matters: it decides
+    /// whether a search of `.` reads secrets.
+    pub(crate) fn judge(&self, effects: &Effects) -> Option<CommandJudgement> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let command = effects.command.as_ref().map(|command| {
-            let programs = |name: &str| self.settled_program(name, command);
+            let programs = |name: &str| self.unwritable_program(name, command);
             let replaceable = |name: &str| self.is_replaceable(name, command);
             let is_held = matches!(self.policy.confinement(), Confinement::Sandboxed(_));
             let surroundings = Surroundings {
                 replaceable: if is_held { None } else { Some(&replaceable) },
                 ..self.surroundings(&programs)
             };
-            judge_in(&surroundings, &self.placed(command), &rules)
+            judge_in(&surroundings, &self.with_command_cwd(command), &rules)
         });
         let typed = effects.typed.as_ref().map(|typed| judge_typed(typed, &self.policy.cwd, &rules));
         let judgement = command.into_iter().chain(typed).max_by_key(|judgement| judgement.class)?;
-        Some(Judged { judgement, rules: rules.iter().count() })
+        Some(CommandJudgement { judgement, rules: rules.iter().count() })
     }
 
-    /// Whether a call that was judged so may run beside others.
-    pub(crate) fn overlaps(&self, judged: &Judged) -> bool {
+    /// Returns true if a call with this judgement may run in parallel with others.
+    pub(crate) fn overlaps(&self, judged: &CommandJudgement) -> bool {
         self.policy.parallel_commands || judged.changes_nothing()
     }
 
-    /// Lets a call through, or says why not. It is judged again if an answer has made a rule since.
+    /// Admits a call or returns the reason for refusing it. It is judged again if an answer has
+    /// added a rule since.
     pub(crate) async fn admit(
         &self,
         request: GateRequest<'_>,
-        judged: Option<Judged>,
-    ) -> Result<Admission, Failure> {
+        judged: Option<CommandJudgement>,
+    ) -> Result<CallAdmission, Failure> {
         let GateRequest { call, effects, .. } = request;
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).iter().count();
         let judged = judged.filter(|judged| judged.rules == rules).or_else(|| self.judge(effects));
@@ -189,70 +191,78 @@ impl Gate {
         let decision = self.decide(&request, judged);
         tracing::debug!(call.id = %call.id, tool.name = %call.name, decision = decision.name(), why = decision.why(), "decided");
         match decision {
-            Decision::Run { confinement, why } => {
-                Ok(Admission { grant: self.policy.grant(effects, confinement), decision: why })
+            GateDecision::Run { confinement, why } => {
+                Ok(CallAdmission { grant: self.policy.grant(effects, confinement), decision: why })
             }
-            Decision::Leave { program, why } => Ok(self.admit_directly(effects, program, &why)),
-            Decision::Refuse { reason } => Err(Failure::Refused(reason)),
-            Decision::Ask { confinement, reason, unclear } => match missing {
+            GateDecision::Leave { program, why } => Ok(self.admit_directly(effects, program, &why)),
+            GateDecision::Refuse { reason } => Err(Failure::Refused(reason)),
+            GateDecision::Ask { confinement, reason, unclear } => match missing {
                 Some(error) => Err(Failure::Tool(error)),
                 None => self.admit_by_answer(&request, confinement, reason, unclear).await,
             },
         }
     }
 
-    /// Lets one program out of the sandbox: what was approved is what runs.
-    fn admit_directly(&self, effects: &Effects, program: DirectProgram, why: &str) -> Admission {
+    /// Admits one program outside of the sandbox. It is started directly, so that exactly the
+    /// approved program runs.
+    fn admit_directly(&self, effects: &Effects, program: DirectProgram, why: &str) -> CallAdmission {
         let grant = self.policy.grant(effects, Confinement::Unconfined).only_for(program);
-        Admission { grant, decision: format!("{why}; started directly, without a shell") }
+        CallAdmission { grant, decision: format!("{why}; started directly, without a shell") }
     }
 
-    /// Asks, and lets through what the answer says.
+    /// Asks, and admits the call as the answer says.
     async fn admit_by_answer(
         &self,
         request: &GateRequest<'_>,
         confinement: Confinement,
         reason: String,
         unclear: Vec<String>,
-    ) -> Result<Admission, Failure> {
+    ) -> Result<CallAdmission, Failure> {
         let effects = request.effects;
         let program = self.direct_program(effects, &confinement);
         let question = self.question(request, &confinement, program.as_ref(), reason, unclear);
-        let Approval { decision, lasts } = self.ask(&question, request).await?;
+        let GivenApproval { decision, lasts } = self.ask(&question, request).await?;
         match program.filter(|_| lasts) {
             Some(program) => Ok(self.admit_directly(effects, program, &decision)),
-            None => Ok(Admission { grant: self.policy.grant(effects, confinement), decision }),
+            None => Ok(CallAdmission { grant: self.policy.grant(effects, confinement), decision }),
         }
     }
 
-    /// Lets a call through once more, and further, after the sandbox has stopped it; `None` if it may not go further.
-    /// Never without a question: what a sandbox has stopped, only a person can let pass.
-    pub(crate) async fn admit_further(
+    /// Admits a second attempt with wider access after the sandbox blocked the first. Returns
+    /// `None` if it may not get more. It always asks: only a person can allow what a sandbox has
+    /// blocked.
+    pub(crate) async fn admit_escalated(
         &self,
         request: GateRequest<'_>,
         denials: &[Denial],
-    ) -> Result<Option<Admission>, Failure> {
-        // Where the model may ask itself, it is told of the denial and asks; where nobody may be asked, nobody is.
+    ) -> Result<Option<CallAdmission>, Failure> {
+        // With `on-request` the model sees the denial and can ask itself; with `never` no question
+        // is allowed.
         let may_ask = matches!(self.policy.approval, ApprovalPolicy::OnFailure | ApprovalPolicy::Untrusted);
         let Confinement::Sandboxed(walls) = self.policy.confinement() else { return Ok(None) };
-        let Some(confinement) = wider::walls(&walls, denials).filter(|_| may_ask) else { return Ok(None) };
-        match self.admit_by_answer(&request, confinement, wider::reason(denials), Vec::new()).await {
-            Ok(Admission { grant, decision }) => {
-                Ok(Some(Admission { grant, decision: format!("{decision}, after a denial") }))
+        let Some(confinement) = escalation::escalate(&walls, denials).filter(|_| may_ask) else {
+            return Ok(None);
+        };
+        match self.admit_by_answer(&request, confinement, escalation::reason(denials), Vec::new()).await {
+            Ok(CallAdmission { grant, decision }) => {
+                Ok(Some(CallAdmission { grant, decision: format!("{decision}, after a denial") }))
             }
-            // It has a result already, which says what was stopped.
+            // The first attempt has a result, which names the denial.
             Err(Failure::Refused(_)) => Ok(None),
             Err(other) => Err(other),
         }
     }
 
-    fn decide(&self, request: &GateRequest<'_>, judged: Option<Judged>) -> Decision {
+    fn decide(&self, request: &GateRequest<'_>, judged: Option<CommandJudgement>) -> GateDecision {
         let effects = request.effects;
         if !effects.may_change() && effects.reads.is_empty() {
-            return Decision::Run { confinement: Confinement::InProcess, why: "touches nothing".to_owned() };
+            return GateDecision::Run {
+                confinement: Confinement::InProcess,
+                why: "touches nothing".to_owned(),
+            };
         }
         let Policy { approval, cwd, .. } = &self.policy;
-        let changes = effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
+        let changes = effects.may_change() && !judged.as_ref().is_some_and(CommandJudgement::changes_nothing);
         let asks_before = matches!(approval, ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest);
         let outward = self.asked_outward(&effects.outward).filter(|_| asks_before);
         let decision = if let Some(judged) = judged {
@@ -270,23 +280,24 @@ impl Gate {
         }
     }
 
-    /// The gravest effect beyond the machine that is to be asked about.
+    /// Returns the most severe effect beyond the machine that the policy asks about.
     fn asked_outward(&self, effects: &[OutwardEffect]) -> Option<OutwardEffect> {
         effects.iter().copied().filter(|effect| self.policy.ask_before.contains(effect)).max()
     }
 
-    fn decide_program(&self, judgement: Judgement, effects: &Effects) -> Decision {
+    fn decide_program(&self, judgement: Judgement, effects: &Effects) -> GateDecision {
         let Policy { approval, sandbox, .. } = self.policy;
         let wish = if effects.escalation.is_some() { Wish::Escalated } else { Wish::Contained };
         let confinement = self.policy.confinement();
-        // The user's own word, so that neither a wish nor a question is needed. A terminal could be typed to.
+        // A rule of the user allows it, so no escalation and no question are needed. Not on a
+        // terminal, which could be typed to.
         if let Some(argv) = judgement.direct_argv.filter(|_| !effects.terminal) {
             let is_held = matches!(confinement, Confinement::Sandboxed(_));
             return match effects.command.as_ref().filter(|_| is_held) {
                 Some(command) => {
-                    Decision::Leave { program: self.started_directly(argv, command), why: judgement.why }
+                    GateDecision::Leave { program: self.started_directly(argv, command), why: judgement.why }
                 }
-                None => Decision::Run { confinement, why: judgement.why },
+                None => GateDecision::Run { confinement, why: judgement.why },
             };
         }
         let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
@@ -294,7 +305,7 @@ impl Gate {
             && approval != ApprovalPolicy::Never
             && matches!(confinement, Confinement::Sandboxed(_))
         {
-            return Decision::Ask {
+            return GateDecision::Ask {
                 confinement: Confinement::Unconfined,
                 unclear: unclear(),
                 reason: judgement.why,
@@ -306,23 +317,23 @@ impl Gate {
         let outward = asked.map(beyond_the_machine);
         match ruling {
             Ruling::Run if judgement.class == Class::Safe => {
-                Decision::Run { confinement, why: judgement.why }
+                GateDecision::Run { confinement, why: judgement.why }
             }
             Ruling::Run => {
-                Decision::Run { confinement, why: format!("the sandbox mode is `{}`", sandbox.name()) }
+                GateDecision::Run { confinement, why: format!("the sandbox mode is `{}`", sandbox.name()) }
             }
             Ruling::Ask => {
                 let reason = if judgement.class == Class::Ordinary { outward } else { None };
                 let reason = reason.unwrap_or(judgement.why);
-                Decision::Ask { confinement, unclear: unclear(), reason }
+                GateDecision::Ask { confinement, unclear: unclear(), reason }
             }
             Ruling::AskToLeave => {
                 let outward = outward.map(|effect| format!(", and {effect}")).unwrap_or_default();
                 let reason = format!("the model wants to run this without the sandbox{outward}");
-                Decision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
+                GateDecision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
             }
-            Ruling::Refuse => Decision::Refuse { reason: format!("refused: {}", judgement.why) },
-            Ruling::RefuseWish => Decision::Refuse { reason: self.policy.no_wishes() },
+            Ruling::Refuse => GateDecision::Refuse { reason: format!("refused: {}", judgement.why) },
+            Ruling::RefuseWish => GateDecision::Refuse { reason: self.policy.no_wishes() },
         }
     }
 
@@ -331,45 +342,51 @@ impl Gate {
     }
 
     fn is_replaceable(&self, name: &str, command: &CommandLine) -> bool {
-        let place = self.place_of(command);
+        let place = self.command_cwd(command);
         self.finder
             .as_ref()
             .is_none_or(|finder| programs::is_replaceable(&**finder, &self.policy, name, &place))
     }
 
-    /// What runs if a yes without the sandbox holds for longer than once. Nothing, if that is not one program with literal
-    /// words whose file no command in the sandbox can write.
+    /// Returns the program that runs if an approval without the sandbox lasts longer than one call.
+    /// Returns `None` unless the command is one program with literal arguments whose file no
+    /// sandboxed command can write.
     fn direct_program(&self, effects: &Effects, confinement: &Confinement) -> Option<DirectProgram> {
-        let leaves = wider::beyond(&self.policy.confinement(), confinement) == Beyond::Everything;
+        let leaves = escalation::extra_access(&self.policy.confinement(), confinement) == Beyond::Everything;
         let command = effects.command.as_ref().filter(|_| leaves)?;
         let mut argv = single_program(command)?;
         let program = argv.first_mut()?;
-        *program = self.settled_program(program, command)?.into_os_string().into_string().ok()?;
+        *program = self.unwritable_program(program, command)?.into_os_string().into_string().ok()?;
         Some(self.started_directly(argv, command))
     }
 
     fn started_directly(&self, argv: Vec<String>, command: &CommandLine) -> DirectProgram {
-        DirectProgram { argv, cwd: self.place_of(command), untrusted: programs::untrusted(&self.policy) }
+        DirectProgram {
+            argv,
+            cwd: self.command_cwd(command),
+            untrusted: programs::untrusted_directories(&self.policy),
+        }
     }
 
-    /// The file of a program that no command in the sandbox can write.
-    fn settled_program(&self, name: &str, command: &CommandLine) -> Option<PathBuf> {
-        programs::settled(&**self.finder.as_ref()?, &self.policy, name, &self.place_of(command))
+    /// Returns the file of a program if no sandboxed command can write it.
+    fn unwritable_program(&self, name: &str, command: &CommandLine) -> Option<PathBuf> {
+        programs::find_unwritable(&**self.finder.as_ref()?, &self.policy, name, &self.command_cwd(command))
     }
 
-    /// The same, if it is a file of the system: what a rule names stays what it was, whatever is worked on later.
+    /// Like `unwritable_program`, but only for files of the system: a rule must name the same
+    /// program in every workspace.
     fn system_program(&self, name: &str, command: &CommandLine) -> Option<PathBuf> {
-        let place = self.place_of(command);
-        let is_of_system = programs::is_of_system(&**self.finder.as_ref()?, name, &place);
-        self.settled_program(name, command).filter(|_| is_of_system)
+        let place = self.command_cwd(command);
+        let is_system_program = programs::is_system_program(&**self.finder.as_ref()?, name, &place);
+        self.unwritable_program(name, command).filter(|_| is_system_program)
     }
 
-    fn placed(&self, command: &CommandLine) -> CommandLine {
-        CommandLine { argv: command.argv.clone(), cwd: Some(self.place_of(command)) }
+    fn with_command_cwd(&self, command: &CommandLine) -> CommandLine {
+        CommandLine { argv: command.argv.clone(), cwd: Some(self.command_cwd(command)) }
     }
 
-    /// Where a command would run.
-    fn place_of(&self, command: &CommandLine) -> PathBuf {
+    /// Returns the directory in which a command would run.
+    fn command_cwd(&self, command: &CommandLine) -> PathBuf {
         command.cwd.as_ref().map_or_else(|| self.policy.cwd.clone(), |cwd| self.policy.cwd.join(cwd))
     }
 
@@ -382,11 +399,11 @@ impl Gate {
         unclear: Vec<String>,
     ) -> Question {
         let GateRequest { call, effects, secrets, .. } = *request;
-        let beyond = wider::beyond(&self.policy.confinement(), confinement);
-        let command = effects.command.as_ref().map(|command| self.placed(command));
+        let beyond = escalation::extra_access(&self.policy.confinement(), confinement);
+        let command = effects.command.as_ref().map(|command| self.with_command_cwd(command));
         let cwd = command.as_ref().and_then(|command| command.cwd.clone());
         let cwd = cwd.unwrap_or_else(|| self.policy.cwd.clone());
-        // A rule knows the sandbox and no sandbox, nothing between.
+        // A rule can express the sandbox or no sandbox, but not wider access.
         let wish = match beyond {
             Beyond::Nothing => Some(Wish::Contained),
             Beyond::Everything => Some(Wish::Escalated),
@@ -394,11 +411,11 @@ impl Gate {
         };
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
-        // A rule is written down in clear, so that none is made of a secret.
+        // Rules are stored in plain text, so none is made from a secret.
         let rule = command.as_ref().zip(wish).filter(|_| secrets.is_empty());
         let rule = rule.and_then(|(command, wish)| {
             let programs = |name: &str| match wish {
-                Wish::Contained => self.settled_program(name, command),
+                Wish::Contained => self.unwritable_program(name, command),
                 Wish::Escalated => self.system_program(name, command),
             };
             offer(command, &rules, proposed, wish, &self.surroundings(&programs))
@@ -411,7 +428,8 @@ impl Gate {
                     |program: &DirectProgram| json!([call.name, program.argv, cwd, effects.terminal, beyond]);
                 program.map(key).into_iter().collect()
             }
-            // The same command or text, in the same place, on a terminal or not, held the same way.
+            // The same command or text, in the same directory, on a terminal or not, with the same
+            // confinement.
             _ if effects.has_program() => {
                 vec![json!([call.name, argv, effects.typed, cwd, effects.terminal, beyond])]
             }
@@ -432,7 +450,7 @@ impl Gate {
     }
 }
 
-impl Decision {
+impl GateDecision {
     fn name(&self) -> &'static str {
         match self {
             Self::Run { .. } => "run",
@@ -451,7 +469,7 @@ impl Decision {
         }
     }
 
-    /// The same decision, by a person and with one more reason, unless it is a no.
+    /// Turns the decision into a question with one more reason, unless it is a refusal.
     fn asked(self, why: &str) -> Self {
         match self {
             Self::Run { confinement, .. } => {

@@ -1,8 +1,8 @@
-//! How a call becomes an outcome.
+//! Turns tool calls into outcomes.
 //!
-//! [`Toolbox::run`] is the whole way in one function: route, ask the tool what it would do, look before leaping, pass
-//! the gate, write down the intent, act, shape. [`Batch`] runs many of them: together where that is harmless, alone
-//! where it is not. Only traits are seen here, so all of it is tested with fakes.
+//! [`Toolbox::run`] shows all steps in one function: route, get the effects, look first if needed,
+//! pass the gate, record the intent, run, shape. [`Batch`] runs many calls, in parallel where that
+//! is harmless. This crate only uses traits, so all of it is tested with fakes.
 
 mod batch;
 mod decisions;

@@ -1,4 +1,5 @@
-//! A call that was let through: one attempt, and after a denial, one question and one wider attempt.
+//! Runs an admitted call: one attempt, and after a denial, one question and one attempt with wider
+//! access.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -15,28 +16,29 @@ use windlass_shape::Failure;
 
 use crate::{
     Stop, Toolbox, decisions,
-    gate::{Admission, GateRequest},
+    gate::{CallAdmission, GateRequest},
     stages::{AttemptReport, RunnableCall},
 };
 
-/// How long a stopped tool may take to wind up before it is dropped. A command that does not end when it is asked to is
-/// killed after 200 ms, and what it has printed is worth keeping.
+/// Maximum time for a stopped tool to finish before it is dropped. A command that does not end on
+/// request is killed after 200 ms, and its output is worth keeping.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The attempts to run a call.
 #[derive(Clone, Copy)]
-pub(crate) struct Attempt<'a> {
+pub(crate) struct CallAttempt<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) call: &'a ToolCall,
     pub(crate) stop: &'a Stop,
 }
 
-impl Attempt<'_> {
-    /// Acts within a grant; if the sandbox stops it and a person lets it go further, once more within a wider one.
-    pub(crate) async fn run(&self, runnable: &RunnableCall, admission: Admission) -> AttemptReport {
+impl CallAttempt<'_> {
+    /// Runs the call within a grant. If the sandbox blocks it and a person allows more, runs it
+    /// once more within a wider grant.
+    pub(crate) async fn run(&self, runnable: &RunnableCall, admission: CallAdmission) -> AttemptReport {
         let Self { toolbox, call, stop } = *self;
         let effects = &runnable.effects;
-        let Admission { grant, decision } = admission;
+        let CallAdmission { grant, decision } = admission;
         if let Err(failure) = self.intend(effects, &decision) {
             return AttemptReport { decision, ..AttemptReport::not_started(failure) };
         }
@@ -52,9 +54,9 @@ impl Attempt<'_> {
         let further = tokio::select! {
             biased;
             _reason = stop.stopped() => return first,
-            further = toolbox.gate.admit_further(request, denials) => further,
+            further = toolbox.gate.admit_escalated(request, denials) => further,
         };
-        let Admission { grant, decision } = match further {
+        let CallAdmission { grant, decision } = match further {
             Ok(Some(admission)) => admission,
             Ok(None) => return first,
             Err(failure) => return AttemptReport { result: Err(failure), ..first },
@@ -65,7 +67,8 @@ impl Attempt<'_> {
         self.act(runnable, &grant, decision).await
     }
 
-    /// Looks within a grant. Nothing is changed by it, so nothing is announced or written down.
+    /// Runs the look of a call within a grant. It changes nothing, so it is neither announced nor
+    /// recorded.
     pub(crate) async fn look(
         &self,
         look: &dyn LookFirst,
@@ -82,7 +85,7 @@ impl Attempt<'_> {
         Cx { id: self.call.id.clone(), host, cancel: self.stop.token(), events }
     }
 
-    /// Writes the intent down. What is not on record does not happen.
+    /// Records the intent. A call that cannot be recorded does not run.
     fn intend(&self, effects: &Effects, decision: &str) -> Result<(), Failure> {
         let (call, effects) = (self.call, self.toolbox.shaper.secrets.clean_effects(effects));
         let decision = decision.to_owned();
@@ -92,7 +95,7 @@ impl Attempt<'_> {
         written.map_err(|error| Failure::Tool(unwritten(error)))
     }
 
-    /// Confines, then acts, and reports the confinement that was in force.
+    /// Confines and runs the call, and reports the confinement that was in force.
     async fn act(&self, runnable: &RunnableCall, grant: &Grant, decision: String) -> AttemptReport {
         // Starts before the sandbox is prepared.
         let flushed = runnable.may_change.then(|| self.toolbox.journal.flush());
@@ -123,7 +126,7 @@ impl Attempt<'_> {
         AttemptReport { result, decision, held: Some(held), undo_limits: host.undo_limits() }
     }
 
-    /// Lets a tool work until it is done or stopped. A panic in one tool ends that call, not the session.
+    /// Runs a tool until it is done or stopped. A panic in a tool ends that call, not the session.
     async fn guarded<T>(&self, work: impl Future<Output = Result<T, ToolError>>) -> Result<T, Failure> {
         let (call, stop) = (self.call, self.stop);
         match until_stopped(AssertUnwindSafe(work).catch_unwind(), stop).await {
@@ -140,25 +143,25 @@ impl Attempt<'_> {
     }
 }
 
-/// The end of a call that is not on record.
+/// Returns the error of a call that could not be recorded.
 fn unwritten(error: JournalError) -> ToolError {
     ToolError::failed("not run, because it could not be written down first").with_source(error)
 }
 
-/// What the sandbox stopped, if that is why a command failed.
+/// Returns the denials by the sandbox, if the command failed.
 fn stopped(output: &Output) -> &[Denial] {
     if !matches!(output.facts.exit(), Some(Exit::Code(1..) | Exit::Signal(_))) {
         return &[];
     }
     match &output.facts {
         Facts::Command(command) => &command.denials,
-        // What was typed to a session is not typed again.
+        // Text typed to a session is not typed again.
         Facts::Session(session) if session.started => &session.denials,
         Facts::Session(_) | Facts::None => &[],
     }
 }
 
-/// The end of a call that could not be held as its grant says.
+/// Returns the failure of a call that could not be confined as its grant says.
 fn unheld(error: ConfineError, effects: &Effects) -> Failure {
     let denial = Denial {
         layer: Layer::Setup,
@@ -172,7 +175,8 @@ fn unheld(error: ConfineError, effects: &Effects) -> Failure {
     Failure::Tool(ToolError { kind, message, source: Some(Box::new(error)) })
 }
 
-/// The work's result, or `None` if it was stopped and did not end by itself within the grace.
+/// Returns the result of the work, or `None` if it was stopped and did not end within the grace
+/// period.
 async fn until_stopped<T>(work: impl Future<Output = T>, stop: &Stop) -> Option<T> {
     let mut work = std::pin::pin!(work);
     tokio::select! {
@@ -182,7 +186,7 @@ async fn until_stopped<T>(work: impl Future<Output = T>, stop: &Stop) -> Option<
     }
 }
 
-/// Why a stopped call has no result.
+/// Returns the failure of a stopped call.
 pub(crate) fn aborted(stop: &Stop) -> Failure {
     Failure::Aborted(why_stopped(stop))
 }

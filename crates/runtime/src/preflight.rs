@@ -1,4 +1,4 @@
-//! What can be known to go wrong before anyone is asked or anything is run.
+//! Checks for errors that are known before a question is asked or a command is run.
 
 use windlass_contract::{Effects, ToolError};
 

@@ -1,4 +1,4 @@
-//! Which tools there are, and which of them a model is told about.
+//! The tools of a session, and their exposure to the model.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -12,13 +12,14 @@ use windlass_select::repair::{is_alike, nearest, same_name};
 
 use crate::search::{self, Indexer, SearchForm, ToolSearch};
 
-/// The longest name every provider accepts.
-const LONGEST_NAME: usize = 64;
+/// Maximum length of a name that every provider accepts.
+const MAX_NAME_LENGTH: usize = 64;
 
-/// How many tools are named where one is missing.
-const MOST_TOLD: usize = 20;
+/// Maximum number of tools listed when a tool is unknown.
+const MAX_LISTED_NAMES: usize = 20;
 
-/// Every tool of a session. Fixed once built: its order is part of the prompt, and prompt caches depend on it.
+/// All tools of a session. They are fixed once built: their order is part of the prompt, and prompt
+/// caches depend on it.
 #[derive(Debug)]
 pub struct Registry {
     tools: Vec<Registered>,
@@ -26,16 +27,16 @@ pub struct Registry {
     quarantined: Vec<Quarantined>,
 }
 
-/// A tool with all that is known about it.
+/// A tool with its specification and metadata.
 pub struct Registered {
-    /// What the model is told.
+    /// The specification that the model gets.
     pub spec: ToolSpec,
-    /// Everything else.
+    /// The metadata for Windlass itself.
     pub meta: Meta,
-    /// Whether and how the model gets to know it.
+    /// The way the model learns of the tool.
     pub exposure: Exposure,
     pub(crate) tool: Arc<dyn AnyTool>,
-    /// The schema that arguments are held to, if it is not the one of `spec`.
+    /// The schema that arguments are checked against, if it is not the one of `spec`.
     pub(crate) accepted: Option<Schema>,
 }
 
@@ -46,46 +47,46 @@ impl fmt::Debug for Registered {
 }
 
 impl Registered {
-    /// Whether the model is told from the start.
+    /// Returns true if the tool is in the prompt from the start.
     pub fn is_advertised(&self) -> bool {
         self.exposure == Exposure::Advertised
     }
 }
 
-/// Whether and how a model gets to know a tool. It can be called in any case.
+/// The way a model learns of a tool. Every tool can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exposure {
-    /// It is told from the start.
+    /// In the prompt from the start.
     Advertised,
-    /// It finds it with `tool_search`.
+    /// Found with `tool_search`.
     Deferred,
-    /// It is not told.
+    /// Not mentioned to the model.
     Hidden,
 }
 
-/// A tool from elsewhere that cannot be used, and why. The others go on.
+/// A foreign tool that cannot be used, with the reason. The other tools are not affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {
-    /// Its name.
+    /// The name of the tool.
     pub name: ToolName,
-    /// What is wrong with it.
+    /// The problem with its definition.
     pub reason: String,
 }
 
 impl Registry {
-    /// Begins a registry.
+    /// Creates a builder.
     pub fn builder() -> RegistryBuilder {
         RegistryBuilder::default()
     }
 
-    /// The tool a name or alias stands for.
+    /// Returns the tool with this name or alias.
     pub fn find(&self, name: &str) -> Option<&Registered> {
         self.names.get(name).map(|at| &self.tools[*at])
     }
 
-    /// The tool that must be meant by a name: its own, another one it has, or one of these but for case, separators and the
-    /// name space before it. With a note if it is not the name itself.
+    /// Returns the tool that a name must mean: by its name, an alias, or one of these ignoring
+    /// case, separators and a name space prefix. Adds a note if it is not the exact name.
     pub fn resolve(&self, name: &str) -> Option<(&Registered, Option<String>)> {
         if let Some(found) = self.find(name) {
             return Some((found, None));
@@ -104,9 +105,10 @@ impl Registry {
         Some((found, Some(note)))
     }
 
-    /// Says that there is no tool of a name, and which there are, the nearest first.
+    /// Returns a message that there is no tool with a name, and lists the existing ones, nearest
+    /// first.
     pub fn unknown(&self, name: &str) -> String {
-        // What was not advertised is named to whoever nearly knows it.
+        // Tools that are not advertised are listed if the name is similar to theirs.
         let is_told = |tool: &&Registered| {
             let is_test = tool.meta.category == Category::Testing;
             tool.is_advertised() || !is_test && is_alike(name, tool.spec.name.as_str())
@@ -118,61 +120,61 @@ impl Registry {
         if names.is_empty() {
             return format!("there is no tool `{name}`, nor any other");
         }
-        let more = match (names.len().saturating_sub(MOST_TOLD), found) {
+        let more = match (names.len().saturating_sub(MAX_LISTED_NAMES), found) {
             (0, 0) => String::new(),
             (more, found) => format!(", and {} more", more + found),
         };
-        let names = &names[..names.len().min(MOST_TOLD)];
+        let names = &names[..names.len().min(MAX_LISTED_NAMES)];
         format!("there is no tool `{name}`; there are, the nearest first: {}{more}", names.join(", "))
     }
 
-    /// All tools, in order.
+    /// Returns all tools, in order.
     pub fn tools(&self) -> &[Registered] {
         &self.tools
     }
 
-    /// What the model is told, in order.
+    /// Returns the specifications of the advertised tools, in order.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().filter(|tool| tool.is_advertised()).map(|tool| tool.spec.clone()).collect()
     }
 
-    /// Tools that were left out.
+    /// Returns the tools that were left out.
     pub fn quarantined(&self) -> &[Quarantined] {
         &self.quarantined
     }
 }
 
-/// Collects tools. Nothing is checked before [`build`](Self::build), which then says all that is wrong at once.
+/// Collects tools. Only [`build`](Self::build) checks them, and returns all errors at once.
 #[derive(Default)]
 pub struct RegistryBuilder {
-    own: Vec<(Arc<dyn AnyTool>, Origin)>,
+    own: Vec<(Arc<dyn AnyTool>, ToolOrigin)>,
     foreign: Vec<Arc<dyn AnyTool>>,
     deferral: Option<Deferral>,
 }
 
-/// Where a tool comes from, and so what becomes of it.
+/// The origin of a tool, which decides its exposure.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// Part of the program: advertised, whatever it costs.
+enum ToolOrigin {
+    /// Part of the program, and always advertised.
     Advertised,
-    /// Part of the program and not advertised.
+    /// Part of the program, not advertised.
     Hidden,
-    /// Brought by the user: advertised if there is room.
-    Brought,
-    /// The same from a list someone wrote: what cannot be used is left out alone.
+    /// Added by the user: advertised if there is room.
+    User,
+    /// Like `User`, but from a list: a tool that cannot be used is left out without an error.
     Listed,
-    /// Part of the program, not advertised, and gone if another tool has its name.
+    /// Part of the program, not advertised, and left out if another tool has its name.
     Fallback,
 }
 
-/// When tools that are not part of the program are found instead of told.
+/// The condition for deferring tools that are not part of the program.
 #[derive(Clone)]
 pub struct Deferral {
-    /// How many tokens all of them together may cost to tell.
+    /// Maximum number of tokens that they may cost in the prompt together.
     pub room: usize,
-    /// How they are found.
+    /// The form of the search.
     pub form: SearchForm,
-    /// What they are found with.
+    /// Builds the index for the search.
     pub indexer: Indexer,
 }
 
@@ -189,49 +191,50 @@ impl fmt::Debug for RegistryBuilder {
 }
 
 impl RegistryBuilder {
-    /// Adds a tool. A mistake in its definition is an error of the program.
+    /// Adds a tool. An error in its definition is an error of the program.
     #[must_use]
     pub fn tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Origin::Advertised));
+        self.own.push((tool, ToolOrigin::Advertised));
         self
     }
 
-    /// Adds a tool that the model may have to search for. A mistake in its definition is an error of the program.
+    /// Adds a tool of the user, which may be deferred. An error in its definition is an error of
+    /// the program.
     #[must_use]
-    pub fn brought(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Origin::Brought));
+    pub fn user_tool(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.own.push((tool, ToolOrigin::User));
         self
     }
 
-    /// Adds a tool of a list. One that cannot be used is put in quarantine, and the others go on.
+    /// Adds a tool of a list. If it cannot be used, it is quarantined.
     #[must_use]
     pub fn listed(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Origin::Listed));
+        self.own.push((tool, ToolOrigin::Listed));
         self
     }
 
-    /// Adds a tool that is callable by a name no other tool has, and not advertised.
+    /// Adds a tool that can be called by a name that no other tool has. It is not advertised.
     #[must_use]
     pub fn fallback(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Origin::Fallback));
+        self.own.push((tool, ToolOrigin::Fallback));
         self
     }
 
-    /// Keeps what was brought, or comes from elsewhere, out of the prompt if it would cost more than there is room for.
+    /// Defers tools of the user and foreign tools if they cost more tokens than there is room for.
     #[must_use]
-    pub fn deferring(mut self, deferral: Deferral) -> Self {
+    pub fn with_deferral(mut self, deferral: Deferral) -> Self {
         self.deferral = Some(deferral);
         self
     }
 
-    /// Adds a tool that is callable, but not advertised.
+    /// Adds a tool that can be called but is not advertised.
     #[must_use]
     pub fn hidden(mut self, tool: Arc<dyn AnyTool>) -> Self {
-        self.own.push((tool, Origin::Hidden));
+        self.own.push((tool, ToolOrigin::Hidden));
         self
     }
 
-    /// Adds a tool someone else defined. One that cannot be used is put in quarantine, and the others go on.
+    /// Adds a foreign tool. If it cannot be used, it is quarantined.
     #[must_use]
     pub fn foreign(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.foreign.push(tool);
@@ -242,33 +245,35 @@ impl RegistryBuilder {
     pub fn build(mut self) -> Result<Registry, DefinitionErrors> {
         let mut registry = Registry { tools: Vec::new(), names: HashMap::new(), quarantined: Vec::new() };
         let mut errors = Vec::new();
-        let mut brought = Vec::new();
+        let mut guests = Vec::new();
         let (fallbacks, own): (Vec<_>, Vec<_>) =
-            self.own.into_iter().partition(|(_, origin)| *origin == Origin::Fallback);
+            self.own.into_iter().partition(|(_, origin)| *origin == ToolOrigin::Fallback);
         for (tool, origin) in own {
             let admitted = match origin {
-                Origin::Advertised => registry.admit(&tool, Exposure::Advertised).map(|_| None),
-                Origin::Hidden | Origin::Fallback => registry.admit(&tool, Exposure::Hidden).map(|_| None),
-                Origin::Brought | Origin::Listed => registry.admit_guest(&tool).map(Some),
+                ToolOrigin::Advertised => registry.admit(&tool, Exposure::Advertised).map(|_| None),
+                ToolOrigin::Hidden | ToolOrigin::Fallback => {
+                    registry.admit(&tool, Exposure::Hidden).map(|_| None)
+                }
+                ToolOrigin::User | ToolOrigin::Listed => registry.admit_guest(&tool).map(Some),
             };
             match admitted {
-                Ok(guest) => brought.extend(guest),
-                Err(problems) if origin == Origin::Listed => registry.quarantine(&tool, &problems),
+                Ok(guest) => guests.extend(guest),
+                Err(problems) if origin == ToolOrigin::Listed => registry.quarantine(&tool, &problems),
                 Err(problems) => errors.extend(
                     problems.into_iter().map(|problem| DefinitionError { tool: tool.name(), problem }),
                 ),
             }
         }
-        // Servers list their tools in any order; ours must not change because theirs does.
+        // Servers list their tools in any order. The order here must not change with it.
         self.foreign.sort_by_key(|tool| tool.name());
         for tool in self.foreign {
             match registry.admit_guest(&tool) {
-                Ok(at) => brought.push(at),
+                Ok(at) => guests.push(at),
                 Err(problems) => registry.quarantine(&tool, &problems),
             }
         }
         if let Some(deferral) = self.deferral
-            && let Err(problem) = registry.defer(&brought, deferral)
+            && let Err(problem) = registry.defer(&guests, deferral)
         {
             errors.push(problem);
         }
@@ -285,20 +290,24 @@ impl RegistryBuilder {
 }
 
 impl Registry {
-    /// Takes a tool in, or says everything that is wrong with it.
-    fn admit(&mut self, tool: &Arc<dyn AnyTool>, exposure: Exposure) -> Result<usize, Vec<Problem>> {
+    /// Adds a tool, or returns all problems with its definition.
+    fn admit(
+        &mut self,
+        tool: &Arc<dyn AnyTool>,
+        exposure: Exposure,
+    ) -> Result<usize, Vec<DefinitionProblem>> {
         let (name, meta) = (tool.name(), tool.meta());
         let mut problems = Vec::new();
         if !is_name(name.as_str()) {
-            problems.push(Problem::Name);
+            problems.push(DefinitionProblem::Name);
         }
         if self.names.contains_key(&name) {
-            problems.push(Problem::Taken(name.clone()));
+            problems.push(DefinitionProblem::Taken(name.clone()));
         }
         let spec = tool.spec();
         match &spec {
             Ok(spec) => problems.extend(problems_of(tool, spec, &meta)),
-            Err(error) => problems.push(Problem::Schema(error.clone())),
+            Err(error) => problems.push(DefinitionProblem::Schema(error.clone())),
         }
         let Some(spec) = spec.ok().filter(|_| problems.is_empty()) else { return Err(problems) };
         self.names.insert(name, self.tools.len());
@@ -307,7 +316,7 @@ impl Registry {
         Ok(self.tools.len() - 1)
     }
 
-    /// Adds the other names of all tools, once all names are known: a tool is found by its own name first.
+    /// Adds the aliases of all tools, once all names are known: names take precedence over aliases.
     fn add_aliases(&mut self) {
         for (at, tool) in self.tools.iter().enumerate() {
             for alias in &tool.meta.aliases {
@@ -316,56 +325,56 @@ impl Registry {
         }
     }
 
-    fn quarantine(&mut self, tool: &Arc<dyn AnyTool>, problems: &[Problem]) {
-        let reason = problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
+    fn quarantine(&mut self, tool: &Arc<dyn AnyTool>, problems: &[DefinitionProblem]) {
+        let reason = problems.iter().map(DefinitionProblem::to_string).collect::<Vec<_>>().join("; ");
         self.quarantined.push(Quarantined { name: tool.name(), reason });
     }
 
-    /// Takes a tool in that may have to be searched for, and so cannot itself be called like the search: not even while
-    /// there is room, which depends on the others.
-    fn admit_guest(&mut self, tool: &Arc<dyn AnyTool>) -> Result<usize, Vec<Problem>> {
+    /// Adds a tool that may be deferred. It cannot have the name of the search tool, even if there
+    /// is room: that depends on the other tools.
+    fn admit_guest(&mut self, tool: &Arc<dyn AnyTool>) -> Result<usize, Vec<DefinitionProblem>> {
         if tool.name().as_str() == search::NAME {
-            return Err(vec![Problem::Taken(tool.name())]);
+            return Err(vec![DefinitionProblem::Taken(tool.name())]);
         }
         self.admit(tool, Exposure::Advertised)
     }
 
-    /// Leaves tools to be found if there is no room to tell of them. All or none: which of them are told must not depend on how
-    /// long the others are.
-    fn defer(&mut self, brought: &[usize], deferral: Deferral) -> Result<(), DefinitionError> {
-        let cost: usize = brought.iter().map(|at| self.tools[*at].spec.tokens()).sum();
+    /// Defers all tools if there is no room for all of them. The choice must not depend on the
+    /// length of other tools.
+    fn defer(&mut self, guests: &[usize], deferral: Deferral) -> Result<(), DefinitionError> {
+        let cost: usize = guests.iter().map(|at| self.tools[*at].spec.tokens()).sum();
         if cost <= deferral.room {
             return Ok(());
         }
-        for at in brought {
+        for at in guests {
             self.tools[*at].exposure = Exposure::Deferred;
         }
-        let deferred = brought.iter().map(|at| &self.tools[*at]);
-        let search = ToolSearch::over(deferred, deferral.form, deferral.indexer);
+        let deferred = guests.iter().map(|at| &self.tools[*at]);
+        let search = ToolSearch::new(deferred, deferral.form, deferral.indexer);
         let tool: Arc<dyn AnyTool> = Arc::new(search);
         let admitted = self.admit(&tool, Exposure::Advertised);
         admitted.map(|_| ()).map_err(|problems| DefinitionError {
             tool: tool.name(),
-            problem: problems.into_iter().next().unwrap_or(Problem::Name),
+            problem: problems.into_iter().next().unwrap_or(DefinitionProblem::Name),
         })
     }
 }
 
-/// A name every provider accepts.
+/// Returns true if every provider accepts the name.
 fn is_name(name: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.len())
+    (1..=MAX_NAME_LENGTH).contains(&name.len())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// What is wrong with what a tool says about itself.
-fn problems_of(tool: &Arc<dyn AnyTool>, spec: &ToolSpec, meta: &Meta) -> Vec<Problem> {
+/// Returns the problems in the specification of a tool.
+fn problems_of(tool: &Arc<dyn AnyTool>, spec: &ToolSpec, meta: &Meta) -> Vec<DefinitionProblem> {
     let mut problems = Vec::new();
     if spec.description.trim().is_empty()
         && !matches!(spec.kind, SpecKind::LocalShell | SpecKind::WebSearch(_))
     {
-        problems.push(Problem::NoDescription);
+        problems.push(DefinitionProblem::NoDescription);
     }
-    problems.extend(required_with_default(&spec.kind).map(Problem::RequiredWithDefault));
+    problems.extend(required_with_default(&spec.kind).map(DefinitionProblem::RequiredWithDefault));
     problems.extend(broken_examples(tool, &spec.kind, meta));
     problems
 }
@@ -384,8 +393,8 @@ fn required_with_default(kind: &SpecKind) -> impl Iterator<Item = String> {
     })
 }
 
-/// Examples are part of what a model learns from; one that does not work teaches it nonsense.
-fn broken_examples(tool: &Arc<dyn AnyTool>, kind: &SpecKind, meta: &Meta) -> Vec<Problem> {
+/// Returns the examples that do not work. A model learns from examples, so each must work.
+fn broken_examples(tool: &Arc<dyn AnyTool>, kind: &SpecKind, meta: &Meta) -> Vec<DefinitionProblem> {
     let input_kind = if matches!(kind, SpecKind::Custom { .. }) { InputKind::Text } else { InputKind::Json };
     let inputs = meta.examples.iter().map(|example| match input_kind {
         InputKind::Json => Input::Json(example.input.to_owned()),
@@ -400,10 +409,10 @@ fn broken_examples(tool: &Arc<dyn AnyTool>, kind: &SpecKind, meta: &Meta) -> Vec
         let unparsed = Arc::clone(tool).prepare(&input).err().map(|error| error.message);
         if unfit.is_empty() { unparsed } else { Some(unfit.join("; ")) }
     };
-    inputs.filter_map(broken).map(Problem::Example).collect()
+    inputs.filter_map(broken).map(DefinitionProblem::Example).collect()
 }
 
-/// Everything wrong with the definitions of a program's tools.
+/// All errors in the definitions of a program's tools.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DefinitionErrors(pub Vec<DefinitionError>);
 
@@ -416,18 +425,18 @@ impl fmt::Display for DefinitionErrors {
 
 impl std::error::Error for DefinitionErrors {}
 
-/// One thing wrong with one tool.
+/// One error in the definition of a tool.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("tool `{}`: {problem}", shown(.tool))]
 pub struct DefinitionError {
-    /// The tool.
+    /// The name of the tool.
     pub tool: ToolName,
-    problem: Problem,
+    problem: DefinitionProblem,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Problem {
-    #[error("the name must be 1 to {LONGEST_NAME} letters, digits, `_` or `-`")]
+enum DefinitionProblem {
+    #[error("the name must be 1 to {MAX_NAME_LENGTH} letters, digits, `_` or `-`")]
     Name,
     #[error("the name `{}` is taken", shown(.0))]
     Taken(ToolName),
@@ -441,10 +450,10 @@ enum Problem {
     Schema(SchemaError),
 }
 
-/// A name as far as one may go, on one line: what is wrong with it may be anything.
+/// Returns a name on one line, escaped and shortened: an invalid name may contain anything.
 fn shown(name: &ToolName) -> String {
     let mut chars = name.as_str().chars();
-    let begun: String = chars.by_ref().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
+    let begun: String = chars.by_ref().take(MAX_NAME_LENGTH).flat_map(char::escape_debug).collect();
     if chars.next().is_some() { format!("{begun}…") } else { begun }
 }
 

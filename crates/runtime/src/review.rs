@@ -1,4 +1,4 @@
-//! A second look at a call that has ended: was the same asked before, and what does a reviewer think of it?
+//! Reviews a call that has ended: compares it with earlier ones, and asks a reviewer about it.
 
 use std::{
     collections::HashMap,
@@ -16,17 +16,17 @@ use windlass_contract::{
 
 use crate::Stop;
 
-/// So many different calls are remembered. Those who repeat themselves do so soon.
-const REMEMBERED: usize = 1024;
+/// Maximum number of different calls that are remembered. Repetitions usually follow soon.
+const MAX_REMEMBERED_CALLS: usize = 1024;
 
-/// What a result that differs without a reason costs, in per cent of confidence.
-const DIFFERENT: u8 = 10;
+/// Loss of confidence, in per cent, if a result differs without a known reason.
+const DIFFERENT_RESULT_PENALTY: u8 = 10;
 
-/// Looks at calls again. What it finds makes a verdict worse or less sure, never better.
+/// Reviews calls. A review lowers the verdict or its confidence, and never raises it.
 #[derive(Default)]
 pub struct Review {
     reviewer: Option<(Arc<dyn Reviewer>, Duration)>,
-    earlier: Mutex<Earlier>,
+    history: Mutex<ReviewHistory>,
 }
 
 impl fmt::Debug for Review {
@@ -35,33 +35,33 @@ impl fmt::Debug for Review {
     }
 }
 
-/// What this session has asked for before.
+/// The earlier calls of this session.
 #[derive(Default)]
-struct Earlier {
-    calls: HashMap<u64, Seen>,
-    /// How many calls that may have changed something have ended.
+struct ReviewHistory {
+    calls: HashMap<u64, PastCall>,
+    /// Number of ended calls that may have changed something.
     changes: u64,
 }
 
-/// How a call ended the last time.
+/// The last result of a call.
 #[derive(Clone, Copy)]
-struct Seen {
+struct PastCall {
     result: u64,
     success: bool,
-    /// How often in a row it failed.
+    /// Number of further failures in a row.
     failures: u32,
-    /// How many changes there had been.
+    /// Number of changes before it.
     changes: u64,
 }
 
 impl Review {
-    /// Asks this reviewer too, for no longer than this.
+    /// Creates a review that also asks this reviewer, with a time limit.
     #[must_use]
-    pub fn by(reviewer: Arc<dyn Reviewer>, patience: Duration) -> Self {
+    pub fn with_reviewer(reviewer: Arc<dyn Reviewer>, patience: Duration) -> Self {
         Self { reviewer: Some((reviewer, patience)), ..Self::default() }
     }
 
-    /// Looks at a call; `changes` says whether it may have changed something.
+    /// Reviews a call. `changes` is true if it may have changed something.
     pub(crate) async fn look(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome, stop: &Stop) {
         if changes && outcome.verdict.success {
             self.ask(call, outcome, stop).await;
@@ -92,15 +92,15 @@ impl Review {
     }
 
     fn compare(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome) {
-        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
-        earlier.changes += u64::from(changes);
-        // Whatever is asked of a tool that does not exist, the mistake is one.
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        history.changes += u64::from(changes);
+        // All calls of an unknown tool are the same mistake.
         let input = (!outcome.receipt.unknown_tool).then(|| call.input.as_str());
         let key = hash(&(call.name.as_str(), input));
-        let before = earlier.calls.get(&key).copied();
+        let before = history.calls.get(&key).copied();
         let result = fingerprint(outcome);
         let mut now =
-            Seen { result, success: outcome.verdict.success, failures: 0, changes: earlier.changes };
+            PastCall { result, success: outcome.verdict.success, failures: 0, changes: history.changes };
         match before {
             Some(before) if !now.success && !before.success => {
                 now.failures = before.failures.saturating_add(1);
@@ -119,7 +119,7 @@ impl Review {
             {
                 outcome.verdict.lower(Opinion {
                     success: true,
-                    confidence: outcome.verdict.confidence.saturating_sub(DIFFERENT),
+                    confidence: outcome.verdict.confidence.saturating_sub(DIFFERENT_RESULT_PENALTY),
                     reasons: vec![
                         "its result differs from before, and nothing was changed here since".to_owned(),
                     ],
@@ -128,25 +128,26 @@ impl Review {
             }
             _ => {}
         }
-        if earlier.calls.len() >= REMEMBERED && !earlier.calls.contains_key(&key) {
-            earlier.calls.clear();
+        if history.calls.len() >= MAX_REMEMBERED_CALLS && !history.calls.contains_key(&key) {
+            history.calls.clear();
         }
-        earlier.calls.insert(key, now);
+        history.calls.insert(key, now);
     }
 }
 
-/// So many failures in a row, with nothing changed in between, look like a circle. Who runs the turn ends it if that goes on.
-const CIRCLE: u32 = 3;
+/// Number of failures in a row, without a change in between, that look like a loop. The turn ends
+/// if that continues.
+const LOOP_FAILURES: u32 = 3;
 
 fn advice(times: u32, idle: bool) -> &'static str {
-    if times >= CIRCLE && idle {
+    if times >= LOOP_FAILURES && idle {
         "stop repeating it: do something else, or answer with what stands in the way; a turn that goes on like this is ended"
     } else {
         "do something else instead of repeating it"
     }
 }
 
-/// What tells two results of the same call apart: how it ended and what it gave, not how long it took.
+/// Hashes the result of a call: its end and its content, but not its duration.
 pub fn fingerprint(outcome: &Outcome) -> u64 {
     let mut hasher = DefaultHasher::new();
     outcome.status.name().hash(&mut hasher);

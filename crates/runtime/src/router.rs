@@ -1,4 +1,5 @@
-//! From a name and an input to a call that makes sense. The one place where arguments are held to the schema of their tool.
+//! Turns a name and an input into a call. The only place that checks arguments against the schema
+//! of their tool.
 
 mod size;
 
@@ -40,7 +41,8 @@ pub(crate) struct AcceptedCall {
     pub(crate) repairs: Vec<String>,
 }
 
-/// Finds the tool, parses the input and asks what it would do. The texts are the ones models of this family know.
+/// Finds the tool, parses the input and gets its effects. The texts are those that models of this
+/// family know.
 pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> RoutedCall<'a> {
     let name = &call.name;
     let Some((found, renamed)) = registry.resolve(name.as_str()) else {
@@ -61,7 +63,7 @@ pub(crate) fn route<'a>(registry: &'a Registry, call: &ToolCall) -> RoutedCall<'
     RoutedCall { tool: Some(found), accepted }
 }
 
-/// Takes an input as it is if it fits the schema, and with the fewest repairs that make it fit if it does not.
+/// Accepts an input that fits the schema, or makes it fit with the fewest repairs.
 fn accept(found: &Registered, input: &Input) -> Result<AcceptedCall, ToolError> {
     size::check(input)?;
     let (SpecKind::Function { parameters } | SpecKind::Search { parameters }) = &found.spec.kind else {
@@ -69,7 +71,7 @@ fn accept(found: &Registered, input: &Input) -> Result<AcceptedCall, ToolError> 
     };
     let schema = found.accepted.as_ref().unwrap_or(parameters);
     let (Input::Json(text) | Input::Search(text)) = input else { return prepare(found, input, None) };
-    // Nothing at all counts as `{}`.
+    // An empty input counts as `{}`.
     let text = if text.trim().is_empty() { "{}" } else { text };
     let parameters = ToolParameters {
         tool: found.spec.name.as_str(),
@@ -87,7 +89,7 @@ fn accept(found: &Registered, input: &Input) -> Result<AcceptedCall, ToolError> 
         // Some tools read more than JSON: a patch may come as it is.
         return Ok(as_written);
     }
-    // What is only likely may be looked for, but nothing may be changed on the strength of it.
+    // A likely repair may be used to read, but never to change anything.
     let likely = repair(&parameters, text, RepairMode::Likely).ok();
     let likely = likely.and_then(|repaired| attempt(found, schema, repaired, input).ok());
     match likely {
@@ -128,7 +130,8 @@ fn prepare(found: &Registered, input: &Input, arguments: Option<Value>) -> Resul
     Ok(AcceptedCall { parsed, effects, arguments, repairs: Vec::new() })
 }
 
-/// Says all that is wrong at once: a model that knows all of it, and what would fit, needs one more attempt.
+/// Lists all problems at once: a model that knows them, and the expected shape, needs one more
+/// attempt.
 fn refusal(found: &Registered, schema: &Schema, why: &ArgumentError, input: &Input) -> ToolError {
     let unread = || match prepare(found, input, None) {
         Err(error) => error.message,
@@ -152,7 +155,7 @@ fn refusal(found: &Registered, schema: &Schema, why: &ArgumentError, input: &Inp
     with_shape(found, schema, ToolError::bad_input(problem))
 }
 
-/// An error about arguments, with what would fit.
+/// Adds the expected shape to an error about arguments.
 fn with_shape(found: &Registered, schema: &Schema, error: ToolError) -> ToolError {
     let example = found.meta.examples.first().map(|example| example.input);
     ToolError { message: format!("{}\n{}", error.message, describe_expected(schema, example)), ..error }

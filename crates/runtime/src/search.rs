@@ -1,4 +1,5 @@
-//! `tool_search`: finds the tools that a model was not told about, because all of them together would not fit.
+//! `tool_search`: finds deferred tools, which are left out of the prompt because all of them would
+//! not fit.
 
 use std::{
     fmt,
@@ -20,27 +21,27 @@ use crate::registry::Registered;
 
 pub(crate) const NAME: &str = "tool_search";
 
-/// How many tools are found where the model does not say, and at most: each costs what it was left out for.
-const USUAL: usize = 8;
-const MOST: usize = 50;
+/// Default and maximum number of results. Each result costs the tokens that deferral saved.
+const DEFAULT_RESULTS: usize = 8;
+const MAX_RESULTS: usize = 50;
 
-/// How many tools are named where none was found.
-const NEAREST: usize = 5;
+/// Maximum number of tools named if none fits.
+const MAX_NEAREST: usize = 5;
 
-/// How a model asks for tools and is told of them.
+/// The form in which a model searches for tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchForm {
-    /// It calls a function; what is found joins the tools of the next request.
+    /// A function call. Tools that are found join the tools of the next request.
     Function,
-    /// It asks and is answered in the form its wire has for that.
+    /// The search items of the wire protocol.
     Wire,
 }
 
-/// Makes what is searched from the cards of the tools: their index, and what became of earlier calls. It is asked when a model
-/// searches for the first time, because most never do.
+/// Builds the index of the tool cards, and the usage of tools in earlier calls. It is called at the
+/// first search, because most models never search.
 pub type Indexer = Arc<dyn Fn(&[Card]) -> (Index, Usage) + Send + Sync>;
 
-/// The tool.
+/// The tool `tool_search`.
 pub(crate) struct ToolSearch {
     form: SearchForm,
     cards: Vec<Card>,
@@ -50,7 +51,7 @@ pub(crate) struct ToolSearch {
 }
 
 impl ToolSearch {
-    pub(crate) fn over<'a>(
+    pub(crate) fn new<'a>(
         tools: impl Iterator<Item = &'a Registered>,
         form: SearchForm,
         indexer: Indexer,
@@ -60,18 +61,19 @@ impl ToolSearch {
         Self { form, cards, specs, indexer, made: OnceLock::new() }
     }
 
-    /// The tools that fit a request, the best first; or those that come nearest, if none does.
+    /// Returns the tools that fit a request, best first, or the nearest ones as an error if none
+    /// fits.
     fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
         let (index, usage) = self.made.get_or_init(|| (self.indexer)(&self.cards));
         let request = ToolRequest::new(query);
-        let hits = index.search(&request, limit.max(MOST));
+        let hits = index.search(&request, limit.max(MAX_RESULTS));
         let fitting: Vec<_> = hits.iter().filter(|hit| hit.is_related()).map(|hit| hit.id).collect();
         let situation = ChoiceContext { usage: Some(usage), ..ChoiceContext::default() };
         let choice = choose_among(index, &request, situation, &fitting, limit);
         let found: Vec<_> =
             choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect();
         if found.is_empty() {
-            let nearest = hits.iter().take(NEAREST).filter_map(|hit| index.name(hit.id));
+            let nearest = hits.iter().take(MAX_NEAREST).filter_map(|hit| index.name(hit.id));
             return Err(nearest.filter_map(|name| self.spec_of(name)).collect());
         }
         Ok(found)
@@ -108,8 +110,8 @@ impl AnyTool for ToolSearch {
                     "description": "What the tool should do, in a few words, or its name."
                 },
                 "limit": {
-                    "type": "integer", "minimum": 1, "maximum": MOST,
-                    "description": format!("How many tools at most. Default: {USUAL}.")
+                    "type": "integer", "minimum": 1, "maximum": MAX_RESULTS,
+                    "description": format!("How many tools at most. Default: {DEFAULT_RESULTS}.")
                 }
             },
             "required": ["query"],
@@ -135,31 +137,31 @@ impl AnyTool for ToolSearch {
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
-        let Args { query, limit } = input.parse(&self.name())?;
+        let SearchArguments { query, limit } = input.parse(&self.name())?;
         match (query.trim(), limit) {
             ("", _) => Err(ToolError::bad_input("query must not be empty")),
             (_, Some(0)) => Err(ToolError::bad_input("limit must be greater than zero")),
             _ => {
-                let limit = limit.unwrap_or(USUAL).min(MOST);
-                Ok(ParsedCall::runs(Asked { search: self, query, limit }))
+                let limit = limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS);
+                Ok(ParsedCall::runs(SearchCall { search: self, query, limit }))
             }
         }
     }
 }
 
 #[derive(Deserialize)]
-struct Args {
+struct SearchArguments {
     query: String,
     limit: Option<usize>,
 }
 
-struct Asked {
+struct SearchCall {
     search: Arc<ToolSearch>,
     query: String,
     limit: usize,
 }
 
-impl Ready for Asked {
+impl Ready for SearchCall {
     fn effects(&self) -> Effects {
         Effects::none()
     }

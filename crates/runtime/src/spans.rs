@@ -1,10 +1,11 @@
-//! What operators see of a call: a span for the whole, by the names of OpenTelemetry's conventions for generative AI, and one for
-//! each step of the way, at `debug`. No arguments and no results.
+//! Tracing spans of a call: one for the whole, named by OpenTelemetry's conventions for generative
+//! AI, and one for each step, at `debug`. They hold no arguments and no results.
 
 use tracing::{Span, field::Empty};
 use windlass_contract::{Outcome, ToolCall};
 
-/// A call from its routed beginning to its outcome. Fields with `otel.` are orders to an exporter, not attributes.
+/// Creates the span of a call, from routing to its outcome. Fields with `otel.` are instructions to
+/// an exporter, not attributes.
 pub(crate) fn execute_tool(call: &ToolCall) -> Span {
     tracing::info_span!(
         "execute_tool",
@@ -13,7 +14,7 @@ pub(crate) fn execute_tool(call: &ToolCall) -> Span {
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = %call.name,
         gen_ai.tool.call.id = %call.id,
-        // Tools that the model's server runs by itself do not come here.
+        // Tools that run on the model's server do not come here.
         "gen_ai.tool.type" = "function",
         "error.type" = Empty,
         windlass.decision = Empty,
@@ -21,7 +22,7 @@ pub(crate) fn execute_tool(call: &ToolCall) -> Span {
     )
 }
 
-/// Adds how it ended.
+/// Records the end of the call.
 pub(crate) fn ended(span: &Span, outcome: &Outcome) {
     let receipt = &outcome.receipt;
     if !receipt.decision.is_empty() {

@@ -1,6 +1,6 @@
-//! The stages of a call, as types. Each owns everything that is known by then, and each is needed to
-//! make the next: [`PreparedCall`], [`JudgedCall`], [`RunnableCall`], [`AttemptReport`], [`EndedCall`],
-//! [`FinishedCall`].
+//! The stages of a call, as types. Each owns everything that is known by then, and each is needed
+//! to make the next: [`PreparedCall`], [`JudgedCall`], [`RunnableCall`], [`AttemptReport`],
+//! [`UnshapedCall`], [`FinishedCall`].
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use windlass_contract::{
 };
 use windlass_shape::Failure;
 
-use crate::gate::Judged;
+use crate::gate::CommandJudgement;
 
 /// A call that was routed. It knows its effects, or why it cannot run.
 pub struct PreparedCall {
@@ -18,7 +18,7 @@ pub struct PreparedCall {
     pub(crate) tool: CalledTool,
     pub(crate) arguments: Option<Value>,
     pub(crate) repairs: Vec<String>,
-    /// It may run beside other calls.
+    /// The call may run in parallel with others.
     pub(crate) may_overlap: bool,
     pub(crate) judged: Result<JudgedCall, Failure>,
 }
@@ -35,22 +35,22 @@ pub(crate) struct CalledTool {
 pub(crate) struct JudgedCall {
     pub(crate) parsed: ParsedCall,
     pub(crate) effects: Effects,
-    pub(crate) judged: Option<Judged>,
+    pub(crate) judged: Option<CommandJudgement>,
 }
 
 /// A call that knows all its effects and needs nothing but a grant.
 pub(crate) struct RunnableCall {
     pub(crate) ready: Box<dyn Ready>,
     pub(crate) effects: Effects,
-    pub(crate) judged: Option<Judged>,
-    /// It may change something, as far as the gate can tell.
+    pub(crate) judged: Option<CommandJudgement>,
+    /// The call may change something, as far as the gate can tell.
     pub(crate) may_change: bool,
 }
 
 /// The end of the attempts to run a call.
 pub(crate) struct AttemptReport {
     pub(crate) result: Result<Output, Failure>,
-    /// Who let it through, and why; empty if it was not.
+    /// The decision and its reason; empty if the call was not admitted.
     pub(crate) decision: String,
     /// The confinement that was in force; absent if nothing was started.
     pub(crate) held: Option<Held>,
@@ -59,7 +59,7 @@ pub(crate) struct AttemptReport {
 }
 
 /// A call that is over, before its result is shaped.
-pub(crate) struct EndedCall {
+pub(crate) struct UnshapedCall {
     pub(crate) effects: Effects,
     pub(crate) may_change: bool,
     pub(crate) report: AttemptReport,
@@ -75,7 +75,7 @@ pub struct FinishedCall {
     pub arguments: Option<Value>,
     /// Its effects; none if its input made no sense.
     pub effects: Effects,
-    /// How it ended.
+    /// The outcome of the call.
     pub outcome: Outcome,
 }
 
@@ -100,8 +100,9 @@ impl JudgedCall {
 }
 
 impl RunnableCall {
-    pub(crate) fn new(ready: Box<dyn Ready>, effects: Effects, judged: Option<Judged>) -> Self {
-        let may_change = effects.may_change() && !judged.as_ref().is_some_and(Judged::changes_nothing);
+    pub(crate) fn new(ready: Box<dyn Ready>, effects: Effects, judged: Option<CommandJudgement>) -> Self {
+        let may_change =
+            effects.may_change() && !judged.as_ref().is_some_and(CommandJudgement::changes_nothing);
         Self { ready, effects, judged, may_change }
     }
 }
@@ -113,7 +114,7 @@ impl AttemptReport {
     }
 }
 
-impl EndedCall {
+impl UnshapedCall {
     /// The end of a call that was not started and so changed nothing.
     pub(crate) fn not_started(effects: Effects, failure: Failure) -> Self {
         Self { effects, may_change: false, report: AttemptReport::not_started(failure) }

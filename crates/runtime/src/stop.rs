@@ -1,4 +1,4 @@
-//! Stopping everything, and why.
+//! Stops a turn, with a reason.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,27 +11,27 @@ pub struct Stop {
     reason: Arc<OnceLock<Reason>>,
 }
 
-/// Why a turn was stopped.
+/// The reason why a turn was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A person wanted it.
+    /// Stopped by a person.
     Interrupted,
-    /// The turn's time was up.
+    /// The time limit of the turn was reached.
     TimeLimit,
-    /// The turn had used its tokens.
+    /// The token limit of the turn was reached.
     TokenLimit,
-    /// The model went in circles.
-    Circles,
+    /// The model repeated calls without progress.
+    Looping,
 }
 
 impl Reason {
-    /// What the model and the person are told.
+    /// Returns the message for the model and the user.
     pub fn message(self) -> &'static str {
         match self {
             Self::Interrupted => "aborted by user",
             Self::TimeLimit => "aborted: the turn's time limit was reached",
             Self::TokenLimit => "aborted: the turn's token limit was reached",
-            Self::Circles => "aborted: the model went in circles, and its calls brought nothing new",
+            Self::Looping => "aborted: the model went in circles, and its calls brought nothing new",
         }
     }
 }
@@ -39,23 +39,23 @@ impl Reason {
 impl Stop {
     /// Stops. The first reason counts.
     pub fn stop(&self, reason: Reason) {
-        // A second reason changes nothing, so the error of setting it twice means nothing either.
+        // Only the first reason counts, so the error of setting it twice is ignored.
         let _first = self.reason.set(reason);
         self.token.cancel();
     }
 
-    /// The reason, if it was stopped.
+    /// Returns the reason if it was stopped.
     pub fn reason(&self) -> Option<Reason> {
         self.token.is_cancelled().then(|| self.reason.get().copied().unwrap_or(Reason::Interrupted))
     }
 
-    /// Waits until it is stopped.
+    /// Waits until it is stopped, and returns the reason.
     pub async fn stopped(&self) -> Reason {
         self.token.cancelled().await;
         self.reason.get().copied().unwrap_or(Reason::Interrupted)
     }
 
-    /// For what runs: set when it is no longer wanted.
+    /// Returns a token for running work, which is cancelled on stop.
     pub fn token(&self) -> CancellationToken {
         self.token.child_token()
     }

@@ -1,4 +1,4 @@
-//! One call, from the model's words to its outcome.
+//! Runs one call, from the model's request to its outcome.
 
 use std::{fmt, sync::Arc, time::Instant};
 
@@ -12,29 +12,29 @@ use windlass_shape::{Failure, Shaper};
 
 use crate::{
     FinishedCall, Gate, PreparedCall, Registry, Review, Stop, decisions,
-    gate::{Admission, GateRequest, Judged},
-    orchestrator::{self, Attempt},
+    gate::{CallAdmission, CommandJudgement, GateRequest},
+    orchestrator::{self, CallAttempt},
     preflight,
     router::{self, AcceptedCall, RoutedCall},
     spans,
-    stages::{AttemptReport, CalledTool, EndedCall, JudgedCall, RunnableCall},
+    stages::{AttemptReport, CalledTool, JudgedCall, RunnableCall, UnshapedCall},
 };
 
 /// Everything a call passes through. The parts are traits or data; [`run`](Self::run) is the order.
 pub struct Toolbox {
-    /// Which tools there are.
+    /// The tools.
     pub registry: Registry,
-    /// Who may do what.
+    /// Decides which calls may run.
     pub gate: Gate,
-    /// What makes it so.
+    /// Enforces the decisions of the gate.
     pub sandbox: Arc<dyn Sandbox>,
-    /// What the model gets to see of a result.
+    /// Shapes results for the model.
     pub shaper: Shaper,
-    /// Who looks at it again.
+    /// Reviews ended calls.
     pub review: Review,
-    /// What is written down.
+    /// Records calls and outcomes.
     pub journal: Arc<dyn Journal>,
-    /// Who watches.
+    /// Receives events.
     pub events: Arc<dyn EventSink>,
 }
 
@@ -45,18 +45,20 @@ impl fmt::Debug for Toolbox {
 }
 
 impl Toolbox {
-    /// Runs one call that belongs to no conversation. It is written down first, as those of a model are by their turn.
+    /// Runs one call outside of a conversation. It is recorded first, as a turn does with the calls
+    /// of a model.
     pub async fn call(&self, call: ToolCall, stop: &Stop) -> FinishedCall {
         let prepared = self.prepare(call.clone());
         let call = self.shaper.secrets.clean_call(&call);
         if let Err(error) = self.journal.append(&Record::Item(&Body::Call(call).into())) {
-            // The intent meets the same error, and what is not written down does not happen.
+            // Recording the intent meets the same error, and an unrecorded call does not run.
             tracing::error!(%error, "the call is not on record");
         }
         self.run(prepared, stop).await
     }
 
-    /// Routes a call. Cheap and without effects, so that a batch can be ordered before any of it runs.
+    /// Routes a call. It is cheap and has no effects, so that a batch can be ordered before any
+    /// call runs.
     pub fn prepare(&self, call: ToolCall) -> PreparedCall {
         let _step = debug_span!("route", gen_ai.tool.call.id = %call.id).entered();
         let RoutedCall { tool, accepted } = router::route(&self.registry, &call);
@@ -66,7 +68,7 @@ impl Toolbox {
             Some(tool) => (tool.meta.format, tool.meta.criteria.clone()),
             None => (Format::default(), Criteria::default()),
         };
-        // From here on it is called what it is, whatever the model said.
+        // From here on the call has the name of the tool, not the one that the model wrote.
         let name = tool.map_or_else(|| call.name.clone(), |tool| tool.spec.name.clone());
         let is_unknown = tool.is_none();
         let (arguments, mut repairs, judged) = match accepted {
@@ -87,7 +89,8 @@ impl Toolbox {
         PreparedCall { call: ToolCall { name, ..call }, tool, arguments, repairs, may_overlap, judged }
     }
 
-    /// Runs a call. Every way this can end is an outcome; it is on record and announced before it is returned.
+    /// Runs a call. Every possible end is an outcome, which is recorded and announced before it is
+    /// returned.
     pub async fn run(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
         let span = spans::execute_tool(&prepared.call);
         let finished = self.run_to_its_end(prepared, stop).instrument(span.clone()).await;
@@ -100,12 +103,12 @@ impl Toolbox {
         let PreparedCall { call, tool, arguments, repairs, judged, .. } = prepared;
         let ended = match judged {
             Ok(judged) => self.perform(&call, judged, stop).await,
-            Err(failure) => EndedCall::not_started(Effects::none(), failure),
+            Err(failure) => UnshapedCall::not_started(Effects::none(), failure),
         };
-        let EndedCall { effects, may_change, report } = ended;
+        let UnshapedCall { effects, may_change, report } = ended;
         let AttemptReport { result, decision, held, undo_limits } = report;
         if let Err(Failure::Tool(error)) = &result {
-            // The model reads the message; where it came from is for whoever runs this.
+            // The model reads the message; the source is for the operator.
             let source = std::error::Error::source(error).map(ToString::to_string);
             tracing::warn!(call.id = %call.id, tool.name = %call.name, %error, source, "the tool failed");
         }
@@ -135,11 +138,11 @@ impl Toolbox {
     }
 
     /// Looks if the call must, passes the gate and runs. Each stage can end the call.
-    async fn perform(&self, call: &ToolCall, judged: JudgedCall, stop: &Stop) -> EndedCall {
-        let attempt = Attempt { toolbox: self, call, stop };
+    async fn perform(&self, call: &ToolCall, judged: JudgedCall, stop: &Stop) -> UnshapedCall {
+        let attempt = CallAttempt { toolbox: self, call, stop };
         let mut runnable = match self.look_first(&attempt, judged).await {
             Ok(runnable) => runnable,
-            Err((effects, failure)) => return EndedCall::not_started(effects, failure),
+            Err((effects, failure)) => return UnshapedCall::not_started(effects, failure),
         };
         let judged = runnable.judged.take();
         let report = match self.admit(&attempt, &runnable.effects, judged).await {
@@ -147,14 +150,15 @@ impl Toolbox {
             Err(failure) => AttemptReport::not_started(failure),
         };
         let RunnableCall { effects, may_change, .. } = runnable;
-        EndedCall { effects, may_change, report }
+        UnshapedCall { effects, may_change, report }
     }
 
-    /// Turns a call that must look into the one that comes of it. The look is decided and held like any call that only
-    /// reads, and what comes of it is decided on its own.
+    /// Runs the look of a call that must look first, and returns the resulting call. The look is
+    /// admitted and confined like any call that only reads; the resulting call is decided
+    /// separately.
     async fn look_first(
         &self,
-        attempt: &Attempt<'_>,
+        attempt: &CallAttempt<'_>,
         call: JudgedCall,
     ) -> Result<RunnableCall, (Effects, Failure)> {
         let JudgedCall { parsed, effects, judged } = call;
@@ -171,8 +175,8 @@ impl Toolbox {
         Ok(RunnableCall::new(ready, effects, judged))
     }
 
-    /// Judges the command of a call, and adds to its effects what that tells.
-    fn judge(&self, mut effects: Effects) -> (Effects, Option<Judged>) {
+    /// Judges the command of a call, and adds its effects beyond the machine.
+    fn judge(&self, mut effects: Effects) -> (Effects, Option<CommandJudgement>) {
         let judged = self.gate.judge(&effects);
         if let Some(judged) = &judged {
             effects.outward.extend(judged.outward());
@@ -184,18 +188,19 @@ impl Toolbox {
 
     async fn admit(
         &self,
-        attempt: &Attempt<'_>,
+        attempt: &CallAttempt<'_>,
         effects: &Effects,
-        judged: Option<Judged>,
-    ) -> Result<Admission, Failure> {
-        let Attempt { call, stop, .. } = *attempt;
+        judged: Option<CommandJudgement>,
+    ) -> Result<CallAdmission, Failure> {
+        let CallAttempt { call, stop, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(effects)).map_err(Failure::Tool)?;
-        let class = judged.as_ref().map(Judged::explain);
+        let class = judged.as_ref().map(CommandJudgement::explain);
         let secrets = if effects.may_change() { self.shaper.secrets.kinds_in_call(call) } else { Vec::new() };
         let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
         let admitted = tokio::select! {
             biased;
-            // A question may wait for a person; a stopped turn must not wait with it, nor start what comes of it.
+            // A question may wait for a person. A stopped turn must neither wait for it nor run the
+            // call.
             _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
             admitted = self.gate.admit(request, judged).instrument(debug_span!("gate")) => admitted,
         };
@@ -203,7 +208,7 @@ impl Toolbox {
         admitted
     }
 
-    /// The end of a call whose outcome was lost through a fault of ours.
+    /// Returns the end of a call whose outcome was lost by an internal error.
     pub(crate) fn lost(&self, call: ToolCall) -> FinishedCall {
         let error = ToolError::failed(
             "the outcome of this call was lost by an internal error; it may have had effects",
@@ -214,7 +219,7 @@ impl Toolbox {
     }
 }
 
-/// Whether a command ended with 1 to say no, and not because something went wrong.
+/// Returns true if a command exited with 1 to answer no, not because of an error.
 fn answered(effects: &Effects, output: &Output) -> bool {
     output.facts.exit() == Some(Exit::Code(1))
         && output.facts.denials().is_empty()

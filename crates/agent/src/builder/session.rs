@@ -1,4 +1,4 @@
-//! Where a conversation is written down, and how it begins or is taken up.
+//! Starts, resumes and records sessions.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,23 +15,23 @@ use windlass_record::{
 };
 
 use super::{AgentBuilder, BuildError};
-use crate::context::{INSTRUCTIONS, Surroundings, opening};
+use crate::context::{EnvironmentContext, INSTRUCTIONS, opening_items};
 
 impl AgentBuilder {
-    /// Where calls without a session are written down.
-    pub(super) fn outside(&self, home: &Path) -> StandaloneCalls {
+    /// Returns the journal for calls without a session.
+    pub(super) fn standalone_calls(&self, home: &Path) -> StandaloneCalls {
         let meta = self.meta(new_thread_id(), String::new());
         StandaloneCalls::new(home.to_owned(), meta, self.warning()).with_durability(self.durability)
     }
 
-    /// A session whose calls enter the index.
-    fn followed(&self, file: SessionFile, home: &Path) -> IndexedSession {
+    /// Returns a session whose calls are added to the index.
+    fn indexed_session(&self, file: SessionFile, home: &Path) -> IndexedSession {
         IndexedSession::new(file.with_durability(self.durability), home, self.keep, self.warning())
     }
 
-    /// Tells whoever watches what went wrong with something that is not worth stopping for.
+    /// Returns a handler that emits warnings about errors that do not end the session.
     fn warning(&self) -> WarningHandler {
-        let events = self.watched();
+        let events = self.clean_events();
         Box::new(move |message| events.emit(&Event::Warning { message }))
     }
 
@@ -40,18 +40,23 @@ impl AgentBuilder {
         SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions }
     }
 
-    /// Begins a session, or takes one up.
-    pub(super) fn begin(&self, context: &TurnContext) -> Result<Begun, BuildError> {
+    /// Starts or resumes a session.
+    pub(super) fn begin(&self, context: &TurnContext) -> Result<OpenedSession, BuildError> {
         match (&self.home, &self.resume) {
             (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
-            (Some(home), Some(which)) => self.take_up(home, which, context),
+            (Some(home), Some(which)) => self.resume_session(home, which, context),
             (home, None) => self.start(home.as_deref()),
         }
     }
 
-    fn take_up(&self, home: &Path, which: &Which, context: &TurnContext) -> Result<Begun, BuildError> {
+    fn resume_session(
+        &self,
+        home: &Path,
+        which: &Which,
+        context: &TurnContext,
+    ) -> Result<OpenedSession, BuildError> {
         let (file, session) = SessionFile::resume(home, which)?;
-        // The offline rules have another name than sessions may have been held under.
+        // Earlier sessions may have recorded the offline rules under another name.
         let is_same = |then: &TurnContext| {
             then.provider == context.provider || then.provider == "builtin" && context.provider == "rules"
         };
@@ -63,33 +68,34 @@ impl AgentBuilder {
         }
         let same =
             session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
-        let opening = if same { Vec::new() } else { vec![self.surroundings(&self.shell()).item()] };
-        Ok(Begun {
+        let opening = if same { Vec::new() } else { vec![self.environment_context(&self.shell()).item()] };
+        Ok(OpenedSession {
             thread: session.meta.id,
             instructions: session.meta.instructions,
-            journal: Arc::new(self.followed(file, home)),
+            journal: Arc::new(self.indexed_session(file, home)),
             history: session.history,
             repairs: session.repaired,
             opening,
         })
     }
 
-    fn start(&self, home: Option<&Path>) -> Result<Begun, BuildError> {
+    fn start(&self, home: Option<&Path>) -> Result<OpenedSession, BuildError> {
         let thread = new_thread_id();
         let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
         let journal: Arc<dyn Journal> = match home {
-            None => Arc::new(Forgetful),
+            None => Arc::new(NullJournal),
             Some(home) => {
                 let meta = self.meta(thread.clone(), instructions.clone());
-                Arc::new(self.followed(SessionFile::create(home, &meta)?, home))
+                Arc::new(self.indexed_session(SessionFile::create(home, &meta)?, home))
             }
         };
-        let opening = opening(&self.surroundings(&self.shell()), self.developer_instructions.as_deref());
-        Ok(Begun { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+        let opening =
+            opening_items(&self.environment_context(&self.shell()), self.developer_instructions.as_deref());
+        Ok(OpenedSession { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
     }
 
-    fn surroundings<'a>(&'a self, shell: &'a Path) -> Surroundings<'a> {
-        Surroundings { policy: &self.policy, shell, attended: self.approver.is_some() }
+    fn environment_context<'a>(&'a self, shell: &'a Path) -> EnvironmentContext<'a> {
+        EnvironmentContext { policy: &self.policy, shell, attended: self.approver.is_some() }
     }
 
     fn shell(&self) -> PathBuf {
@@ -97,22 +103,22 @@ impl AgentBuilder {
     }
 }
 
-/// A session at its beginning.
-pub(super) struct Begun {
+/// A session that was started or resumed.
+pub(super) struct OpenedSession {
     pub(super) thread: ThreadId,
     pub(super) instructions: String,
     pub(super) journal: Arc<dyn Journal>,
-    /// On record already.
+    /// Items that are recorded already.
     pub(super) history: Vec<Item>,
     pub(super) repairs: Vec<SessionRepair>,
-    /// Not yet on record.
+    /// Items that are not recorded yet.
     pub(super) opening: Vec<Item>,
 }
 
-/// Writes nothing down.
-pub(super) struct Forgetful;
+/// A journal that records nothing.
+pub(super) struct NullJournal;
 
-impl Journal for Forgetful {
+impl Journal for NullJournal {
     fn append(&self, _record: &Record<'_>) -> Result<(), JournalError> {
         Ok(())
     }

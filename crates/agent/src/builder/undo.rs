@@ -1,4 +1,4 @@
-//! Records what commands change, so that it can be undone.
+//! Sets up the recorder of changes by commands, so that they can be undone.
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
@@ -9,8 +9,8 @@ use windlass_record::SnapshotStore;
 use super::AgentBuilder;
 
 impl AgentBuilder {
-    /// Makes a recorder for the directories that commands may write. A session starts it at once; a single call, when it
-    /// runs a command.
+    /// Creates a recorder for the directories that commands may write. A session starts it at once;
+    /// a single call starts it with its command.
     pub(super) fn undo_recorder(&self, events: &dyn EventSink) -> Option<Arc<UndoRecorder>> {
         let edits = self.edits.as_ref().filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
         let roots = match self.undo_roots() {
@@ -23,7 +23,7 @@ impl AgentBuilder {
         };
         let recorder = UndoRecorder::new(roots, Arc::new(edits.clone()));
         if edits.session().is_some() {
-            // Without a thread the first command tries again, and says so.
+            // If the thread cannot be started, the first command tries again and reports it.
             let _started = recorder.start();
         }
         Some(Arc::new(recorder))
@@ -33,7 +33,7 @@ impl AgentBuilder {
         let (Some(limits), Some(home)) = (self.undo_commands, &self.home) else { return Ok(None) };
         let mut paths: Vec<PathBuf> = vec![fs::canonicalize(&self.policy.cwd)?];
         for writable in &self.policy.walls.writable {
-            // One that is not there cannot be written either.
+            // A missing directory cannot be written either.
             let Ok(path) = fs::canonicalize(writable) else { continue };
             if path.is_dir() && !paths.iter().any(|known| path.starts_with(known)) {
                 paths.push(path);

@@ -1,10 +1,10 @@
-//! A judge's answer as models write it: a share or a word where per cent were asked for, a fence around the JSON, one
-//! line where a list was wanted.
+//! Parses a reviewer's answer as models write it: a fraction or a word instead of per cent, a code
+//! fence around the JSON, one line instead of a list.
 
 use serde_json::Value;
 use windlass_contract::verdict::Opinion;
 
-/// The opinion in an answer, or why there is none.
+/// Parses the opinion in an answer.
 pub(super) fn parse_opinion(answer: &str) -> Result<Opinion, String> {
     let answer: Value = serde_json::from_str(without_fence(answer)).map_err(|error| error.to_string())?;
     let part = |name: &str| answer.get(name).unwrap_or(&Value::Null);
@@ -16,7 +16,7 @@ pub(super) fn parse_opinion(answer: &str) -> Result<Opinion, String> {
     })
 }
 
-/// The text inside of a code fence, if the whole answer is one.
+/// Returns the text inside of a code fence, if the whole answer is one.
 fn without_fence(answer: &str) -> &str {
     let answer = answer.trim();
     let fenced = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
@@ -40,14 +40,14 @@ fn per_cent(value: &Value) -> Option<u8> {
     }
 }
 
-/// Up to 1 it is a share: no judge means one per cent.
+/// Converts a number to per cent. Up to 1 it is a fraction: no reviewer means one per cent.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 100")]
 fn from_number(number: f64) -> Option<u8> {
     let per_cent = if number <= 1.0 { number * 100.0 } else { number };
     (0.0..=100.0).contains(&per_cent).then(|| per_cent.round() as u8)
 }
 
-/// `0.9`, `90`, `90 %`, `high`. The words mean what people who use them as a scale of three take them for.
+/// Parses `0.9`, `90`, `90 %`, `high`. Words have the usual values of a scale of three.
 fn from_text(text: &str) -> Option<u8> {
     let text = text.trim().to_ascii_lowercase();
     if let Some(number) = text.strip_suffix('%') {
@@ -66,7 +66,7 @@ fn from_text(text: &str) -> Option<u8> {
     }
 }
 
-/// A list of lines, one line, or nothing.
+/// Reads a list of lines, one line, or null.
 fn lines(value: &Value) -> Vec<String> {
     let line = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {

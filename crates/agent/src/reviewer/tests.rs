@@ -1,4 +1,4 @@
-//! What a reviewer is asked, and what becomes of its answer.
+//! Tests of the question to a reviewer, and of the use of its answer.
 
 use windlass_contract::{
     Input, Verdict,
@@ -7,7 +7,7 @@ use windlass_contract::{
 
 use super::*;
 
-/// Answers every prompt with this text, and keeps what it was told.
+/// Answers every prompt with this text, and keeps the prompts.
 struct FakeModel {
     info: ModelInfo,
     says: &'static str,
@@ -50,7 +50,7 @@ async fn opinion(says: &'static str, result: &str) -> (Result<Opinion, String>, 
         retry_budget: std::time::Duration::ZERO,
     };
     let model = Arc::new(FakeModel { info, says, heard: Mutex::default() });
-    let turn = Arc::new(Shared::default());
+    let turn = Arc::new(ReviewExchange::default());
     turn.begin(&[Content::Text("make it so".into())]);
     let call = ToolCall { id: "c".into(), name: "write_file".into(), input: Input::Json("{}".into()) };
     let outcome = Outcome::plain(Verdict::success(), result);

@@ -1,4 +1,4 @@
-//! Tests of the turn loop against a model that says what it is told to. Nothing leaves the process.
+//! Tests of the turn loop against a scripted model. Nothing leaves the process.
 
 use std::{
     sync::{
@@ -32,7 +32,7 @@ struct FakeModel {
     heard: Mutex<Vec<Vec<Value>>>,
 }
 
-/// What the fake model does next.
+/// The next step of the fake model.
 enum Step {
     Event(ModelEvent),
     Fail(ModelError),
@@ -42,7 +42,7 @@ enum Step {
     Hang,
     /// The session can no longer be written down.
     BreakJournal(Arc<MemoryJournal>),
-    /// Waits until so many calls have run.
+    /// Waits until this number of calls has run.
     AfterCalls(Arc<AtomicUsize>, usize),
 }
 
@@ -159,13 +159,17 @@ impl World {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             events: Arc::clone(&self.watcher) as _,
         });
-        let mut history =
-            History::new(Vec::new(), Arc::clone(&self.journal) as Arc<dyn Journal>, Secrets::default());
+        let mut history = ConversationHistory::new(
+            Vec::new(),
+            Arc::clone(&self.journal) as Arc<dyn Journal>,
+            Secrets::default(),
+        );
         history.push(Item::message(Role::User, "go")).unwrap();
         let thread = "t".into();
-        let mut offered = Offered::after(&[], &toolbox.registry);
+        let mut offered = OfferedTools::from_history(&[], &toolbox.registry);
         let output_schema = self.output_schema.as_ref();
-        let fixed = Fixed { thread: &thread, instructions: "", parallel_calls: true, output_schema };
+        let fixed =
+            RequestConstants { thread: &thread, instructions: "", parallel_calls: true, output_schema };
         let mut gauge = ContextGauge::new(self.window);
         let mut turn = Turn {
             model: &self.model,
@@ -175,11 +179,11 @@ impl World {
             offered: &mut offered,
             fixed,
             stop: &self.stop,
-            reviews: &Shared::default(),
-            spending: Spending::new(Some(1000)),
+            reviews: &ReviewExchange::default(),
+            spending: TokenSpending::new(Some(1000)),
             loop_detector: LoopDetector::default(),
             gauge: &mut gauge,
-            refusals: Refusals::default(),
+            refusals: TurnRefusals::default(),
             answer: String::new(),
             declined: false,
         };
@@ -206,12 +210,12 @@ impl World {
         retries.collect()
     }
 
-    /// How many requests the model was sent.
+    /// Returns the number of requests that the model was sent.
     fn requests(&self) -> usize {
         self.model.heard.lock().unwrap().len()
     }
 
-    /// What the model was sent with its n-th request, in short.
+    /// Returns a summary of the n-th request to the model.
     fn heard(&self, request: usize) -> Vec<String> {
         let heard = self.model.heard.lock().unwrap();
         let short = |body: &Value| match body["kind"].as_str().unwrap() {
@@ -275,11 +279,11 @@ async fn calls_go_out_and_outputs_come_back_until_the_model_answers() {
 
 #[tokio::test]
 async fn an_answer_that_never_stops_asking_is_not_heard_out() {
-    let mut asks: Vec<_> = (0..MOST_CALLS).map(|number| call(&format!("c{number}"), "count")).collect();
+    let mut asks: Vec<_> = (0..MAX_CALLS).map(|number| call(&format!("c{number}"), "count")).collect();
     asks.extend([says("and"), call("more", "count"), Step::Hang]);
     let world = World::new([asks, vec![says("ok"), done(0)]]);
     let ended = world.turn().await;
-    assert_eq!((ended.answer.as_str(), world.ran.load(Ordering::SeqCst)), ("ok", MOST_CALLS));
+    assert_eq!((ended.answer.as_str(), world.ran.load(Ordering::SeqCst)), ("ok", MAX_CALLS));
     assert!(!world.heard(1).contains(&"call more".to_owned()));
     let warned = |event: &Event| matches!(event, Event::Warning { message } if message.contains("128 calls"));
     assert_eq!(world.watcher.events().iter().filter(|event| warned(event)).count(), 1);
@@ -415,7 +419,7 @@ async fn an_answer_without_end_is_stopped_by_the_token_limit() {
 async fn a_model_that_repeats_what_fails_is_told_and_then_stopped() {
     let world = World::new((0..9).map(|id| vec![call(&format!("c{id}"), "nope"), done(1)]));
     let ended = world.turn().await;
-    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Circles))));
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Looping))));
     let (second, third) = (world.heard(2).pop().unwrap(), world.heard(3).pop().unwrap());
     assert!(second.contains("2 times in a row") && !second.contains("is ended"), "{second}");
     assert!(third.contains("3 times in a row") && third.contains("is ended"), "{third}");

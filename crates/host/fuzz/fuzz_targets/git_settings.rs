@@ -1,4 +1,5 @@
-//! Any list of settings from git: it is read and written without loss, and nothing that runs a program is allowed.
+//! Any list of settings from git: it is read and written without loss, and nothing that runs a
+//! program is allowed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any list of steps or merge strategy of an unfinished rebase: none that runs a program counts as harmless.
+//! Any list of steps or merge strategy of an unfinished rebase: none that runs a program counts as
+//! harmless.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -12,7 +12,7 @@ use windlass_files::{
 
 use super::{RecordedCommand, UndoRoot};
 
-/// How many entries that are not kept are named.
+/// Maximum number of names listed of entries that are not kept.
 const MAX_NAMES: usize = 3;
 
 /// A workspace whose changes are recorded.
@@ -22,7 +22,7 @@ pub(super) struct RecordedRoot {
     opened: Option<SnapshotRoot>,
     /// Absent if the workspace is not kept, for the reason given.
     snapshot: Result<WorkspaceSnapshot, String>,
-    /// What was saved last, or loaded.
+    /// The snapshot last saved or loaded.
     saved: Option<WorkspaceSnapshot>,
     unkept: Option<(WorkspaceSnapshot, UnkeptSummary)>,
     /// The log says that changes are not kept. Once per session is enough.
@@ -143,7 +143,7 @@ impl RecordedRoot {
         }
     }
 
-    /// What cannot be undone of a command that starts now.
+    /// Describes the changes of a command starting now that cannot be undone.
     pub(super) fn limits(&mut self) -> Option<String> {
         let snapshot = match &self.snapshot {
             Ok(snapshot) => snapshot,

@@ -11,13 +11,13 @@ use windlass_contract::snapshot::CommandLog;
 
 use super::{FirstSnapshot, RecordedCommand, UndoJob, UndoRoot, recorded_root::RecordedRoot};
 
-/// How long the scan after a command is put off, so that it can serve the next command as well.
+/// Maximum delay of the scan after a command, so that it can serve the next command as well.
 const MAX_WAIT_FOR_NEXT: Duration = Duration::from_millis(10);
 
 /// The reason why a command that began early is recorded in part.
 pub(super) const STILL_READING: &str = "the workspace was still being read when the command began";
 
-/// What the thread knows.
+/// The state of the thread.
 pub(super) struct RecorderState {
     roots: Vec<RecordedRoot>,
     log: Arc<dyn CommandLog>,
@@ -58,7 +58,8 @@ impl RecorderState {
         self.roots.iter_mut().for_each(RecordedRoot::close);
     }
 
-    /// Does all jobs that are about the begin or the end of a command with one scan. Returns the first that is not.
+    /// Does all jobs that are about the begin or the end of a command with one scan. Returns the
+    /// first that is not.
     fn begin_and_end(&mut self, first: UndoJob, inbox: &Receiver<UndoJob>) -> Option<UndoJob> {
         let (mut begun, mut ended) = (Vec::new(), Vec::new());
         let mut next = Some(first);
@@ -82,7 +83,8 @@ impl RecorderState {
     }
 
     fn scan(&mut self, begun: Vec<(RecordedCommand, Sender<Vec<String>>)>, ended: &[u64]) {
-        // What has happened while several ran is the newest one's; it cannot be told from a person's work.
+        // Changes made while several commands ran are assigned to the newest; they cannot be
+        // distinguished from a person's work.
         let owner = self.active.iter().rfind(|(command, _)| ended.contains(&command.number));
         match owner.or(self.active.last()).cloned() {
             Some((command, gap)) => self.record(&command, gap),
@@ -114,7 +116,7 @@ impl RecorderState {
         }
     }
 
-    /// What cannot be undone.
+    /// Describes the changes that cannot be undone.
     fn limits(&mut self) -> Vec<String> {
         let mut lines = std::mem::take(&mut self.failures);
         lines.extend(self.roots.iter_mut().filter_map(RecordedRoot::limits));

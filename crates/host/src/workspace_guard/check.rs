@@ -1,7 +1,9 @@
-//! The check of one root after a command: what it added, changed or removed among names that others execute or trust.
+//! The check of one root after a command: what it added, changed or removed among names that others
+//! execute or trust.
 //!
-//! Nothing is deleted: what must not stay is renamed, through the descriptor of its directory, and only if it is still
-//! the file that was looked at. What cannot be renamed is reported, and the workspace is not used any more.
+//! Nothing is deleted. A file that must not stay is renamed through the descriptor of its
+//! directory, and only if it is still the file that was checked. If it cannot be renamed, that is
+//! reported, and the workspace is not used any more.
 
 use std::{
     collections::BTreeSet,
@@ -38,15 +40,15 @@ mod copies;
 mod git;
 mod worktree;
 
-/// What is added to a name that must not stay.
+/// Suffix of a file that was moved aside.
 const ASIDE: &str = "windlass-refused";
 
-/// How many findings are told one by one.
+/// Maximum number of findings that are reported one by one.
 const MAX_DENIALS: usize = 64;
 
 const NEW_NAME: &str = "this name is protected and did not exist before";
 
-/// What is needed to check a root.
+/// The data to check one root.
 pub(super) struct RootCheck<'a, G> {
     pub(super) root: &'a WorkspaceRoot,
     pub(super) all_roots: &'a [&'a WorkspaceRoot],
@@ -56,8 +58,8 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) private_configs: &'a [PrivateConfig],
     pub(super) saved: &'a SavedFiles,
     pub(super) indexes: &'a IndexStats,
-    /// Repositories and copies below the root that were accepted while another command ran, which may have changed them
-    /// since.
+    /// Repositories and copies below the root that were accepted while another command ran, which
+    /// may have changed them since.
     pub(super) unsettled: &'a BTreeSet<PathBuf>,
     /// Files inside the root that commands may not read.
     pub(super) hidden: &'a [PathBuf],
@@ -67,15 +69,15 @@ pub(super) struct RootCheck<'a, G> {
     pub(super) findings: Findings,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) denials: Vec<Denial>,
-    /// Findings that are not told one by one.
+    /// Number of findings that are not reported one by one.
     pub(super) untold: usize,
     /// Something was renamed or rewritten.
     pub(super) has_acted: bool,
-    /// What could not be put right: the workspace must not be used any more.
+    /// The problem that could not be resolved: the workspace must not be used any more.
     pub(super) unresolved: Option<String>,
     /// Paths below the root that were moved aside: what was in them needs no further look.
     moved: Vec<PathBuf>,
@@ -93,7 +95,7 @@ impl Findings {
             layer: Layer::Files,
             what: path.display().to_string(),
             rule,
-            // Nobody is asked to let a command have what other programs execute or trust.
+            // No question offers a command access to files that other programs execute or trust.
             need: Effects::none(),
             proof: Proof::Observed,
             remedy: String::new(),
@@ -106,8 +108,8 @@ impl Findings {
     }
 }
 
-/// Gives the owner access to directories that a command shut: what is in them could be neither checked nor moved. Returns
-/// whether there were any.
+/// Gives the owner access to directories that a command made inaccessible, so that they can be
+/// checked and moved. Returns true if there were any.
 pub(super) fn open_up(root: &WorkspaceRoot, changes: &[Change<'_>], findings: &mut Findings) -> bool {
     let owner = rustix::process::geteuid().as_raw();
     let directories = changes.iter().filter_map(|change| Some((change, change.after?)));
@@ -157,8 +159,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         self.findings
     }
 
-    /// Checks again what was accepted while another command ran: that one may have written it without a trace in any
-    /// directory.
+    /// Checks again what was accepted while another command ran: that one may have written it
+    /// without a trace in any directory.
     fn check_unsettled(&mut self, git_directories: &mut GitDirectoriesToCheck) {
         for path in self.unsettled {
             if self.after.find(path).is_some_and(is_git_directory) {
@@ -169,7 +171,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Moves a directory aside that was not looked through: whatever is in it is out of its place then.
+    /// Moves a directory aside that was not scanned, with all its content.
     fn check_skipped(&mut self, path: &Path, reason: &str) {
         let rule = format!("it was not looked through ({reason})");
         if path.as_os_str().is_empty() || self.after.find(path).is_none() {
@@ -256,7 +258,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Puts back what was changed or removed. Where a mount kept it from change, another program did it.
+    /// Puts back what was changed or removed. Where a mount kept it from change, another program
+    /// did it.
     fn put_back(&mut self, change: &Change<'_>, why: &str) {
         let absolute = self.absolute(&change.path);
         let is_mounted =
@@ -279,7 +282,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Puts back every saved file that is not as it was. Settings of git have been checked for themselves.
+    /// Puts back every saved file that is not as it was. Settings of git have been checked for
+    /// themselves.
     fn restore_saved(&mut self) {
         let saved: Vec<_> = self.saved.below(&self.root.path).collect();
         for (absolute, file) in saved {
@@ -368,8 +372,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
     }
 }
 
-/// Returns the metadata by which an entry is known again. A file in a directory of generated ones was scanned by its name
-/// alone: there it is the name that must not stay, whatever regular file has it by now.
+/// Returns the metadata by which an entry is recognized. A file in a directory of generated files
+/// was scanned by name alone: there the name must not stay, for any regular file.
 fn expected_entry(directory: &DirHandle, node: &ScanNode) -> io::Result<EntryStat> {
     if !node.stat.is_from_listing() {
         return Ok(node.stat);
@@ -381,8 +385,8 @@ fn expected_entry(directory: &DirHandle, node: &ScanNode) -> io::Result<EntrySta
     Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is another kind of file by now"))
 }
 
-/// Tells whether an entry is of the kind that this check is about: a protected name, a repository, or a link, a device or
-/// an unfinished rebase inside one.
+/// Tells whether an entry is of the kind that this check is about: a protected name, a repository,
+/// or a link, a device or an unfinished rebase inside one.
 pub(super) fn is_suspect(
     (root, path): (&Path, &Path),
     node: &ScanNode,
@@ -401,10 +405,10 @@ pub(super) fn is_suspect(
         || lies_in_one() && (is_odd || is_git_code(path))
 }
 
-/// Why a protected file changed although a mount kept commands from it.
+/// The reason why a protected file changed although a mount kept commands from it.
 const REPLACED_OUTSIDE: &str = "another program replaced or removed it while the command ran, and for a moment at least the command could read and change it, or make it anew: look at what it says";
 
-/// What is told about settings that were not kept.
+/// Returns the message about settings that were not kept.
 pub(super) fn dropped_settings(keys: &[String]) -> String {
     let keys = keys.join(", ");
     format!(

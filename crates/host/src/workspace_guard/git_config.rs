@@ -1,8 +1,8 @@
 //! Settings of git that a command has written: which of them may stay.
 //!
-//! Git itself says what a file holds (`git config --file - --no-includes --list -z`, see [`GitProgram`](super::GitProgram)); here is
-//! decided which keys are kept, with which values, and a file is written from nothing but those. No file of git's is parsed
-//! here.
+//! Git itself says what a file holds (`git config --file - --no-includes --list -z`, see
+//! [`GitProgram`](super::GitProgram)); here is decided which keys are kept, with which values, and
+//! a file is written from nothing but those. No file of git's is parsed here.
 
 /// The largest settings file that is looked at.
 pub(super) const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
@@ -57,7 +57,7 @@ impl GitSetting {
         (is_word(section) && is_word(name)).then_some(KeyParts { section, subsection, name })
     }
 
-    /// Tells whether a setting may be kept whoever wrote it.
+    /// Returns true if a setting may be kept even if a command wrote it.
     pub(crate) fn is_allowed(&self) -> bool {
         self.parts().is_some_and(|parts| allowed::is_allowed(&parts, self.value.as_deref()))
     }
@@ -67,7 +67,8 @@ impl GitSetting {
         self.parts().is_some_and(|parts| allowed::is_harmless(&parts))
     }
 
-    /// Tells whether a setting is there to name a program, so that one that does not exist yet must not appear.
+    /// Tells whether a setting is there to name a program, so that one that does not exist yet must
+    /// not appear.
     pub(super) fn names_program(&self) -> bool {
         self.parts().is_some_and(|parts| allowed::names_program(&parts, self.value.as_deref()))
     }
@@ -117,7 +118,8 @@ pub(crate) fn write(settings: &[GitSetting]) -> Vec<u8> {
             if let Some(subsection) = subsection {
                 text.extend_from_slice(b" \"");
                 for byte in subsection {
-                    // In a section's name, unlike in a value, a backslash stands for the next character only.
+                    // In a section's name, unlike in a value, a backslash stands for the next
+                    // character only.
                     text.extend_from_slice(if b"\"\\".contains(byte) { b"\\" } else { b"" });
                     text.push(*byte);
                 }

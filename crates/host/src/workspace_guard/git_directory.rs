@@ -1,4 +1,5 @@
-//! Git directories, known by their layout: wherever git would take one for a repository, it is treated as one.
+//! Git directories, known by their layout: wherever git would take one for a repository, it is
+//! treated as one.
 
 use std::{ffi::OsStr, path::Path};
 
@@ -68,7 +69,8 @@ fn has_ignoring_case(node: &ScanNode, name: &str) -> bool {
         && node.children.iter().any(|child| child.name.eq_ignore_ascii_case(name))
 }
 
-/// Tells whether a path below a git directory is where git keeps the git directories of linked worktrees or submodules.
+/// Tells whether a path below a git directory is where git keeps the git directories of linked
+/// worktrees or submodules.
 pub(super) fn is_inner_git_directory(path: &Path) -> bool {
     let mut names = path.iter();
     match names.next().and_then(OsStr::to_str) {
@@ -78,7 +80,8 @@ pub(super) fn is_inner_git_directory(path: &Path) -> bool {
     }
 }
 
-/// Returns why an unfinished rebase, cherry-pick or revert would run a program when it is continued.
+/// Returns why an unfinished rebase, cherry-pick or revert would run a program when it is
+/// continued.
 pub(super) fn sequencer_problem(directory: &DirHandle) -> Option<&'static str> {
     let read = |name: &str| match directory.read_file(OsStr::new(name), MAX_STATE_BYTES) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(Vec::new()),

@@ -1,8 +1,9 @@
 //! The index of a git directory: which paths it may list.
 //!
-//! Git checks the paths of a commit when it reads one, but not those of an index: `git checkout -- .` writes what the
-//! index lists, in `.git/hooks` or outside of the repository, too. So an index that a command wrote is listed by git itself,
-//! in a sandbox, and moved aside if it holds such a path.
+//! Git checks the paths of a commit when it reads one, but not those of an index: `git checkout --
+//! .` writes what the index lists, in `.git/hooks` or outside of the repository, too. So an index
+//! that a command wrote is listed by git itself, in a sandbox, and moved aside if it holds such a
+//! path.
 
 use std::{
     collections::BTreeMap,
@@ -47,10 +48,10 @@ pub(super) fn find_unsafe_path(list: &[u8]) -> Option<&[u8]> {
     paths.filter(|_| !list.is_empty()).find(|path| !path.split(|byte| *byte == b'/').all(is_safe_name))
 }
 
-/// Tells whether a name leads neither out of a working tree nor into a git directory, on file systems that ignore case,
-/// invisible characters or what ends a name, too.
+/// Tells whether a name leads neither out of a working tree nor into a git directory, on file
+/// systems that ignore case, invisible characters or what ends a name, too.
 fn is_safe_name(name: &[u8]) -> bool {
-    /// What HFS+ leaves out of names.
+    /// Characters that HFS+ ignores in names.
     const INVISIBLE: [std::ops::RangeInclusive<char>; 4] =
         ['\u{200c}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{206a}'..='\u{206f}', '\u{feff}'..='\u{feff}'];
     let text = String::from_utf8_lossy(name);

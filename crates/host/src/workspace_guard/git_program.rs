@@ -1,5 +1,5 @@
-//! Git's own program, which says what a settings file holds and changes it. It runs in a sandbox of its own: read-only,
-//! without network, without the user's settings, on a copy.
+//! Git's own program, which says what a settings file holds and changes it. It runs in a sandbox of
+//! its own: read-only, without network, without the user's settings, on a copy.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,7 +23,7 @@ use windlass_sandbox::{ChildStdio, Mechanisms, PrivateTmp, Program, SandboxSpec,
 use super::git_config::{GitSetting, GitSettingEdit, MAX_CONFIG_BYTES, is_plainly_harmless};
 use crate::launch::SandboxedLaunch;
 
-/// How long git may take for one file.
+/// Maximum time for git to process one file.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// The largest list of paths that is read: about two million of them.
@@ -32,7 +32,7 @@ const MAX_LIST_BYTES: u64 = 256 * 1024 * 1024;
 /// Of how many files is remembered what they lead to.
 const MAX_KNOWN: usize = 64;
 
-/// How many changes of one command to one file are carried out.
+/// Maximum number of changes by one command to one file that are applied.
 const MAX_EDITS: usize = 256;
 
 /// For calls in a repository: nothing is written, and nothing that its settings name is run.
@@ -50,29 +50,31 @@ pub(crate) trait GitProgram {
     /// Lists the paths in the index of a git directory, each with a zero byte after it.
     fn index_paths(&mut self, git_directory: &Path) -> Result<Vec<u8>, String>;
 
-    /// Lists which of some paths in a working tree are not as git's index has them, as `git status -z` does.
+    /// Lists which of some paths in a working tree are not as git's index has them, as `git status
+    /// -z` does.
     fn differing_paths(&mut self, top: &Path, paths: &[&str]) -> Result<Vec<u8>, String>;
 
     /// Returns the user's home directory.
     fn home(&self) -> Option<PathBuf>;
 
-    /// Lists the settings of a file that may name a program, hooks or other settings. May remember them.
+    /// Lists the settings of a file that may name a program, hooks or other settings. May remember
+    /// them.
     fn leading_settings(&mut self, config: &[u8]) -> Vec<GitSetting> {
         self.list_leading(config)
     }
 
-    /// Lists the settings of a file that may name a program, hooks or other settings. Git is asked only where there may be
-    /// any.
+    /// Lists the settings of a file that may name a program, hooks or other settings. Git is asked
+    /// only where there may be any.
     fn list_leading(&mut self, config: &[u8]) -> Vec<GitSetting> {
         if is_plainly_harmless(config) {
             return Vec::new();
         }
-        // What git cannot read leads it nowhere.
+        // Settings that git cannot read have no effect.
         self.list(config).unwrap_or_default().into_iter().filter(|setting| !setting.is_harmless()).collect()
     }
 }
 
-/// What git is started with.
+/// The environment that git is started with.
 #[derive(Debug)]
 pub(crate) struct GitEnvironment {
     pub(crate) search_path: Option<String>,
@@ -125,7 +127,8 @@ impl GitProgram for SandboxedGit<'_> {
     }
 
     fn index_paths(&mut self, git_directory: &Path) -> Result<Vec<u8>, String> {
-        // In the git directory itself, so that its path is no argument, and as its own working tree, so that all is listed.
+        // In the git directory itself, so that its path is no argument, and as its own working
+        // tree, so that all is listed.
         let arguments = [&["--git-dir=."], WITHOUT_PROGRAMS, &["ls-files", "-z"]].concat();
         self.run_there(&GitCall { arguments: &arguments, cwd: git_directory, max_bytes: MAX_LIST_BYTES })
     }
@@ -156,7 +159,7 @@ impl GitProgram for SandboxedGit<'_> {
     }
 }
 
-/// How git is called.
+/// The arguments of one run of git.
 struct GitCall<'a> {
     arguments: &'a [&'a str],
     cwd: &'a Path,

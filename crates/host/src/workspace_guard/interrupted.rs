@@ -22,8 +22,8 @@ use super::{
 };
 
 impl WorkspaceGuard {
-    /// Checks what commands did whose session was killed while they ran, once for each session. `candidates` are
-    /// directories by which a workspace is found that was moved since.
+    /// Checks what commands did whose session was killed while they ran, once for each session.
+    /// `candidates` are directories by which a workspace is found that was moved since.
     pub(crate) fn check_interrupted(&self, candidates: &[PathBuf]) -> Result<(), GuardError> {
         let Some(directory) = self.notes.get() else { return Ok(()) };
         let mut state = self.state();
@@ -37,7 +37,8 @@ impl WorkspaceGuard {
             let (mut failed, mut is_checked) = (None, false);
             for noted in std::mem::take(&mut command.roots) {
                 let root = find_root(&noted, candidates);
-                // What its own session could not put right concerns those that use the workspace.
+                // A problem that its own session could not resolve concerns the users of that
+                // workspace.
                 let is_concerned = |root: &WorkspaceRoot| {
                     command.unresolved.is_none() || real.iter().any(|path| is_around(&root.path, path))
                 };
@@ -69,7 +70,8 @@ impl WorkspaceGuard {
         state.unresolved.clone().map_or(Ok(()), |reason| Err(GuardError::Unresolved(reason)))
     }
 
-    /// Takes names for the command's that are protected, were not known when it began, and have changed since.
+    /// Takes names for the command's that are protected, were not known when it began, and have
+    /// changed since.
     fn check_one_interrupted(
         &self,
         state: &mut GuardState,
@@ -122,7 +124,8 @@ impl WorkspaceGuard {
     }
 }
 
-/// The time of the last change of an entry, also where the scan did not read it; 0 if it cannot be known.
+/// The time of the last change of an entry, also where the scan did not read it; 0 if it cannot be
+/// known.
 fn last_change(root: &WorkspaceRoot, path: &Path, node: &ScanNode) -> i64 {
     if !node.stat.is_from_listing() {
         return node.stat.ctime_ns;

@@ -12,8 +12,8 @@ use super::{
 
 const PROTECTED: &str = "this name is protected: other programs execute or trust it";
 
-/// Says why a path below a root of a command may not be changed by a layer. What depends on more than the path, as in a git
-/// directory, is checked when it was applied.
+/// Returns the reason why a layer may not change a path below a root of a command. Rules that
+/// depend on more than the path, as in a git directory, are checked after it was applied.
 pub(crate) fn layer_refusal(command: &CommandGuard, number: usize, relative: &Path) -> Option<String> {
     let path = command.roots.get(number)?.path.join(relative);
     let ProtectedPaths { read_only, unmounted, git_configs, absent, links, homes, .. } = &*command.protected;

@@ -1,7 +1,8 @@
 //! The copy of a settings file of git that a command writes instead of the file itself.
 //!
-//! Git replaces its settings by renaming a new file over them, which a mount on the file would forbid. So in the
-//! sandbox a symbolic link is mounted on the file: git follows it, and renames in the directory it leads to.
+//! Git replaces its settings by renaming a new file over them, which a mount on the file would
+//! forbid. So in the sandbox a symbolic link is mounted on the file: git follows it, and renames in
+//! the directory it leads to.
 
 use std::{
     ffi::OsStr,
@@ -33,7 +34,8 @@ pub(crate) struct PrivateConfig {
 }
 
 impl PrivateConfig {
-    /// Copies the settings of every repository for one command, into a directory that no other command uses meanwhile.
+    /// Copies the settings of every repository for one command, into a directory that no other
+    /// command uses meanwhile.
     pub(super) fn prepare(
         protected: &ProtectedPaths,
         store: &PrivateTmp,
@@ -120,7 +122,7 @@ impl PrivateConfig {
         let current = directory.read_file(name, MAX_CONFIG_BYTES).map_err(failed)?;
         let is_plain = change.dropped.is_empty() && current == self.base;
         let edited = if is_plain { copy.to_vec() } else { git.edit(&current, &change.edits)? };
-        // Whatever was edited, nothing but allowed settings may differ from what is there.
+        // After all edits, only allowed settings may differ from the current file.
         let result = GitConfigChange::between(&git.list(&current)?, &git.list(&edited)?);
         if !result.dropped.is_empty() {
             return Err("they cannot be told apart from others".to_owned());

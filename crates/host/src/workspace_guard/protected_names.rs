@@ -132,10 +132,12 @@ const ANYWHERE: &[(&str, &str)] = &[
 /// Protected like [`ANYWHERE`], by how the name ends, in lower case.
 const ENDINGS: &[(&str, &str)] = &[(".code-workspace", "tasks an editor runs when the file is opened")];
 
-/// Protected in a home directory, beside every name with a dot: shells put it into the search path if it is there.
+/// Protected in a home directory, beside every name with a dot: shells put it into the search path
+/// if it is there.
 const SEARCHED_IN_HOME: &str = "bin";
 
-/// Names with a dot in a home directory that commands may change. Git's directory has rules of its own.
+/// Names with a dot in a home directory that commands may change. Git's directory has rules of its
+/// own.
 const OPEN_IN_HOME: [&str; 2] = [".git", ".cache"];
 
 /// Protected below each writable root itself, in case it is a home directory.
@@ -255,7 +257,7 @@ pub(super) const IN_GIT_DIRECTORY: &[(&str, &str)] = &[
 /// Packages come with settings of their authors, and no editor is opened in one.
 const PACKAGES: &str = "node_modules";
 
-/// Tells whether an entry is protected in whichever directory it stands. File systems may ignore case.
+/// Returns true if an entry is protected in every directory. File systems may ignore case.
 pub(crate) fn is_protected_entry(path: &Path) -> bool {
     /// The paths of [`ANYWHERE`] by their last name, in lower case.
     static BY_NAME: LazyLock<HashMap<OsString, Vec<&'static Path>>> = LazyLock::new(|| {
@@ -274,16 +276,17 @@ pub(crate) fn is_protected_entry(path: &Path) -> bool {
     listed || ENDINGS.iter().any(|(ending, _)| bytes.ends_with(ending.as_bytes()))
 }
 
-/// Tells whether a name in a home directory is protected: every one with a dot, but for those that commands need, and
-/// `bin`.
-/// Programs read settings there that name other programs, and no list of them is complete.
+/// Tells whether a name in a home directory is protected: every one with a dot, but for those that
+/// commands need, and `bin`. Programs read settings there that name other programs, and no list of
+/// them is complete.
 pub(super) fn is_protected_in_home(name: &OsStr) -> bool {
     name == SEARCHED_IN_HOME
         || name.as_encoded_bytes().starts_with(b".")
             && !OPEN_IN_HOME.iter().any(|open| name.eq_ignore_ascii_case(open))
 }
 
-/// Returns the outermost ancestor of a path below a root (or the path itself) that is a protected name.
+/// Returns the outermost ancestor of a path below a root (or the path itself) that is a protected
+/// name.
 pub(super) fn protected_ancestor(path: &Path) -> Option<PathBuf> {
     let mut above = PathBuf::new();
     for name in path {
@@ -308,7 +311,7 @@ pub(super) fn in_root() -> impl Iterator<Item = &'static Path> {
     IN_ROOT.iter().map(|(path, _)| Path::new(*path))
 }
 
-/// Tells whether one path is another or lies below it, whatever the case of its letters.
+/// Returns true if one path is another or lies below it, ignoring case.
 pub(super) fn starts_with_ignoring_case(path: &Path, above: &Path) -> bool {
     let mut names = path.iter();
     above.iter().all(|name| names.next().is_some_and(|own| own.eq_ignore_ascii_case(name)))

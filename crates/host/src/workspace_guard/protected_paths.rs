@@ -27,10 +27,10 @@ mod settings;
 
 use settings::SettingsSource;
 
-/// How many paths are kept from change by mounts. Each costs about 15 µs at every start.
+/// Maximum number of paths that mounts keep from change. Each costs about 15 µs at every start.
 const MAX_MOUNTS: usize = 128;
 
-/// How many links inside protected directories are followed.
+/// Maximum number of links inside protected directories that are followed.
 const MAX_LINKS: usize = 64;
 
 /// Collects the protected paths from what the roots of a command hold.
@@ -40,7 +40,7 @@ pub(super) fn collect(
     git: &mut impl GitProgram,
 ) -> ProtectedPaths {
     let paths: Vec<_> = roots.iter().map(|(root, _)| root.path.clone()).collect();
-    let mut collector = Collector {
+    let mut collector = ProtectedPathCollector {
         roots: &paths,
         git,
         links_followed: 0,
@@ -64,8 +64,8 @@ pub(super) fn collect(
     found
 }
 
-/// Tells whether a file tool may not write here, by its path without links. Stricter than what commands are held to:
-/// git itself writes in its directory, and file tools have no need to.
+/// Tells whether a file tool may not write here, by its path without links. Stricter than what
+/// commands are held to: git itself writes in its directory, and file tools have no need to.
 pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[PathBuf]) -> bool {
     let around = |path: &PathBuf| real.starts_with(path) || path.starts_with(real);
     let inside = |root: &PathBuf| real.strip_prefix(root).ok();
@@ -77,7 +77,8 @@ pub(crate) fn is_protected(protected: &ProtectedPaths, real: &Path, roots: &[Pat
         || protected.absent.iter().any(|path| real.starts_with(path))
 }
 
-/// Tells whether a path is protected wherever it lies, by its names alone. Where the workspace itself lies does not count.
+/// Tells whether a path is protected wherever it lies, by its names alone. Where the workspace
+/// itself lies does not count.
 pub(crate) fn has_protected_name(path: &Path, workspace: &Path, homes: &[PathBuf]) -> bool {
     let (below, is_inside) = path.strip_prefix(workspace).map_or((path, false), |below| (below, true));
     protected_ancestor(below).is_some()
@@ -116,8 +117,8 @@ fn limit_mounts(protected: &mut ProtectedPaths) {
     ));
 }
 
-/// Tells whether a file could make git take the directory around it for a repository: its `HEAD`, or the rest of one
-/// beside a `HEAD` that is there.
+/// Tells whether a file could make git take the directory around it for a repository: its `HEAD`,
+/// or the rest of one beside a `HEAD` that is there.
 fn makes_git_directory(real: &Path) -> bool {
     const REST: [&str; 8] =
         ["config", "config.worktree", "objects", "refs", "hooks", "commondir", "info", "packed-refs"];
@@ -130,7 +131,7 @@ fn makes_git_directory(real: &Path) -> bool {
     is(real, "HEAD") || real.ancestors().any(beside_head)
 }
 
-struct Collector<'a, G> {
+struct ProtectedPathCollector<'a, G> {
     roots: &'a [PathBuf],
     git: &'a mut G,
     links_followed: usize,
@@ -141,7 +142,7 @@ struct Collector<'a, G> {
     found: ProtectedPaths,
 }
 
-impl<G: GitProgram> Collector<'_, G> {
+impl<G: GitProgram> ProtectedPathCollector<'_, G> {
     fn root(&mut self, root: &Path, scan: &ScanNode) {
         for path in in_root() {
             self.name_in_root(path, root, scan);
@@ -298,7 +299,8 @@ impl<G: GitProgram> Collector<'_, G> {
         path.ancestors().any(|above| self.found.read_only.contains(above))
     }
 
-    /// Pins the directories between: one that is renamed takes its mounts along, and leaves its name to another.
+    /// Pins the directories between: one that is renamed takes its mounts along, and leaves its
+    /// name to another.
     fn pin_between(&mut self, path: &Path, root: &Path) {
         let above = path.ancestors().skip(1).take_while(|above| *above != root && above.starts_with(root));
         self.found.pinned.extend(above.map(Path::to_owned));

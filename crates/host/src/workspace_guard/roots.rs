@@ -1,4 +1,5 @@
-//! Writable roots, opened once: later commands use the descriptors, whatever a path leads to by then.
+//! Writable roots, opened once: later commands use the descriptors, even if a path leads elsewhere
+//! by then.
 
 use std::{
     ffi::OsStr,
@@ -46,8 +47,8 @@ impl WorkspaceRoot {
         Ok(NotedRoot { path: self.path.clone(), dev: found.dev, ino: found.ino })
     }
 
-    /// Opens a directory by its path. Links on the way are followed, unless one lies in another writable directory: a
-    /// command may have made it.
+    /// Opens a directory by its path. Links on the way are followed, unless one lies in another
+    /// writable directory: a command may have made it.
     pub(crate) fn open(path: &Path, writable: &[PathBuf]) -> Result<Self, RootError> {
         let failed =
             |error: std::io::Error| RootError::Open { path: path.to_owned(), reason: error.to_string() };
@@ -80,9 +81,10 @@ impl WorkspaceRoot {
         if is_same { Ok(()) } else { Err(replaced()) }
     }
 
-    /// Opens the git directory that a linked worktree shares with others, if this root is such a worktree, and both
-    /// ends say so: `.git` names `COMMON/worktrees/NAME`, and the file `gitdir` there names this `.git`. Whoever can
-    /// write here can point anywhere, but cannot make the other end point back.
+    /// Opens the git directory that a linked worktree shares with others, if this root is such a
+    /// worktree. Both ends must agree: `.git` names `COMMON/worktrees/NAME`, and the file `gitdir`
+    /// there names this `.git`. A command that can write here can point anywhere, but cannot make
+    /// the other end point back.
     pub(crate) fn shared_git_directories(&self) -> Vec<Self> {
         let Some((own, common)) = self.linked_worktree() else { return Vec::new() };
         let opened = |path: &Path| Self::open(path, std::slice::from_ref(&self.path)).ok();
@@ -123,7 +125,8 @@ impl WorkspaceRoot {
     }
 }
 
-/// The path in a `.git` file, if it is written exactly as git writes it: anything else git may read otherwise than we do.
+/// Returns the path in a `.git` file if it is written exactly as git writes it. Git may read
+/// anything else differently.
 pub(crate) fn gitfile_target(content: &[u8]) -> Option<PathBuf> {
     let target = strip_newline(content.strip_prefix(b"gitdir: ")?);
     let is_plain = |byte: &u8| !byte.is_ascii_control();

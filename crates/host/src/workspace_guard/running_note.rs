@@ -1,6 +1,6 @@
-//! Notes of commands that run, in a directory of Windlass. A process that is killed while a command runs leaves its note,
-//! and the next session that uses the workspace checks what that command did. So it is with a command that left something
-//! which could not be put right.
+//! Notes of commands that run, in a directory of Windlass. A process that is killed while a command
+//! runs leaves its note, and the next session that uses the workspace checks what that command did.
+//! So it is with a command that left something which could not be put right.
 
 use std::{
     collections::BTreeSet,
@@ -26,7 +26,8 @@ const UNRESOLVED: &[u8] = b"unresolved";
 /// The largest note that is read.
 const MAX_NOTE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long the lock of a process that is gone is waited for: its children die a moment after it.
+/// Maximum number of attempts to lock the note of a process that is gone: its children die a moment
+/// after it.
 const MAX_LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -35,7 +36,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct RunningNote {
     file: File,
     path: PathBuf,
-    /// It stays for later sessions.
+    /// The note stays for later sessions.
     is_left: bool,
 }
 
@@ -46,7 +47,7 @@ impl RunningNote {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!("{}-{number}", std::process::id()));
-        // What a dead process of the same number has left was for its own workspace, and is kept for that.
+        // A note of a dead process with the same PID belongs to its workspace and is kept.
         let now = nanoseconds(SystemTime::now()).to_string();
         let path = if path.try_exists()? { path.with_extension(now) } else { path };
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
@@ -135,19 +136,19 @@ pub(super) struct NotedRoot {
 /// A command whose session was killed while it ran.
 #[derive(Debug)]
 pub(super) struct InterruptedCommand {
-    /// When it, or the first of several, was started.
+    /// Start time of the command, or of the first of several.
     pub(super) started: SystemTime,
     /// The directories it could write that were not checked yet.
     pub(super) roots: Vec<NotedRoot>,
     /// Protected paths that existed then.
     pub(super) known: BTreeSet<PathBuf>,
-    /// What its own session could not put right.
+    /// The problem that its own session could not resolve.
     pub(super) unresolved: Option<String>,
     file: File,
     pub(super) path: PathBuf,
 }
 
-/// What a note says.
+/// The content of a note.
 #[derive(Debug)]
 struct NoteContent {
     started: SystemTime,

@@ -9,11 +9,11 @@ use windlass_files::{DirHandle, EntryKind, EntryStat};
 
 use windlass_sandbox::ProtectedPaths;
 
-/// The largest file and the most files of a directory that are kept.
+/// Maximum size of a saved file, and maximum number of files saved per directory.
 const MAX_BYTES: u64 = 1024 * 1024;
 const MAX_ENTRIES: usize = 64;
 
-/// Files with their content. What has not changed since it was read is not read again.
+/// Files with their content. A file that has not changed since it was read is not read again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SavedFiles(HashMap<PathBuf, SavedFile>);
 
@@ -26,9 +26,10 @@ pub(super) struct SavedFile {
 }
 
 impl SavedFiles {
-    /// Reads what protected paths hold: all of them, or those without a mount and those with a second name.
+    /// Reads the protected files: all of them, or those without a mount and those with several hard
+    /// links.
     pub(super) fn read(protected: &ProtectedPaths, is_mounted: bool, earlier: Self) -> Self {
-        let mut reader = Reader { earlier, saved: Self::default(), with_one_name: !is_mounted };
+        let mut reader = SavedFileReader { earlier, saved: Self::default(), with_one_name: !is_mounted };
         for path in protected.read_only.iter().chain(&protected.git_configs) {
             reader.path(path);
         }
@@ -39,7 +40,7 @@ impl SavedFiles {
         reader.saved
     }
 
-    /// The files below a directory.
+    /// Returns the files below a directory.
     pub(super) fn below<'a>(
         &'a self,
         directory: &'a Path,
@@ -52,14 +53,14 @@ impl SavedFiles {
     }
 }
 
-struct Reader {
+struct SavedFileReader {
     earlier: SavedFiles,
     saved: SavedFiles,
-    /// Files with a single name are saved, too.
+    /// Also saves files with a single hard link.
     with_one_name: bool,
 }
 
-impl Reader {
+impl SavedFileReader {
     fn path(&mut self, path: &Path) {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return };
         let Ok(directory) = DirHandle::open(above) else { return };

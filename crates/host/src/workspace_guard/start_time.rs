@@ -1,14 +1,15 @@
-//! When a command was started, and which changes may be its own.
+//! Start times of commands, and the changes that a command may have made.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use windlass_files::{Change, WorkspaceScan};
 
-/// The steps of the kernel's clock for file times; and of file systems that keep whole seconds, or every other of them.
+/// Resolution of the kernel's clock for file times, and of file systems that keep whole seconds or
+/// two.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 const COARSE_CLOCK_STEP: Duration = Duration::from_millis(2100);
 
-/// When a command was started, by two clocks.
+/// The start of a command by two clocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartTime {
     pub(super) realtime: SystemTime,
@@ -30,8 +31,8 @@ impl StartTime {
         changes.filter(|change| self.may_have_made(change, after, is_trusted)).collect()
     }
 
-    /// Tells whether a change may have been made since then. What the user changed before is the user's own. The time of
-    /// the last change cannot be set, so an older one is proof; but only if the clock has not been set back.
+    /// Tells whether a change may have been made since then. Earlier changes are the user's own.
+    /// The ctime cannot be set, so an older one is proof, unless the clock was set back.
     fn may_have_made(&self, change: &Change<'_>, after: &WorkspaceScan, is_trusted: bool) -> bool {
         if !is_trusted || self.was_set_back() {
             return true;
@@ -43,7 +44,7 @@ impl StartTime {
         node.is_none_or(|node| self.is_before(node.stat.ctime_ns))
     }
 
-    /// Tells whether a time of a file may be later. One that is not known may.
+    /// Returns true if a ctime may be later than the start. An unknown time may be.
     pub(super) fn is_before(&self, ctime_ns: i64) -> bool {
         if ctime_ns <= 0 {
             return true;

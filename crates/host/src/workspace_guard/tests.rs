@@ -1,4 +1,5 @@
-//! No sequence of commands widens what the next one may do: random workspaces against a plain model.
+//! No sequence of commands widens what the next one may do: random workspaces against a plain
+//! model.
 
 use std::{
     collections::BTreeSet,
@@ -35,7 +36,7 @@ impl GitProgram for NoGit {
     }
 }
 
-/// What a command may do in the workspace.
+/// Actions of a command in the workspace.
 #[derive(Debug, Clone)]
 enum Deed {
     Write(usize, usize),
@@ -47,7 +48,8 @@ enum Deed {
     GitDirectory(usize),
 }
 
-/// Paths below the place of it all: two roots, one of them in the other, and a directory that is none.
+/// Paths below the place of it all: two roots, one of them in the other, and a directory that is
+/// none.
 const PATHS: [&str; 16] = [
     "ws/.git",
     "ws/a",
@@ -67,7 +69,7 @@ const PATHS: [&str; 16] = [
     "ws/.config",
 ];
 
-/// What is written into files, or linked to. `@` stands for the place.
+/// Texts written into files, or link targets. `@` stands for the place.
 const TEXTS: [&str; 8] = [
     "gitdir: @/victim\n",
     "gitdir: @/ws/g\n",
@@ -148,7 +150,8 @@ fn identity(path: &Path) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-/// Every name that is protected wherever it stands, found in the plainest way. Links are not followed.
+/// Every name that is protected wherever it stands, found in the plainest way. Links are not
+/// followed.
 fn protected_names(top: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut queue = vec![top.to_owned()];

@@ -1,11 +1,12 @@
-//! Programs that git runs, files that it waits for, and addresses that it connects to, in places that are easily overlooked.
+//! Programs that git runs, files that it waits for, and addresses that it connects to, in places
+//! that are easily overlooked.
 
 use windlass_contract::grant::Mechanism;
 
 use crate::world::{RUNGS, World};
 
-/// A case: what the user has, what a command does, and what the user does then. `@` stands for the place of it all, and
-/// `EVIL` for a program that makes `victim/PWNED`.
+/// A case: what the user has, what a command does, and what the user does then. `@` stands for the
+/// place of it all, and `EVIL` for a program that makes `victim/PWNED`.
 struct Case {
     before: &'static str,
     plant: &'static str,
@@ -185,7 +186,7 @@ async fn a_new_working_tree_keeps_programs_that_say_the_same() {
     }
 }
 
-/// What a command sets, and whether it is there afterwards.
+/// A setting that a command makes; true if it is kept afterwards.
 const SETTINGS: &[(&str, &str, bool)] = &[
     ("core.repositoryformatversion", "99", false),
     ("core.bare", "true", false),

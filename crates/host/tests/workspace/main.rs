@@ -1,5 +1,5 @@
-//! Attacks on the side that is not confined: what a command leaves in the workspace must not widen what the next one may
-//! do, and must not make the user's own programs run something.
+//! Attacks on the side that is not confined: what a command leaves in the workspace must not widen
+//! what the next one may do, and must not make the user's own programs run something.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said aloud")]
@@ -48,7 +48,8 @@ async fn a_root_behind_a_link_that_a_command_may_have_made_is_refused() {
 async fn no_git_file_makes_another_directory_writable() {
     for rung in RUNGS {
         for plant in [
-            // A git directory in the workspace, in the private temporary directory, and in the victim.
+            // A git directory in the workspace, in the private temporary directory, and in the
+            // victim.
             "mkdir g; echo @/ws/.git > g/gitdir; echo @/victim > g/commondir; echo ref: refs/heads/x > g/HEAD; \
              echo gitdir: @/ws/g > .git",
             "mkdir -p /tmp/g; cd /tmp/g; echo @/ws/.git > gitdir; echo @/victim > commondir; \
@@ -78,9 +79,11 @@ async fn no_git_file_makes_another_directory_writable() {
     }
 }
 
-/// What a command plants, and what of the user's own then runs it: `evil` would make `victim/pwned`.
+/// A file that a command plants, and the user's own command that then runs it: `evil` would make
+/// `victim/pwned`.
 const PLANTED: &[(&str, &str)] = &[
-    // Submodules whose settings run a program: named by an index of another hash, and by one in two files.
+    // Submodules whose settings run a program: named by an index of another hash, and by one in two
+    // files.
     (
         "git init -q --object-format=sha256 r; cd r; git init -q --object-format=sha256 sub; \
          git -C sub commit -q --allow-empty -m x; git add sub 2>/dev/null; git commit -qm y; \
@@ -253,7 +256,8 @@ async fn a_copy_of_a_repository_has_settings_of_its_own() {
     }
 }
 
-/// Writes an index that lists a path which git itself would refuse to add: `AAAA` becomes `.git`, with a new checksum.
+/// Writes an index that lists a path which git itself would refuse to add: `AAAA` becomes `.git`,
+/// with a new checksum.
 const FORGED_INDEX: &str = "mkdir -p AAAA/hooks; printf '#!/bin/sh\\ntouch @/victim/PWNED\\n' > AAAA/hooks/post-checkout; \
      chmod +x AAAA/hooks/post-checkout; git add AAAA; rm -r AAAA; export LC_ALL=C; \
      head -c -20 .git/index | sed 's/AAAA/.git/' > body; \

@@ -66,7 +66,7 @@ impl World {
         self.run_in(&["ws"], script).await.unwrap().0
     }
 
-    /// What the user does, whom nothing confines.
+    /// Runs a script as the user, without confinement.
     pub(crate) fn outside(&self, script: &str) -> String {
         let mut sh = process::Command::new("bash");
         sh.args(["-c", script]).current_dir(self.path("ws")).env("HOME", self.path("home"));

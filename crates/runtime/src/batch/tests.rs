@@ -1,4 +1,5 @@
-//! Tests of the whole way of a call, and of many at once. Tools are closures; nothing leaves the process.
+//! Tests of the whole way of a call, and of many at once. Tools are closures; nothing leaves the
+//! process.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +37,8 @@ impl World {
         }
     }
 
-    /// `read`s and `write`s log their argument; `wait` reads until released; `fail` and `crash` do as they say.
+    /// `read`s and `write`s log their argument; `wait` reads until released; `fail` and `crash` do
+    /// as they say.
     fn batch(&self) -> Batch {
         let log = |effects: fn(&Value) -> Effects, name: &'static str| {
             let (log, release) = (Arc::clone(&self.log), Arc::clone(&self.release));

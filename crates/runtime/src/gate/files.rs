@@ -1,4 +1,4 @@
-//! Calls that act by themselves, without a command: what they may read and write.
+//! Decides about calls without a command by the files they read and write.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use windlass_contract::{
 };
 use windlass_policy::{read_shows_secret, search_shows_secret};
 
-use super::Decision;
+use super::GateDecision;
 
-/// Decides about a call without a command. Reads are the host's to hold: what may not be read, it does not read. With the
-/// policy `untrusted`, reading what may hold secrets is asked about, as for a command. Writes inside what may be written
-/// need no question; everything else is a person's to decide.
+/// Decides about a call without a command. The host enforces read restrictions. With the policy
+/// `untrusted`, reading possible secrets needs a question, as for a command. Writes inside of the
+/// writable roots need none; all others do.
 pub(super) fn decide(
     effects: &Effects,
     confinement: Confinement,
     approval: ApprovalPolicy,
     cwd: &Path,
-) -> Decision {
-    let asked = |confinement, reason: &str| Decision::Ask {
+) -> GateDecision {
+    let asked = |confinement, reason: &str| GateDecision::Ask {
         confinement,
         reason: reason.to_owned(),
         unclear: Vec::new(),
@@ -36,7 +36,7 @@ pub(super) fn decide(
         if wary {
             return asked(confinement, "the approval policy is `untrusted`");
         }
-        return Decision::Run { confinement, why: "the sandbox mode allows everything".to_owned() };
+        return GateDecision::Run { confinement, why: "the sandbox mode allows everything".to_owned() };
     };
     let outside: Vec<_> = effects.writes.iter().filter(|path| !is_inside(path, walls, cwd)).collect();
     let online = effects.network == Network::Any && walls.network == Network::None;
@@ -48,18 +48,18 @@ pub(super) fn decide(
     };
     match (outside.is_empty() && !online, approval) {
         (true, _) if wary => asked(confinement, "the approval policy is `untrusted`"),
-        (true, _) => Decision::Run { confinement, why: "inside what the sandbox mode allows".to_owned() },
-        (false, ApprovalPolicy::Never) if online => Decision::Refuse {
+        (true, _) => GateDecision::Run { confinement, why: "inside what the sandbox mode allows".to_owned() },
+        (false, ApprovalPolicy::Never) if online => GateDecision::Refuse {
             reason: "refused: the network is off, and nobody may be asked; only the user can allow it, with \
                      `sandbox_workspace_write.network_access` or `--sandbox danger-full-access`"
                 .to_owned(),
         },
-        (false, ApprovalPolicy::Never) if walls.writable.is_empty() => Decision::Refuse {
+        (false, ApprovalPolicy::Never) if walls.writable.is_empty() => GateDecision::Refuse {
             reason: "writing is not allowed in a read-only sandbox; rejected by user approval settings"
                 .to_owned(),
         },
-        // To the letter what models of this family were trained to read.
-        (false, ApprovalPolicy::Never) => Decision::Refuse {
+        // Literally the text that models of this family were trained on.
+        (false, ApprovalPolicy::Never) => GateDecision::Refuse {
             reason: "writing outside of the project; rejected by user approval settings".to_owned(),
         },
         (false, _) if online => asked(wider(), "it uses the network, which is off"),
@@ -67,8 +67,8 @@ pub(super) fn decide(
     }
 }
 
-/// Returns why a call may show a secret. Behind walls a search passes over what is hidden; without them it may go through
-/// all of a home directory.
+/// Returns the reason if a call may show a secret. In a sandbox, a search skips hidden files;
+/// without one it may read a whole home directory.
 fn secret_in(effects: &Effects, confinement: &Confinement, cwd: &Path) -> Option<String> {
     let searched = |path: &Path| match confinement {
         Confinement::Sandboxed(_) => None,
@@ -77,7 +77,7 @@ fn secret_in(effects: &Effects, confinement: &Confinement, cwd: &Path) -> Option
     effects.reads.iter().find_map(|path| read_shows_secret(path, cwd).or_else(|| searched(path)))
 }
 
-/// Whether a path lies in a directory that may be written. By its name alone: links are the host's to hold.
+/// Returns true if a path lies in a writable directory, by its name alone: the host checks links.
 fn is_inside(path: &Path, walls: &SandboxRules, cwd: &Path) -> bool {
     let path = normal(&cwd.join(path));
     walls.writable.iter().any(|root| path.starts_with(root))
@@ -90,13 +90,13 @@ mod tests {
     fn decided(effects: &Effects, approval: ApprovalPolicy) -> String {
         let walls = SandboxRules { writable: vec!["/w".into()], ..SandboxRules::default() };
         match decide(effects, Confinement::Sandboxed(walls), approval, Path::new("/w")) {
-            Decision::Run { confinement: Confinement::Sandboxed(walls), .. } => {
+            GateDecision::Run { confinement: Confinement::Sandboxed(walls), .. } => {
                 format!("run {:?}", walls.writable)
             }
-            Decision::Ask { confinement: Confinement::Sandboxed(walls), .. } => {
+            GateDecision::Ask { confinement: Confinement::Sandboxed(walls), .. } => {
                 format!("ask {:?}", walls.writable)
             }
-            Decision::Refuse { reason } => reason,
+            GateDecision::Refuse { reason } => reason,
             other => panic!("{other:?}"),
         }
     }
@@ -123,7 +123,7 @@ mod tests {
         let open = |path: &str, approval| {
             let decision =
                 decide(&Effects::read(path), Confinement::Unconfined, approval, Path::new("/home/u/p"));
-            matches!(decision, Decision::Ask { .. })
+            matches!(decision, GateDecision::Ask { .. })
         };
         for path in
             ["/etc/shadow", "/home/u/.ssh/id_rsa", "../.aws/credentials", ".env", "/home/u/.zsh_history"]

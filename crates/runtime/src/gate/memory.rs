@@ -1,4 +1,4 @@
-//! What a person has said before, and what they are being asked right now.
+//! Answers given before in this session, and the questions that are pending.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,27 +8,27 @@ use std::{
 use tokio::sync::OnceCell;
 use windlass_contract::approval::{Answer, Approver, Question};
 
-/// Remembers answers for as long as the session lasts.
+/// Remembers answers until the session ends.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<State>);
+pub(crate) struct AnswerMemory(Mutex<AnswerMemoryState>);
 
 #[derive(Debug, Default)]
-struct State {
-    /// What may be done again without a question.
+struct AnswerMemoryState {
+    /// Keys that were approved for the session.
     allowed: HashSet<String>,
-    /// Questions nobody has answered yet, by what they are about.
+    /// Pending questions by their keys.
     pending: HashMap<Vec<String>, Arc<OnceCell<Answer>>>,
 }
 
-impl Memory {
-    /// Whether everything a call is about was allowed for the session before.
+impl AnswerMemory {
+    /// Returns true if all keys of a call were approved for the session.
     pub(crate) fn allows(&self, keys: &[String]) -> bool {
         let state = self.state();
         !keys.is_empty() && keys.iter().all(|key| state.allowed.contains(key))
     }
 
-    /// Asks, unless the same is being asked already: then its answer counts for both. What no answer for the session covers
-    /// is asked each time, for itself.
+    /// Asks, unless the same question is pending: then its answer counts for both. A question
+    /// without keys is asked each time.
     pub(crate) async fn ask(&self, approver: &dyn Approver, question: &Question) -> Answer {
         if question.keys.is_empty() {
             return approver.ask(question).await;
@@ -40,14 +40,15 @@ impl Memory {
         if answer == Answer::Session {
             state.allowed.extend(keys.iter().cloned());
         }
-        // The next question about it is a new one; a question that came in the meantime keeps its place.
+        // The next question about it is a new one. A question that was asked meanwhile stays
+        // pending.
         if state.pending.get(&keys).is_some_and(|pending| Arc::ptr_eq(pending, &cell)) {
             state.pending.remove(&keys);
         }
         answer
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AnswerMemoryState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,20 +62,20 @@ mod tests {
 
     use super::*;
 
-    /// Answers when told to, and counts how often it was asked.
-    struct Person {
+    /// Answers when it is notified, and counts the questions.
+    struct WaitingPerson {
         answer: Answer,
         asked: AtomicUsize,
         ready: Notify,
     }
 
-    impl Person {
+    impl WaitingPerson {
         fn who_says(answer: Answer) -> Self {
             Self { answer, asked: AtomicUsize::new(0), ready: Notify::new() }
         }
     }
 
-    impl Approver for Person {
+    impl Approver for WaitingPerson {
         fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
             Box::pin(async {
                 self.asked.fetch_add(1, Ordering::SeqCst);
@@ -100,7 +101,7 @@ mod tests {
 
     #[tokio::test]
     async fn twins_are_answered_together_and_once_means_once() {
-        let (memory, person) = (Memory::default(), Person::who_says(Answer::Once));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Once));
         let question = question(&["a"]);
         let answer = async {
             tokio::task::yield_now().await;
@@ -117,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn for_the_session_all_of_it_must_have_been_allowed() {
-        let (memory, person) = (Memory::default(), Person::who_says(Answer::Session));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
         person.ready.notify_one();
         memory.ask(&person, &question(&["a", "b"])).await;
         let allows =
@@ -128,7 +129,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_no_session_covers_is_asked_each_time_and_for_itself() {
-        let (memory, person) = (Memory::default(), Person::who_says(Answer::Session));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
         let question = question(&[]);
         let answers = async {
             person.ready.notify_one();
@@ -142,7 +143,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_that_was_dropped_can_be_asked_again() {
-        let (memory, person) = (Memory::default(), Person::who_says(Answer::Once));
+        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Once));
         let question = question(&["a"]);
         tokio::select! {
             biased;

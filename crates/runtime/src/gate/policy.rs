@@ -1,4 +1,4 @@
-//! What a person has settled before a session begins.
+//! The policy of a session, chosen before it begins.
 
 use std::path::PathBuf;
 
@@ -10,33 +10,34 @@ use windlass_contract::{
 };
 use windlass_policy::Rules;
 
-/// What a person has settled beforehand.
+/// The policy of a session, chosen by the user.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Where relative paths and commands start.
+    /// Base of relative paths and working directory of commands.
     pub cwd: PathBuf,
-    /// When to ask.
+    /// The approval policy.
     pub approval: ApprovalPolicy,
-    /// The policy that the user chose, where nobody is there to be asked and `approval` holds instead.
+    /// The approval policy that the user chose, if `approval` replaces it because no approver is
+    /// present.
     pub unattended: Option<ApprovalPolicy>,
-    /// Effects beyond the machine that are asked about with the policies `untrusted` and `on-request`, also without a
-    /// sandbox.
+    /// Effects beyond the machine that need a question with the policies `untrusted` and
+    /// `on-request`, also without a sandbox.
     pub ask_before: Vec<OutwardEffect>,
-    /// How tightly things are held.
+    /// The sandbox mode.
     pub sandbox: SandboxMode,
-    /// What commands may do beside: directories to write and the network count in `workspace-write` only, what may
-    /// not be read counts in every mode but full access.
+    /// Additional sandbox rules. Writable directories and the network count in `workspace-write`
+    /// only; unreadable paths count in every mode except full access.
     pub walls: SandboxRules,
-    /// How much a call may use.
+    /// Limits of a call.
     pub limits: Limits,
-    /// What is allowed, asked about and forbidden by name.
+    /// Rules that allow, ask about and forbid programs by name.
     pub rules: Rules,
-    /// Whether commands run beside each other although they may change something.
+    /// Allows commands that may change something to run in parallel.
     pub parallel_commands: bool,
 }
 
 impl Default for Policy {
-    /// Nothing may be written, and nobody is asked.
+    /// A read-only policy that never asks.
     fn default() -> Self {
         Self {
             cwd: "/".into(),
@@ -53,18 +54,18 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The grant for a command that a person starts themselves: nobody needs to be asked, and it is held as the
-    /// sandbox mode says.
+    /// Returns the grant for a command that a person starts: it needs no question and is confined
+    /// by the sandbox mode.
     pub fn grant_to_person(&self) -> Grant {
         self.grant(&Effects::none(), self.confinement())
     }
 
-    /// The grant for a call that was let through.
+    /// Returns the grant for an admitted call.
     pub(super) fn grant(&self, effects: &Effects, confinement: Confinement) -> Grant {
         Grant::issue(self.cwd.clone(), effects, self.limits.clone(), confinement)
     }
 
-    /// What a call is held to.
+    /// Returns the confinement of a call.
     pub(super) fn confinement(&self) -> Confinement {
         let SandboxRules { writable, unreadable, readable_again, network } = self.walls.clone();
         let (writable, network) = match self.sandbox {
@@ -78,8 +79,8 @@ impl Policy {
         Confinement::Sandboxed(SandboxRules { writable, unreadable, readable_again, network })
     }
 
-    /// What a model is told that may not ask for more. Where that is the user's choice, to the letter what models of this
-    /// family were trained to read.
+    /// Returns the message for a model that may not escalate. If that is the user's choice, it is
+    /// literally the text that models of this family were trained on.
     pub(super) fn no_wishes(&self) -> String {
         if let Some(chosen) = self.unattended {
             return format!(

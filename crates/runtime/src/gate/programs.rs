@@ -1,4 +1,5 @@
-//! Programs of a command: which are not there at all, and which no command in the sandbox can replace.
+//! Looks up the programs of a command: missing ones, and those that no sandboxed command can
+//! replace.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,9 @@ use windlass_policy::{Class, Judgement, Part, Reason};
 use super::Policy;
 
 /// Directories that any program writes to.
-const SHARED: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const SHARED_DIRECTORIES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
-/// What shells run themselves: words of their grammar, and builtins that no system has as a program.
+/// Reserved words and builtins of shells that are not programs on every system.
 const BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -104,47 +105,50 @@ const BUILTINS: &[&str] = &[
     "!",
 ];
 
-/// Directories of the system whose files only its administrator replaces, and no one works in.
-const OF_SYSTEM: [&str; 8] =
+/// System directories whose files only an administrator replaces.
+const SYSTEM_DIRECTORIES: [&str; 8] =
     ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/libexec", "/usr/share", "/bin", "/sbin", "/etc/alternatives"];
 
 /// Directories that commands in the sandbox may write.
-pub(super) fn untrusted(policy: &Policy) -> Vec<PathBuf> {
+pub(super) fn untrusted_directories(policy: &Policy) -> Vec<PathBuf> {
     let SandboxRules { writable, .. } = &policy.walls;
     let roots = [&policy.cwd].into_iter().chain(writable).cloned();
-    roots.chain(SHARED.map(PathBuf::from)).collect()
+    roots.chain(SHARED_DIRECTORIES.map(PathBuf::from)).collect()
 }
 
-/// The file of a program that no command in the sandbox can write, as one that starts in this directory would find it.
-pub(super) fn settled(
+/// Returns the file of a program, looked up from this directory, if no sandboxed command can write
+/// it.
+pub(super) fn find_unwritable(
     finder: &dyn ProgramFinder,
     policy: &Policy,
     name: &str,
     cwd: &Path,
 ) -> Option<PathBuf> {
     let ProgramSearch::Found(file) = finder.find_program(name, cwd) else { return None };
-    file.is_outside(untrusted(policy).iter().map(PathBuf::as_path)).then_some(file.path)
+    file.is_outside(untrusted_directories(policy).iter().map(PathBuf::as_path)).then_some(file.path)
 }
 
-/// Whether a program is a file of the system, so that it is not replaced from another workspace either.
-pub(super) fn is_of_system(finder: &dyn ProgramFinder, name: &str, cwd: &Path) -> bool {
+/// Returns true if a program is a file of the system, so that no other workspace can replace it.
+pub(super) fn is_system_program(finder: &dyn ProgramFinder, name: &str, cwd: &Path) -> bool {
     let ProgramSearch::Found(file) = finder.find_program(name, cwd) else { return false };
     let mut paths = [&file.path].into_iter().chain(&file.leads_to);
-    paths.all(|path| OF_SYSTEM.iter().any(|directory| path.starts_with(directory)))
+    paths.all(|path| SYSTEM_DIRECTORIES.iter().any(|directory| path.starts_with(directory)))
 }
 
-/// Whether an earlier command may have written the file that a name stands for. What is not there at all, the shell runs
-/// itself, or nothing does.
+/// Returns true if an earlier command may have written the file that a name stands for. A missing
+/// name is a builtin or nothing, and cannot be replaced.
 pub(super) fn is_replaceable(finder: &dyn ProgramFinder, policy: &Policy, name: &str, cwd: &Path) -> bool {
     match finder.find_program(name, cwd) {
-        ProgramSearch::Found(file) => !file.is_outside(untrusted(policy).iter().map(PathBuf::as_path)),
+        ProgramSearch::Found(file) => {
+            !file.is_outside(untrusted_directories(policy).iter().map(PathBuf::as_path))
+        }
         ProgramSearch::Missing => false,
         ProgramSearch::Unknown => true,
     }
 }
 
-/// Says that a program of a command does not exist. Where a shell could know better, or an earlier part of the command could
-/// make it, nothing is said.
+/// Returns an error if a program of a command does not exist. Returns `None` if a shell may know
+/// the name or an earlier part of the command may create the program.
 pub(super) fn missing(
     finder: &dyn ProgramFinder,
     command: &CommandLine,
@@ -152,28 +156,28 @@ pub(super) fn missing(
     judgement: &Judgement,
 ) -> Option<ToolError> {
     let is_missing = |name: &str| finder.find_program(name, cwd) == ProgramSearch::Missing;
-    let name = match Runner::of(command) {
-        Runner::Kernel(name) => Some(name).filter(|name| is_missing(name)),
-        Runner::Shell(script) => missing_part(script, judgement, is_missing),
-        Runner::Unknown => None,
+    let name = match ProgramLookup::from_command(command) {
+        ProgramLookup::Kernel(name) => Some(name).filter(|name| is_missing(name)),
+        ProgramLookup::Shell(script) => missing_part(script, judgement, is_missing),
+        ProgramLookup::Unknown => None,
     }?;
     let place = if name.contains('/') { "" } else { " on the search path" };
     let message = format!("no such program: there is no `{name}`{place}; nothing was run");
     Some(ToolError::new(ErrorKind::NotFound, message))
 }
 
-/// Who looks the programs of a command up.
-enum Runner<'a> {
-    /// Nobody but the kernel: the command is its program.
+/// The lookup of the programs of a command.
+enum ProgramLookup<'a> {
+    /// By the kernel: the command is its program.
     Kernel(&'a str),
-    /// A shell that reads no file of its own before this script.
+    /// By a shell that reads no startup file before this script.
     Shell(&'a str),
-    /// A shell that may know any name.
+    /// By a shell that may know any name.
     Unknown,
 }
 
-impl<'a> Runner<'a> {
-    fn of(command: &'a CommandLine) -> Self {
+impl<'a> ProgramLookup<'a> {
+    fn from_command(command: &'a CommandLine) -> Self {
         let words: Vec<_> = command.argv.iter().map(String::as_str).collect();
         let base = |program: &'a str| program.rsplit('/').next().unwrap_or(program);
         match words[..] {
@@ -187,7 +191,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The first part of a script that is certainly run and does not exist.
+/// Returns the first program of a script that certainly runs and does not exist.
 fn missing_part<'a>(
     script: &str,
     judgement: &'a Judgement,
@@ -198,7 +202,7 @@ fn missing_part<'a>(
         return None;
     }
     let mut has_moved = false;
-    // What a program runs is looked up by that program.
+    // Programs started by a program are looked up by that program.
     for part in judgement.parts.iter().filter(|part| part.via.is_empty()) {
         let name = part.argv.first()?.as_str();
         let is_own = BUILTINS.contains(&name) || name.contains(['*', '?', '~', '=']);
@@ -207,7 +211,7 @@ fn missing_part<'a>(
             return Some(name);
         }
         has_moved |= matches!(name, "cd" | "pushd" | "popd");
-        // It may make or install what comes after it.
+        // It may create or install the programs after it.
         if part.class != Class::Safe || matches!(part.reason, Reason::Rule(_)) {
             return None;
         }
@@ -215,7 +219,7 @@ fn missing_part<'a>(
     None
 }
 
-/// Whether a script may have a use for a program that is not there: `x || y`, `x; y`, `! x`, `x &`.
+/// Returns true if a script may handle a missing program: `x || y`, `x; y`, `! x`, `x &`.
 fn may_go_on(script: &str) -> bool {
     let rest = script.replace("&&", " ").replace(">&", " ").replace("&>", " ");
     rest.contains(['&', ';', '\n', '!', '{', '(']) || rest.contains("||")
@@ -229,9 +233,9 @@ mod tests {
     use super::*;
 
     /// Knows these programs, all in `/usr/bin`.
-    struct Known(&'static [&'static str]);
+    struct KnownPrograms(&'static [&'static str]);
 
-    impl ProgramFinder for Known {
+    impl ProgramFinder for KnownPrograms {
         fn find_program(&self, name: &str, cwd: &Path) -> ProgramSearch {
             if self.0.contains(&name) {
                 let path = if name.contains('/') { cwd.join(name) } else { Path::new("/usr/bin").join(name) };
@@ -244,7 +248,7 @@ mod tests {
     fn told(argv: &[&str]) -> Option<String> {
         let command = CommandLine { argv: argv.iter().map(|word| (*word).to_owned()).collect(), cwd: None };
         let finder =
-            Known(&["ls", "cat", "make", "git", "mkdir", "cp", "sudo", "timeout", "npm", "./run.sh"]);
+            KnownPrograms(&["ls", "cat", "make", "git", "mkdir", "cp", "sudo", "timeout", "npm", "./run.sh"]);
         let judgement = judge(&command, &Rules::default());
         missing(&finder, &command, Path::new("/w"), &judgement).map(|error| error.message)
     }

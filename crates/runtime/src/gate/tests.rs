@@ -15,8 +15,8 @@ use windlass_policy::{RuleFile, Trust};
 
 use super::*;
 
-/// Lets a call without secrets through that nobody watches.
-async fn admitted(gate: &Gate, call: &ToolCall, effects: &Effects) -> Result<Admission, Failure> {
+/// Admits a call without secrets and without an event sink.
+async fn admitted(gate: &Gate, call: &ToolCall, effects: &Effects) -> Result<CallAdmission, Failure> {
     let stop = Stop::default();
     let request = GateRequest { call, effects, secrets: &[], events: &Silent, stop: &stop };
     gate.admit(request, gate.judge(effects)).await
@@ -416,8 +416,8 @@ async fn left(
     let mut left = Vec::new();
     for effects in calls {
         let mut effects = Effects { escalation: Some(Escalation::default()), ..effects.clone() };
-        effects.outward.extend(gate.judge(&effects).iter().flat_map(Judged::outward));
-        let Admission { grant, decision } = admitted(&gate, &call(), &effects).await.unwrap();
+        effects.outward.extend(gate.judge(&effects).iter().flat_map(CommandJudgement::outward));
+        let CallAdmission { grant, decision } = admitted(&gate, &call(), &effects).await.unwrap();
         assert_eq!(*grant.confinement(), Confinement::Unconfined);
         left.push((grant.direct().map(|program| program.argv.clone()), decision));
     }

@@ -1,4 +1,4 @@
-//! Tests of the second attempt: a machine whose walls stop whatever writes outside `/w`.
+//! Tests of the second attempt, on a machine whose sandbox blocks all writes outside of `/w`.
 
 use std::sync::Mutex;
 
@@ -73,7 +73,8 @@ impl Approver for Person {
     }
 }
 
-/// How a command that writes to `/etc` ends: its status, its decision, what was asked about, and how often it was begun.
+/// Runs a command that writes to `/etc`. Returns its status, its decision, the access asked for,
+/// and the number of starts.
 async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, Vec<Beyond>, usize) {
     let command =
         |_: &Value| Effects::command(CommandLine { argv: vec!["install".into(), "x".into()], cwd: None });

@@ -87,7 +87,7 @@ fn a_foreign_tool_that_is_called_like_the_search_is_left_out_alone() {
             Deferral { room, form: SearchForm::Function, indexer: Arc::new(|_| Default::default()) };
         let foreign = |name: &str| Arc::new(named(name, &json!({"type": "object"})));
         let builder = Registry::builder().foreign(foreign("tool_search")).foreign(foreign("b"));
-        let registry = builder.deferring(deferral).build().unwrap();
+        let registry = builder.with_deferral(deferral).build().unwrap();
         assert!(registry.find("b").is_some());
         let reason = "the name `tool_search` is taken".to_owned();
         assert_eq!(registry.quarantined(), [Quarantined { name: "tool_search".into(), reason }]);
@@ -115,7 +115,7 @@ fn a_tool_has_its_own_name_before_any_alias_or_fallback_has_it() {
         .tool(with_meta("read_file", alias("Read")))
         .fallback(with_meta("run_command", Meta::default()))
         .fallback(with_meta("spare", Meta::default()))
-        .brought(with_meta("Bash", Meta::default()))
+        .user_tool(with_meta("Bash", Meta::default()))
         .foreign(with_meta("run_command", Meta::default()))
         .build()
         .unwrap();

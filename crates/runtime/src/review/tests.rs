@@ -1,4 +1,4 @@
-//! What a second look finds, and what it may do to a verdict.
+//! Tests of the review and its effects on a verdict.
 
 use windlass_contract::{BoxFuture, Input, Verdict, outcome::Status};
 
@@ -66,10 +66,10 @@ async fn a_result_that_differs_without_a_reason_is_less_sure() {
 #[tokio::test]
 async fn memory_is_bounded() {
     let review = Review::default();
-    for number in 0..=REMEMBERED {
+    for number in 0..=MAX_REMEMBERED_CALLS {
         verdicts(&review, &[(&number.to_string(), false, false, "x")]).await;
     }
-    assert!(review.earlier.lock().unwrap().calls.len() <= REMEMBERED);
+    assert!(review.history.lock().unwrap().calls.len() <= MAX_REMEMBERED_CALLS);
 }
 
 /// Says this of everything, or nothing at all.
@@ -95,7 +95,7 @@ fn opinion(success: bool, confidence: u8) -> Opinion {
 }
 
 async fn reviewed(says: Option<Result<Opinion, String>>, changes: bool, success: bool) -> Verdict {
-    let review = Review::by(Arc::new(Says(says)), Duration::from_millis(1));
+    let review = Review::with_reviewer(Arc::new(Says(says)), Duration::from_millis(1));
     verdicts(&review, &[("a", changes, success, "x")]).await.remove(0)
 }
 
@@ -127,7 +127,7 @@ async fn a_reviewer_that_has_no_answer_leaves_the_verdict_and_is_mentioned() {
 
 #[tokio::test]
 async fn nobody_waits_for_a_reviewer_once_the_turn_is_stopped() {
-    let review = Review::by(Arc::new(Says(None)), Duration::from_secs(3600));
+    let review = Review::with_reviewer(Arc::new(Says(None)), Duration::from_secs(3600));
     let stop = Stop::default();
     stop.stop(Reason::Interrupted);
     let mut outcome = ended(Verdict::success(), "x");

@@ -5,7 +5,8 @@ use windlass_contract::{AnyTool, CallId, Output, tool::tool};
 
 use super::*;
 
-/// A tool of each kind: one that only looks and one that changes something. Both say what they were given.
+/// A tool of each kind: one that only looks and one that changes something. Both say what they were
+/// given.
 fn registry() -> Registry {
     let schema = json!({
         "properties": {

@@ -29,8 +29,8 @@ fn registry(room: usize, form: SearchForm) -> Registry {
         named("mail-letter", "Post a letter."),
     ];
     let builder = Registry::builder().tool(named("own", &"Part of the program, and long. ".repeat(99)));
-    let builder = brought.into_iter().fold(builder, RegistryBuilder::brought);
-    builder.deferring(Deferral { room, form, indexer: Arc::new(index) }).build().unwrap()
+    let builder = brought.into_iter().fold(builder, RegistryBuilder::user_tool);
+    builder.with_deferral(Deferral { room, form, indexer: Arc::new(index) }).build().unwrap()
 }
 
 fn names(registry: &Registry) -> Vec<String> {
@@ -89,7 +89,7 @@ async fn where_nothing_fits_the_nearest_are_named_and_none_is_found() {
 #[test]
 fn a_search_that_leaves_nothing_names_the_nearest() {
     let registry = registry(10_000, SearchForm::Function);
-    let search = ToolSearch::over(registry.tools().iter(), SearchForm::Function, Arc::new(index));
+    let search = ToolSearch::new(registry.tools().iter(), SearchForm::Function, Arc::new(index));
     let nearest = search.find("get_weather", 0).unwrap_err();
     assert_eq!(nearest[0].name.as_str(), "get_weather");
 }

@@ -70,7 +70,8 @@ impl Ready for Acting {
     }
 }
 
-/// How a call that turns into this program ends, what is on record of it, and the effects its end is announced with.
+/// Runs a call that turns into this program. Returns its status, text, records, and announced
+/// effects.
 async fn run(program: &'static str) -> (Status, String, Vec<String>, Effects) {
     let policy = Policy {
         cwd: "/w".into(),

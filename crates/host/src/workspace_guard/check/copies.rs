@@ -51,7 +51,7 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// What a protected file said before the command.
+    /// Returns the content of a protected file before the command.
     fn known_bytes(&self, path: &Path) -> Option<Vec<u8>> {
         if let Some(saved) = self.saved.get(path) {
             return Some(saved.bytes.clone());

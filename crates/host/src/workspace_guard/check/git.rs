@@ -26,7 +26,7 @@ use super::{
 /// The largest `.git` file, `gitdir` or `commondir` that is read.
 const MAX_POINTER_BYTES: u64 = 16 * 1024;
 
-/// What is told about a partial clone: it is kept, since it is broken without its settings.
+/// The message about a partial clone, which is kept because it is broken without its settings.
 const PARTIAL_CLONE: &str = "this new repository is a partial clone, by which git connects to its remote whenever an object is missing, in your name: look at the address before you use it";
 
 /// Git directories with something to be looked at, and what.
@@ -57,7 +57,8 @@ struct CheckedConfig {
     stat: EntryStat,
 }
 
-/// Tells whether a path inside a git directory is one of those that git executes or takes settings from.
+/// Tells whether a path inside a git directory is one of those that git executes or takes settings
+/// from.
 pub(super) fn is_git_code(path: &Path) -> bool {
     let own = ["hooks", "commondir", "attributes", "config.worktree", "remotes", "branches", "alternates"];
     let names = own.iter().chain(&SEQUENCER_DIRECTORIES);
@@ -65,7 +66,8 @@ pub(super) fn is_git_code(path: &Path) -> bool {
 }
 
 impl<G: GitProgram> RootCheck<'_, G> {
-    /// Checks the git directories in which something changed, and files in them whose change does not show in a scan.
+    /// Checks the git directories in which something changed, and files in them whose change does
+    /// not show in a scan.
     pub(super) fn check_git_directories(&mut self, mut to_check: GitDirectoriesToCheck) {
         let below = |path: &PathBuf| path.strip_prefix(&self.root.path).ok().map(Path::to_owned);
         to_check.sequencers.extend(self.protected.sequencers.iter().filter_map(below));
@@ -99,7 +101,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// A `.git` that is new or changed: a directory is a new repository; a file must lead to one of this workspace.
+    /// A `.git` that is new or changed: a directory is a new repository; a file must lead to one of
+    /// this workspace.
     pub(super) fn check_dot_git(&mut self, change: &Change<'_>) {
         let Some(node) = change.after else { return };
         match node.stat.kind {
@@ -119,7 +122,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Returns the git directory of a linked worktree or a submodule that a `.git` file leads to without links.
+    /// Returns the git directory of a linked worktree or a submodule that a `.git` file leads to
+    /// without links.
     fn gitfile_directory(&self, path: &Path) -> Option<PathBuf> {
         let (directory, name) = self.parent(path).ok()?;
         let content = directory.read_file(&name, MAX_POINTER_BYTES);
@@ -139,7 +143,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         self.all_roots.iter().copied().any(|root| is_sound(&root)).then_some(target)
     }
 
-    /// Tells whether a setting of a submodule says where it is checked out, and the `.git` file there leads back.
+    /// Tells whether a setting of a submodule says where it is checked out, and the `.git` file
+    /// there leads back.
     fn is_own_worktree(&self, config: &Path, setting: &GitSetting) -> bool {
         let value = setting.value.as_deref().and_then(|value| std::str::from_utf8(value).ok());
         let (Some(git_directory), Some(value)) = (config.parent(), value) else { return false };
@@ -300,8 +305,9 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Puts settings in the place of a link to the command's private copy of them, as `cp -r` of a repository leaves it.
-    /// They are checked as those of any new repository. Returns whether it was such a link.
+    /// Puts settings in the place of a link to the command's private copy of them, as `cp -r` of a
+    /// repository leaves it. They are checked as those of any new repository. Returns whether it
+    /// was such a link.
     fn replace_copied_config(&mut self, link: &Path) -> bool {
         let (Ok((directory, name)), Some(node)) = (self.parent(link), self.after.find(link)) else {
             return false;
@@ -316,7 +322,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         replaced.is_ok()
     }
 
-    /// Tells whether the git directory of a linked worktree leads back to the repository it lies in.
+    /// Tells whether the git directory of a linked worktree leads back to the repository it lies
+    /// in.
     fn is_sound_commondir(&self, git_directory: &Path) -> bool {
         let Some(common) = git_directory.parent().and_then(Path::parent) else { return false };
         let is_inner = git_directory
@@ -343,7 +350,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Checks settings of git that a command wrote where no copy stood between: keeps the allowed ones.
+    /// Checks settings of git that a command wrote where no copy stood between: keeps the allowed
+    /// ones.
     fn check_config(&mut self, path: &Path) {
         let absolute = self.absolute(path);
         if self.is_moved(path) {

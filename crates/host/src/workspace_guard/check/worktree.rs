@@ -1,5 +1,5 @@
-//! What git opens or runs in a working tree: programs that settings name relative to it, files that it reads whatever their
-//! kind, and other directories of objects.
+//! Checks the files that git opens or runs in a working tree: programs that settings name relative
+//! to it, files that it reads regardless of their kind, and alternate object directories.
 
 use std::path::{Path, PathBuf};
 
@@ -14,19 +14,20 @@ use super::{
     RootCheck,
 };
 
-/// Files of a working tree that git opens by itself. It waits for a FIFO, and reads a device to its end.
+/// Files of a working tree that git opens by itself. It waits for a FIFO, and reads a device to its
+/// end.
 const READ_BY_GIT: [&str; 5] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap", ".lfsconfig"];
 
 /// The largest list of other directories of objects that is read.
 const MAX_ALTERNATES_BYTES: u64 = 64 * 1024;
 
-/// How many protected files git is asked about.
+/// Maximum number of protected files that git is asked about.
 const MAX_LEFT_FILES: usize = 64;
 
 const LEFT_FILE: &str = "this name is protected, so git could not change it for the commit that is checked out now, and `git status` lists it; run the git command yourself, or `git checkout` of this file";
 
-/// Tells whether an entry has a name that git opens in a working tree, and is no file that it can read. Git itself takes
-/// no link by these names, or should not.
+/// Tells whether an entry has a name that git opens in a working tree, and is no file that it can
+/// read. Git itself takes no link by these names, or should not.
 pub(super) fn is_unreadable_for_git(path: &Path, kind: EntryKind) -> bool {
     let is_odd = matches!(kind, EntryKind::Symlink | EntryKind::Special);
     is_odd
@@ -41,8 +42,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Checks a working tree that was not there before for hooks and programs that settings name relative to its top. What
-    /// says the same as in another working tree may stay.
+    /// Checks a new working tree for hooks and programs that settings name relative to its top. A
+    /// file with the same content as in another working tree may stay.
     pub(super) fn check_new_worktree(&mut self, top: &Path) {
         let protected = self.protected;
         for hooks in &protected.hook_paths {
@@ -91,8 +92,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Tells which protected files git could not change when another commit was checked out: it goes on without them, and
-    /// may say that it succeeded.
+    /// Tells which protected files git could not change when another commit was checked out: it
+    /// goes on without them, and may say that it succeeded.
     pub(super) fn tell_left_files(&mut self, git_directory: &Path) {
         let Some(top) = git_directory.parent().filter(|_| git_directory.ends_with(".git")) else { return };
         let top = self.absolute(top);
@@ -105,15 +106,15 @@ impl<G: GitProgram> RootCheck<'_, G> {
             return;
         }
         let paths: Vec<_> = protected.iter().map(String::as_str).collect();
-        // It is told for the user's sake, and nothing depends on it.
+        // This only informs the user; nothing depends on it.
         let listed = self.git.differing_paths(&top, &paths).unwrap_or_default();
         for entry in listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..)) {
             self.findings.tell(&top.join(String::from_utf8_lossy(entry).as_ref()), LEFT_FILE.to_owned());
         }
     }
 
-    /// Moves a list of other directories of objects aside, unless each is that of a repository whose files are checked, or
-    /// that no command can write.
+    /// Moves a list of other directories of objects aside, unless each is that of a repository
+    /// whose files are checked, or that no command can write.
     pub(super) fn check_alternates(&mut self, git_directory: &Path) {
         let list = git_directory.join(ALTERNATES);
         if self.after.find(&list).is_none() || self.is_moved(&list) {
@@ -136,8 +137,8 @@ impl<G: GitProgram> RootCheck<'_, G> {
         }
     }
 
-    /// Tells whether a path leads, without links, to the objects of a repository: one of this workspace, or one where no
-    /// command can write.
+    /// Tells whether a path leads, without links, to the objects of a repository: one of this
+    /// workspace, or one where no command can write.
     fn is_object_directory(&self, path: &Path) -> bool {
         let path = windlass_contract::effects::normal(path);
         let Some(above) = path.parent().filter(|_| path.ends_with("objects")) else { return false };

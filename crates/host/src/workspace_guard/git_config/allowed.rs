@@ -1,4 +1,5 @@
-//! Settings of git by what they can do: those that a command may write, and those that name programs.
+//! Settings of git by what they can do: those that a command may write, and those that name
+//! programs.
 
 use super::KeyParts;
 
@@ -16,7 +17,7 @@ enum AllowedValue {
 
 use AllowedValue::{Address, BooleanOr, OneOf, Text};
 
-/// Where a key stands: `branch.main.remote` has a subsection, `core.bare` has none.
+/// A key and its allowed values. `branch.main.remote` has a subsection, `core.bare` has none.
 type AllowedKey = (&'static str, AllowedValue);
 
 const BOOLEAN: AllowedValue = BooleanOr(&[]);
@@ -45,7 +46,7 @@ const ALLOWED: &[(&str, bool, &[AllowedKey])] = &[
     ("commit", false, &[("verbose", BooleanOr(&["2"]))]),
     ("rerere", false, &[("enabled", BOOLEAN)]),
     ("index", false, &[("sparse", BOOLEAN)]),
-    // How objects and references are stored: without it, a repository cannot be read.
+    // The storage format of objects and references: without it, a repository cannot be read.
     ("extensions", false, &[("objectformat", OneOf(&["sha1", "sha256"])), ("worktreeconfig", BOOLEAN),
                             ("refstorage", OneOf(&["files", "reftable"])), ("partialclone", Text)]),
 ];
@@ -63,14 +64,14 @@ const HARMLESS: &[(&str, bool, &[&str])] = &[
     ("safe", false, &["directory"]),
 ];
 
-/// What the names of settings hold that are there to name a program.
+/// Substrings of the names of settings that name a program.
 #[rustfmt::skip]
 const PROGRAM_NAMES: &[&str] = &[
     "command", "cmd", "program", "helper", "hook", "pager", "editor", "filter", "tunnel", "fsmonitor", "textconv", "driver",
     "gitproxy", "askpass", "clean", "smudge", "process", "external", "uploadpack", "receivepack", "update", "tool", "path",
 ];
 
-/// Sections whose settings are command lines, whatever their names are.
+/// Sections whose settings are all command lines.
 const PROGRAM_SECTIONS: &[&str] = &["alias", "pager", "man", "browser", "web"];
 
 /// Schemes of addresses that git itself knows. For any other it runs `git-remote-SCHEME`.
@@ -89,7 +90,7 @@ fn allowed_value(parts: &KeyParts<'_>) -> Option<AllowedValue> {
     keys.iter().find(|(name, _)| is(parts.name, name)).map(|(_, value)| *value)
 }
 
-/// Tells whether a setting may be kept whoever wrote it.
+/// Returns true if a setting may be kept even if a command wrote it.
 pub(super) fn is_allowed(parts: &KeyParts<'_>, value: Option<&[u8]>) -> bool {
     allowed_value(parts).is_some_and(|allowed| allowed.holds(value))
 }
@@ -132,8 +133,8 @@ impl AllowedValue {
     }
 }
 
-/// Tells whether git would run a helper for an address (`HELPER::ADDRESS`, or a scheme that is not its own), or might take
-/// it for an option.
+/// Tells whether git would run a helper for an address (`HELPER::ADDRESS`, or a scheme that is not
+/// its own), or might take it for an option.
 fn is_command_address(url: &[u8]) -> bool {
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let length = url.iter().take_while(|byte| is_scheme(byte)).count();
@@ -143,8 +144,8 @@ fn is_command_address(url: &[u8]) -> bool {
     is_helper || url.starts_with(b"-") || url.windows(4).any(|part| part == b"://-")
 }
 
-/// Tells whether a settings file is written as git writes it and holds nothing but harmless settings. Whatever is not
-/// plain is not: then git is asked.
+/// Returns true if a settings file is written as git writes it and holds only harmless settings.
+/// Returns false in doubt; then git is asked.
 pub(in super::super) fn is_plainly_harmless(config: &[u8]) -> bool {
     let mut section: Option<(&[u8], Option<&[u8]>)> = None;
     config.split(|byte| *byte == b'\n').all(|line| {
@@ -176,7 +177,8 @@ fn plain_header(line: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
         .then_some((&inside[..space], Some(subsection)))
 }
 
-/// Reads the name in `<tab>name = value`, where the value has neither quotes nor escapes nor comments.
+/// Reads the name in `<tab>name = value`, where the value has neither quotes nor escapes nor
+/// comments.
 fn plain_name(line: &[u8]) -> Option<&[u8]> {
     let inside = line.strip_prefix(b"\t")?;
     let end = inside.windows(3).position(|part| part == b" = ")?;

@@ -1,4 +1,4 @@
-//! What a command did to a settings file, key by key.
+//! Changes of a command to a settings file, key by key.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(crate) struct GitSettingEdit {
     pub(in super::super) values: Vec<Option<Vec<u8>>>,
 }
 
-/// What a command did to a settings file.
+/// The changes of a command to a settings file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct GitConfigChange {
     /// Changes that may be kept.

@@ -1,7 +1,9 @@
-//! What git's settings lead to in the workspace: hooks, programs, and files with more settings.
+//! Collects the files in the workspace that git's settings name: hooks, programs, and included
+//! settings.
 //!
-//! Decided by the value, not by the key: git has many settings that name a program, and gets more. A word of any value that
-//! is a file in the workspace is protected, unless the key is known to name none.
+//! Decided by the value, not by the key: git has many settings that name a program, and gets more.
+//! A word of any value that is a file in the workspace is protected, unless the key is known to
+//! name none.
 
 use std::path::{Path, PathBuf};
 
@@ -13,27 +15,28 @@ use super::{
         git_config::{GitSetting, MAX_CONFIG_BYTES},
         git_program::GitProgram,
     },
-    Collector,
+    ProtectedPathCollector,
 };
 
-/// How many files of settings are read for one repository: an included one may include others.
+/// Maximum number of settings files read for one repository: an included one may include others.
 const MAX_INCLUDED: usize = 16;
 
-/// How many words of a command line in git's settings are looked at.
+/// Maximum number of words of a command line in git's settings that are checked.
 const MAX_WORDS: usize = 32;
 
-/// How many words of all settings are looked for in each working tree.
+/// Maximum number of words of all settings that are looked up in each working tree.
 const MAX_WORDS_IN_ALL: usize = 256;
 
-/// Whose settings a file holds.
+/// The owner of the settings in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SettingsSource {
-    /// The user's or the system's. A word of theirs that is no path is hardly ever meant for a file of this workspace.
+    /// The user's or the system's. A word of theirs that is no path is hardly ever meant for a file
+    /// of this workspace.
     Global,
     Repository,
 }
 
-impl<G: GitProgram> Collector<'_, G> {
+impl<G: GitProgram> ProtectedPathCollector<'_, G> {
     /// Protects what the user's and the system's settings lead to.
     pub(super) fn global_settings(&mut self) {
         let home = self.git.home();
@@ -75,7 +78,8 @@ impl<G: GitProgram> Collector<'_, G> {
         }
     }
 
-    /// Takes note of a directory of hooks: an absolute one is protected, a relative one in every working tree.
+    /// Takes note of a directory of hooks: an absolute one is protected, a relative one in every
+    /// working tree.
     fn hooks_path(&mut self, value: &str) {
         match self.expand(value, Some(Path::new(""))) {
             Some(hooks) if hooks.is_absolute() => self.way(links::follow(&husky_directory(hooks))),
@@ -84,8 +88,8 @@ impl<G: GitProgram> Collector<'_, G> {
         }
     }
 
-    /// Takes note of the files that a command line in git's settings may name. The first word of a setting that is there to
-    /// name a program must not appear, either.
+    /// Takes note of the files that a command line in git's settings may name. The first word of a
+    /// setting that is there to name a program must not appear, either.
     fn programs(&mut self, line: &str, (source, names_program): (SettingsSource, bool)) {
         let words = line.split(|char: char| char.is_whitespace() || "'\"!;&|(){}<>$`=,:".contains(char));
         let words = words.filter(|word| !word.is_empty()).take(MAX_WORDS);
@@ -120,8 +124,8 @@ impl<G: GitProgram> Collector<'_, G> {
         }
     }
 
-    /// Protects a file that a setting names, and no directory: all kinds of things may be in one. Returns whether there is
-    /// such a file.
+    /// Protects a file that a setting names, and no directory: all kinds of things may be in one.
+    /// Returns whether there is such a file.
     fn program(&mut self, path: &Path, is_program: bool) -> bool {
         let Some(way) = links::follow(path) else { return false };
         let Some((above, name)) = way.end.parent().zip(way.end.file_name()) else { return false };
@@ -147,7 +151,7 @@ impl<G: GitProgram> Collector<'_, G> {
         for word in words {
             let is_found = |top: &PathBuf| self.program(&top.join(&word), false);
             if worktrees.iter().map(is_found).fold(false, |any, found| any | found) {
-                // What runs in one working tree must not be another file in a new one.
+                // A program of one working tree must not be another file in a new one.
                 self.found.program_paths.insert(word);
             }
         }
@@ -156,7 +160,8 @@ impl<G: GitProgram> Collector<'_, G> {
     /// Lists the settings of a file that may lead to others, to hooks or to programs.
     fn leading_settings(&mut self, file: &Path) -> Vec<GitSetting> {
         let content = file.parent().zip(file.file_name()).and_then(|(above, name)| {
-            // The directory may be reached through links of the user's: what is found there only narrows.
+            // The directory may be reached through links of the user's: what is found there only
+            // narrows.
             let way = links::follow(&above.join(name))?;
             DirHandle::open(way.end.parent()?).ok()?.read_file(way.end.file_name()?, MAX_CONFIG_BYTES).ok()
         });

@@ -1,4 +1,4 @@
-//! What a second attempt would have to be allowed, after the sandbox has stopped the first.
+//! Computes the access that a second attempt needs after the sandbox blocked the first.
 
 use windlass_contract::{
     Denial,
@@ -8,12 +8,13 @@ use windlass_contract::{
     host::{Layer, Proof},
 };
 
-/// The walls moved outwards just so far that what was stopped would pass; no walls at all where moving them does not
-/// help; `None` if nothing would. Of several directories only the first is made writable: paths are known from what the
-/// program prints, and a yes to one it needs must not carry another.
-pub(super) fn walls(walls: &SandboxRules, denials: &[Denial]) -> Option<Confinement> {
+/// Widens the rules just enough for the denied operations. Returns [`Confinement::Unconfined`] if
+/// wider rules do not help, and `None` if nothing does. Only the first of several directories
+/// becomes writable: paths come from the output of the program, and approving one must not grant
+/// another.
+pub(super) fn escalate(walls: &SandboxRules, denials: &[Denial]) -> Option<Confinement> {
     let mut wider = walls.clone();
-    for denial in asked_about(denials) {
+    for denial in grantable(denials) {
         if denial.layer == Layer::SystemCall {
             return Some(Confinement::Unconfined);
         }
@@ -26,10 +27,10 @@ pub(super) fn walls(walls: &SandboxRules, denials: &[Denial]) -> Option<Confinem
     (wider != *walls).then_some(Confinement::Sandboxed(wider))
 }
 
-/// The denials that a yes would lift: system calls, the network, and the first directory that may be granted. One that names
-/// nothing to grant is not among them: a protected name, or a place that is too wide. Neither is a limit, which is no wall,
-/// or what could not be set up.
-fn asked_about(denials: &[Denial]) -> Vec<&Denial> {
+/// Returns the denials that an approval would lift: system calls, the network, and the first
+/// directory that may be granted. Denials that name nothing to grant are left out: protected names,
+/// directories that are too wide, limits and setup failures.
+fn grantable(denials: &[Denial]) -> Vec<&Denial> {
     let sure = || denials.iter().filter(|denial| denial.proof != Proof::Suspected);
     let of_layer = |layer| sure().filter(move |denial| denial.layer == layer);
     let needs_network = |denial: &&Denial| denial.need.network == Network::Any;
@@ -40,8 +41,8 @@ fn asked_about(denials: &[Denial]) -> Vec<&Denial> {
         .collect()
 }
 
-/// What one confinement allows beyond another.
-pub(super) fn beyond(usual: &Confinement, asked: &Confinement) -> Beyond {
+/// Returns the access that one confinement allows beyond another.
+pub(super) fn extra_access(usual: &Confinement, asked: &Confinement) -> Beyond {
     match (usual, asked) {
         (Confinement::Sandboxed(usual), Confinement::Sandboxed(asked)) if usual != asked => Beyond::Wider {
             writable: asked.writable.iter().filter(|path| !usual.writable.contains(path)).cloned().collect(),
@@ -52,9 +53,10 @@ pub(super) fn beyond(usual: &Confinement, asked: &Confinement) -> Beyond {
     }
 }
 
-/// Why there is a second question. What only the output of the program says is not told as something that was observed.
+/// Returns the reason for the second question. A denial known only from the program's output is not
+/// reported as observed.
 pub(super) fn reason(denials: &[Denial]) -> String {
-    let reasons: Vec<_> = asked_about(denials)
+    let reasons: Vec<_> = grantable(denials)
         .into_iter()
         .map(|Denial { layer, what, rule, proof, .. }| match (proof, layer) {
             (Proof::Verified, Layer::Files) => format!(
@@ -94,7 +96,7 @@ mod tests {
     fn walls_are_moved_just_as_far_as_is_needed() {
         let online = Effects { network: Network::Any, ..Effects::none() };
         let denials = [denial(Layer::Files, Effects::write("/etc")), denial(Layer::Network, online)];
-        let wider = walls(&usual(), &denials).unwrap();
+        let wider = escalate(&usual(), &denials).unwrap();
         let expected = SandboxRules {
             writable: vec!["/w".into(), "/etc".into()],
             network: Network::Any,
@@ -102,7 +104,7 @@ mod tests {
         };
         assert_eq!(wider, Confinement::Sandboxed(expected));
         assert_eq!(
-            beyond(&Confinement::Sandboxed(usual()), &wider),
+            extra_access(&Confinement::Sandboxed(usual()), &wider),
             Beyond::Wider { writable: vec!["/etc".into()], network: true }
         );
     }
@@ -112,7 +114,7 @@ mod tests {
         let file =
             |path: &str| Denial { what: format!("{path}/x"), ..denial(Layer::Files, Effects::write(path)) };
         let denials = [denial(Layer::Files, Effects::none()), file("/d/one"), file("/d/two")];
-        let Some(Confinement::Sandboxed(wider)) = walls(&usual(), &denials) else { panic!("no walls") };
+        let Some(Confinement::Sandboxed(wider)) = escalate(&usual(), &denials) else { panic!("no walls") };
         assert_eq!(wider.writable, [Path::new("/w"), Path::new("/d/one")]);
         assert_eq!(
             reason(&denials),
@@ -129,10 +131,10 @@ mod tests {
 
     #[test]
     fn what_no_wall_can_allow_needs_none_at_all_and_limits_stay() {
-        let call = walls(&usual(), &[denial(Layer::SystemCall, Effects::none())]);
+        let call = escalate(&usual(), &[denial(Layer::SystemCall, Effects::none())]);
         assert_eq!(call, Some(Confinement::Unconfined));
         for layer in [Layer::Limit, Layer::Setup] {
-            assert_eq!(walls(&usual(), &[denial(layer, Effects::write("/etc"))]), None);
+            assert_eq!(escalate(&usual(), &[denial(layer, Effects::write("/etc"))]), None);
         }
     }
 
@@ -141,7 +143,7 @@ mod tests {
         let guess = Denial { proof: Proof::Suspected, ..denial(Layer::Files, Effects::write("/etc")) };
         for denial in [guess, denial(Layer::Files, Effects::none()), denial(Layer::Network, Effects::none())]
         {
-            assert_eq!(walls(&usual(), std::slice::from_ref(&denial)), None, "{denial:?}");
+            assert_eq!(escalate(&usual(), std::slice::from_ref(&denial)), None, "{denial:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Putting a question, and making of its answer what it says.
+//! Asks questions and applies the answers.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use windlass_shape::Failure;
 use super::{Gate, GateRequest, PoisonError};
 use crate::Reason;
 
-/// A yes.
+/// An approval.
 #[derive(Debug)]
-pub(super) struct Approval {
-    /// Who gave it, and for how long.
+pub(super) struct GivenApproval {
+    /// The origin of the approval and its duration, in words.
     pub(super) decision: String,
-    /// It holds for longer than this call.
+    /// The approval lasts longer than this call.
     pub(super) lasts: bool,
 }
 
-impl Approval {
+impl GivenApproval {
     fn once() -> Self {
         Self { decision: "approved once".to_owned(), lasts: false }
     }
@@ -32,15 +32,15 @@ impl Approval {
 }
 
 impl Gate {
-    /// Asks, and says who decided. Those who watch see the question and its answer.
+    /// Asks the question. The event sink gets the question and its answer.
     pub(super) async fn ask(
         &self,
         question: &Question,
         request: &GateRequest<'_>,
-    ) -> Result<Approval, Failure> {
+    ) -> Result<GivenApproval, Failure> {
         if self.memory.allows(&question.keys) {
             answered(question, request, &Answer::Session, AnsweredBy::Session, Duration::ZERO);
-            return Ok(Approval::lasting("approved for the session"));
+            return Ok(GivenApproval::lasting("approved for the session"));
         }
         let Question { call, tool, reason, beyond, effects, .. } = question;
         tracing::info!(call.id = %call, tool.name = %tool, "approval asked");
@@ -67,10 +67,10 @@ impl Gate {
         question: &Question,
         request: &GateRequest<'_>,
         answer: Answer,
-    ) -> Result<Approval, Failure> {
+    ) -> Result<GivenApproval, Failure> {
         match answer {
-            Answer::Once => Ok(Approval::once()),
-            Answer::Session => Ok(Approval::lasting("approved for the session")),
+            Answer::Once => Ok(GivenApproval::once()),
+            Answer::Session => Ok(GivenApproval::lasting("approved for the session")),
             Answer::Project => Ok(self.keep(question, Reach::Project)),
             Answer::Always => Ok(self.keep(question, Reach::Everywhere)),
             Answer::Abort => {
@@ -87,9 +87,9 @@ impl Gate {
         }
     }
 
-    /// Makes the rule that an answer stands for. Whatever becomes of it, this one call was approved.
-    fn keep(&self, question: &Question, reach: Reach) -> Approval {
-        let Some(rule) = &question.rule else { return Approval::once() };
+    /// Adds the rule that an answer stands for. This call is approved even if that fails.
+    fn keep(&self, question: &Question, reach: Reach) -> GivenApproval {
+        let Some(rule) = &question.rule else { return GivenApproval::once() };
         let name = match reach {
             Reach::Project => "approved for the project",
             Reach::Everywhere => "approved always",
@@ -98,17 +98,19 @@ impl Gate {
             self.rules.write().unwrap_or_else(PoisonError::into_inner).add(made);
         }
         match self.rulebook.as_ref().map(|rulebook| rulebook.keep(reach, rule)) {
-            Some(Ok(())) => Approval::lasting(name),
+            Some(Ok(())) => GivenApproval::lasting(name),
             Some(Err(error)) => {
                 tracing::warn!(%error, "the rule of an answer was not kept");
-                Approval::lasting(format!("approved for the session; its rule could not be kept: {error}"))
+                GivenApproval::lasting(format!(
+                    "approved for the session; its rule could not be kept: {error}"
+                ))
             }
-            None => Approval::lasting("approved for the session; there is no place to keep its rule"),
+            None => GivenApproval::lasting("approved for the session; there is no place to keep its rule"),
         }
     }
 }
 
-/// An answer that was not offered counts for this call alone.
+/// Limits an answer that was not offered to this call.
 fn as_offered(question: &Question, answer: Answer) -> Answer {
     match answer {
         Answer::Session if question.keys.is_empty() => Answer::Once,
@@ -117,7 +119,7 @@ fn as_offered(question: &Question, answer: Answer) -> Answer {
     }
 }
 
-/// Tells those who watch, and the log, what was answered.
+/// Reports the answer to the event sink and the log.
 fn answered(
     question: &Question,
     request: &GateRequest<'_>,

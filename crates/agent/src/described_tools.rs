@@ -1,4 +1,5 @@
-//! Descriptions of built-in tools that follow the policy: a model is not promised what the session cannot do.
+//! Adapts descriptions of built-in tools to the policy, so that they promise nothing the session
+//! cannot do.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub(crate) struct PolicyTraits {
 }
 
 impl PolicyTraits {
-    /// The traits of a session under this policy, with or without someone who can be asked.
+    /// Returns the traits of a session under this policy, with or without an approver.
     pub(crate) fn new(policy: &Policy, is_attended: bool) -> Self {
         let is_confined = matches!(policy.sandbox, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
         Self {
@@ -37,7 +38,7 @@ impl PolicyTraits {
         }
     }
 
-    /// The tool, described as it is under the policy.
+    /// Returns the tool with a description that fits the policy.
     pub(crate) fn describe(self, tool: Arc<dyn AnyTool>) -> Arc<dyn AnyTool> {
         match tool.name().as_str() {
             "shell" | "shell_command" | "exec_command" => Arc::new(DescribedTool { tool, traits: self }),
@@ -48,7 +49,7 @@ impl PolicyTraits {
         }
     }
 
-    /// The sentence for tools that run commands.
+    /// Returns the sentence for tools that run commands.
     fn of_commands(self) -> Option<&'static str> {
         match (self.sandbox, self.network) {
             (SandboxMode::ReadOnly, _) => Some(
@@ -67,7 +68,7 @@ impl PolicyTraits {
         }
     }
 
-    /// The sentence for tools that change files in a read-only session.
+    /// Returns the sentence for tools that change files in a read-only session.
     fn of_edits(self) -> &'static str {
         if self.asks_first {
             "This session is read-only: the user is asked before anything is changed."
@@ -77,7 +78,8 @@ impl PolicyTraits {
     }
 }
 
-/// A tool with a description that fits the session. Its calls are read as ever, with every parameter it knows.
+/// A tool with a description that fits the session. Its calls are parsed with all parameters it
+/// knows.
 struct DescribedTool {
     tool: Arc<dyn AnyTool>,
     traits: PolicyTraits,
@@ -107,7 +109,7 @@ impl AnyTool for DescribedTool {
         self.tool.meta()
     }
 
-    /// A request to leave the sandbox that was not offered is answered by the gate, which says why not.
+    /// Returns the full schema, so that the gate can answer an escalation that was not offered.
     fn accepted(&self) -> Option<Schema> {
         match self.tool.spec().ok()?.kind {
             SpecKind::Function { parameters } => Some(parameters),
@@ -120,7 +122,7 @@ impl AnyTool for DescribedTool {
     }
 }
 
-/// The schema without some of its parameters.
+/// Returns the schema without some of its parameters.
 fn without(schema: &Schema, names: &[&str]) -> Result<Schema, SchemaError> {
     let mut value = schema_value(schema);
     if let Some(properties) = value.get_mut("properties").and_then(Value::as_object_mut) {

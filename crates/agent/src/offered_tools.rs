@@ -1,4 +1,5 @@
-//! What the model is told it can call. Grows at the end alone: servers keep what does not change in their cache.
+//! The tools that requests offer to the model. They only grow at the end, to keep the prompt cache
+//! of servers valid.
 
 use windlass_contract::{
     Content, Item, ToolCall, ToolName, ToolSpec,
@@ -7,37 +8,40 @@ use windlass_contract::{
 };
 use windlass_runtime::{Exposure, Registry};
 
-/// The tools that every request names: first what the model is told from the start, then what it has found or called, in that
-/// order. Where the wire has a form for searching, what is found stands in the answer, and this stays as it was.
-pub(crate) struct Offered {
+/// The tools in every request: first the advertised ones, then those that the model has found or
+/// called, in that order. If the wire protocol has search items, found tools are in the answer, and
+/// this list does not change.
+pub(crate) struct OfferedTools {
     specs: Cached<Vec<ToolSpec>>,
     grows: bool,
 }
 
-impl Offered {
-    /// What is on offer at the end of a conversation.
-    pub(crate) fn after(history: &[Item], registry: &Registry) -> Self {
+impl OfferedTools {
+    /// Creates the list at the end of a conversation.
+    pub(crate) fn from_history(history: &[Item], registry: &Registry) -> Self {
         let specs = registry.specs();
         let grows = !specs.iter().any(|spec| matches!(spec.kind, SpecKind::Search { .. }));
         let mut offered = Self { specs: specs.into(), grows };
         for item in history {
             match &item.body {
                 Body::Call(call) => offered.learn(call, &[], registry),
-                Body::Output { content, .. } => found(content).for_each(|name| offered.add(name, registry)),
+                Body::Output { content, .. } => {
+                    found_tools(content).for_each(|name| offered.add(name, registry))
+                }
                 Body::Message { .. } | Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => {}
             }
         }
         offered
     }
 
-    /// What requests name.
+    /// Returns the specifications for a request.
     pub(crate) fn specs(&self) -> &Cached<Vec<ToolSpec>> {
         &self.specs
     }
 
-    /// Adds what a call has found, and its own tool if the model knew that without being told.
+    /// Adds the tools that a call has found, and its own tool if the model knew it already.
     pub(crate) fn learn(&mut self, call: &ToolCall, content: &[Content], registry: &Registry) {
-        for name in std::iter::once(&call.name).chain(found(content)) {
+        for name in std::iter::once(&call.name).chain(found_tools(content)) {
             self.add(name, registry);
         }
     }
@@ -53,7 +57,7 @@ impl Offered {
     }
 }
 
-fn found(content: &[Content]) -> impl Iterator<Item = &ToolName> {
+fn found_tools(content: &[Content]) -> impl Iterator<Item = &ToolName> {
     content.iter().filter_map(|part| match part {
         Content::Tool(spec) => Some(&spec.name),
         Content::Text(_) | Content::Image(_) => None,
