@@ -9,15 +9,19 @@ use windlass_contract::{
 };
 
 use crate::{
-    failure::{broken, unreadable},
-    http::Events,
-    sse::Event,
+    failure::{truncated_event, unreadable_event},
+    http::EventStream,
+    sse::ServerSentEvent,
 };
 
-/// Understands the events of one wire. Implemented for each wire, called by [`Answer`] alone; does no I/O.
-pub(crate) trait Decoder: Send {
+/// Understands the events of one wire. Implemented for each wire, called by [`DecodedStream`] alone; does no I/O.
+pub(crate) trait EventDecoder: Send {
     /// Takes one event. An error ends the answer, after what has been put out before it.
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError>;
+    fn take(
+        &mut self,
+        event: &ServerSentEvent,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<EventValidity, ModelError>;
 
     /// The transfer is over, well or not. Puts out [`ModelEvent::Completed`] or says what is missing.
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
@@ -25,54 +29,54 @@ pub(crate) trait Decoder: Send {
 
 /// Whether an event made sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sense {
+pub(crate) enum EventValidity {
     /// It did, or is of a kind that does not concern us.
-    Some,
+    Valid,
     /// It has not the form its kind has. Servers send such things between others, to keep a connection open.
-    None,
+    Malformed,
 }
 
-impl Sense {
+impl EventValidity {
     /// What to make of an event that is not JSON. One that begins as an object was a piece of the answer, and what is
     /// left of an answer without one of its pieces may be another command.
-    pub(crate) fn of_other_than_json(data: &str, error: &serde_json::Error) -> Result<Self, ModelError> {
+    pub(crate) fn from_non_json(data: &str, error: &serde_json::Error) -> Result<Self, ModelError> {
         match data.trim() {
-            "" | "[DONE]" => Ok(Self::Some),
-            object if object.starts_with('{') && error.is_eof() => Err(broken(object)),
-            object if object.starts_with('{') => Err(unreadable(object)),
-            _ => Ok(Self::None),
+            "" | "[DONE]" => Ok(Self::Valid),
+            object if object.starts_with('{') && error.is_eof() => Err(truncated_event(object)),
+            object if object.starts_with('{') => Err(unreadable_event(object)),
+            _ => Ok(Self::Malformed),
         }
     }
 }
 
 /// An answer on its way.
-pub(crate) struct Answer<D> {
-    events: Events,
+pub(crate) struct DecodedStream<D> {
+    events: EventStream,
     decoder: D,
     ready: VecDeque<ModelEvent>,
     error: Option<ModelError>,
-    heard: Heard,
+    progress: AnswerProgress,
     over: bool,
 }
 
 /// What is known of an answer so far.
 #[derive(Debug, Default)]
-struct Heard {
+struct AnswerProgress {
     /// The first event that made no sense, as an error.
-    senseless: Option<ModelError>,
+    first_malformed: Option<ModelError>,
     /// Whether anything was said.
-    said: bool,
+    has_content: bool,
 }
 
-impl Heard {
-    fn note(&mut self, event: &Event, sense: Sense) {
-        if sense == Sense::None && self.senseless.is_none() {
-            self.senseless = Some(unreadable(&event.data));
+impl AnswerProgress {
+    fn record_validity(&mut self, event: &ServerSentEvent, validity: EventValidity) {
+        if validity == EventValidity::Malformed && self.first_malformed.is_none() {
+            self.first_malformed = Some(unreadable_event(&event.data));
         }
     }
 
-    fn look(&mut self, out: &VecDeque<ModelEvent>) {
-        self.said |= out.iter().any(|event| match event {
+    fn record_content(&mut self, out: &VecDeque<ModelEvent>) {
+        self.has_content |= out.iter().any(|event| match event {
             ModelEvent::Item(item) => item.body != Body::Other,
             ModelEvent::TextDelta(_) | ModelEvent::ReasoningDelta(_) => true,
             ModelEvent::CallDelta(_) | ModelEvent::Completed { .. } | ModelEvent::Notice(_) => false,
@@ -81,18 +85,25 @@ impl Heard {
 
     /// Why an answer that is over is none, although its end may look like one: nothing was said, and something was not
     /// understood.
-    fn nothing(&mut self) -> Option<ModelError> {
-        self.senseless.take_if(|_| !self.said)
+    fn take_empty_error(&mut self) -> Option<ModelError> {
+        self.first_malformed.take_if(|_| !self.has_content)
     }
 }
 
-impl<D: Decoder> Answer<D> {
-    pub(crate) fn new(events: Events, decoder: D) -> Self {
-        Self { events, decoder, ready: VecDeque::new(), error: None, heard: Heard::default(), over: false }
+impl<D: EventDecoder> DecodedStream<D> {
+    pub(crate) fn new(events: EventStream, decoder: D) -> Self {
+        Self {
+            events,
+            decoder,
+            ready: VecDeque::new(),
+            error: None,
+            progress: AnswerProgress::default(),
+            over: false,
+        }
     }
 
     /// Puts something out before the answer itself.
-    pub(crate) fn after(mut self, first: Option<ModelEvent>) -> Self {
+    pub(crate) fn with_first_event(mut self, first: Option<ModelEvent>) -> Self {
         self.ready.extend(first);
         self
     }
@@ -115,7 +126,7 @@ impl<D: Decoder> Answer<D> {
                 Ok(Some(event)) => self.take(&event),
                 Ok(None) => {
                     let end = self.decoder.end(Ok(()), &mut self.ready);
-                    end.map_err(|error| self.heard.nothing().unwrap_or(error))
+                    end.map_err(|error| self.progress.take_empty_error().unwrap_or(error))
                 }
                 Err(error) => self.decoder.end(Err(error), &mut self.ready),
             };
@@ -124,12 +135,12 @@ impl<D: Decoder> Answer<D> {
         Ok(None)
     }
 
-    fn take(&mut self, event: &Event) -> Result<(), ModelError> {
-        let sense = self.decoder.take(event, &mut self.ready)?;
-        self.heard.note(event, sense);
-        self.heard.look(&self.ready);
+    fn take(&mut self, event: &ServerSentEvent) -> Result<(), ModelError> {
+        let validity = self.decoder.take(event, &mut self.ready)?;
+        self.progress.record_validity(event, validity);
+        self.progress.record_content(&self.ready);
         if let Some(ModelEvent::Completed { .. }) = self.ready.back()
-            && let Some(error) = self.heard.nothing()
+            && let Some(error) = self.progress.take_empty_error()
         {
             self.ready.clear();
             return Err(error);
@@ -138,7 +149,7 @@ impl<D: Decoder> Answer<D> {
     }
 }
 
-impl<D: Decoder> ModelStream for Answer<D> {
+impl<D: EventDecoder> ModelStream for DecodedStream<D> {
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
         Box::pin(async move { self.advance().await.transpose() })
     }

@@ -15,7 +15,7 @@ pub(crate) struct CallIds(HashSet<CallId>);
 
 impl CallIds {
     /// The ids of a conversation so far.
-    pub(crate) fn of(history: &[Cached<Item>]) -> Self {
+    pub(crate) fn from_history(history: &[Cached<Item>]) -> Self {
         let ids = history.iter().filter_map(|item| match &item.get().body {
             Body::Call(call) => Some(call.id.clone()),
             _ => None,
@@ -37,7 +37,7 @@ impl CallIds {
 
 /// The name of a call that came without one, so that the model is told what there is to choose
 /// from.
-pub(crate) const UNNAMED: &str = "unnamed";
+pub(crate) const UNNAMED_TOOL: &str = "unnamed";
 /// The longest name that servers take.
 const MAX_NAME_BYTES: usize = 64;
 
@@ -46,7 +46,7 @@ const MAX_NAME_BYTES: usize = 64;
 pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
     let is_valid = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() {
-        UNNAMED.into()
+        UNNAMED_TOOL.into()
     } else if name.len() <= MAX_NAME_BYTES && name.chars().all(is_valid) {
         name.into()
     } else {
@@ -61,7 +61,7 @@ pub(crate) fn is_object(arguments: &str) -> bool {
 
 /// Arguments as every server can read them. Those that write calls into a prompt parse the arguments first, and refuse
 /// the whole conversation, again and again, for one slip of the model: llama.cpp with HTTP 500, even for no arguments.
-pub(crate) fn readable(arguments: &str) -> Cow<'_, str> {
+pub(crate) fn valid_arguments(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()
     } else if is_object(arguments) {
@@ -81,7 +81,7 @@ mod tests {
     fn an_id_is_kept_once_and_changed_when_it_comes_again() {
         let call = ToolCall { id: "call_0".into(), name: "t".into(), input: Input::Json(String::new()) };
         let history = [Cached::new(Item::from(Body::Call(call)))];
-        let mut ids = CallIds::of(&history);
+        let mut ids = CallIds::from_history(&history);
         assert_eq!(ids.claim("call_1").as_str(), "call_1");
         let ids: Vec<_> = ["call_0", "call_1", "", ""].into_iter().map(|given| ids.claim(given)).collect();
         assert!(ids[0].as_str().starts_with("call_0-") && ids[1].as_str().starts_with("call_1-"));
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn a_models_slip_is_sent_as_an_object_that_shows_it() {
-        assert_eq!(readable(" "), "{}");
-        assert_eq!(readable("{ \"a\": 1 }"), "{ \"a\": 1 }");
-        assert_eq!(readable("{\"a\": \"Os"), r#"{"invalid_arguments":"{\"a\": \"Os"}"#);
-        assert_eq!(readable("[1]"), r#"{"invalid_arguments":"[1]"}"#);
+        assert_eq!(valid_arguments(" "), "{}");
+        assert_eq!(valid_arguments("{ \"a\": 1 }"), "{ \"a\": 1 }");
+        assert_eq!(valid_arguments("{\"a\": \"Os"), r#"{"invalid_arguments":"{\"a\": \"Os"}"#);
+        assert_eq!(valid_arguments("[1]"), r#"{"invalid_arguments":"[1]"}"#);
     }
 }

@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use windlass_contract::{Input, ToolCall, ToolSpec};
 
 mod block;
-mod known;
+mod known_tools;
 mod markup;
 mod nesting;
 mod object;
+mod prompt;
 mod python;
 mod scan;
-mod tell;
 
-pub(crate) use known::Known;
-pub(crate) use scan::{Piece, Scanner};
+pub(crate) use known_tools::KnownTools;
+pub(crate) use scan::{CallScanner, ScannedPiece};
 
 /// How a model writes its calls, if its server leaves them in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,15 +42,15 @@ pub enum Dialect {
 
 /// A way to write calls.
 #[derive(Debug)]
-struct Form {
+struct CallForm {
     /// What it begins with.
     open: &'static str,
     /// Whether the beginning is a part of the first call.
-    is_part: bool,
-    place: Place,
+    includes_open: bool,
+    place: FormPosition,
     /// What calls look like inside of it.
-    holds: &'static [Holds],
-    end: End,
+    holds: &'static [CallNotation],
+    end: FormEnd,
     /// Whether nobody writes this but to call something. Then an unknown name is a call as well, and the model is told
     /// which tools there are; otherwise only a tool of the request is ever called.
     is_certain: bool,
@@ -58,15 +58,15 @@ struct Form {
 
 /// Where a form may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FormPosition {
     Anywhere,
-    Line,
-    Message,
+    LineStart,
+    MessageStart,
 }
 
 /// What calls look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum CallNotation {
     /// `{"name": …, "arguments": {…}}`, or a list of these.
     Json,
     /// `[name(a=1)]`.
@@ -79,57 +79,79 @@ enum Holds {
 
 /// What a form ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum FormEnd {
     /// Its first value.
     Value,
     /// A mark that models forget.
-    Forgotten(&'static str),
+    OptionalMark(&'static str),
     /// A mark that makes the difference: without it this is something else.
-    Needed(&'static str),
+    RequiredMark(&'static str),
     /// The end of the message.
     Message,
 }
 
-impl End {
+impl FormEnd {
     fn mark(self) -> Option<&'static str> {
         match self {
-            Self::Forgotten(mark) | Self::Needed(mark) => Some(mark),
+            Self::OptionalMark(mark) | Self::RequiredMark(mark) => Some(mark),
             Self::Value | Self::Message => None,
         }
     }
 }
 
-const fn certain(open: &'static str, holds: &'static [Holds], end: End) -> Form {
-    Form { open, is_part: false, place: Place::Anywhere, holds, end, is_certain: true }
+const fn certain(open: &'static str, holds: &'static [CallNotation], end: FormEnd) -> CallForm {
+    CallForm { open, includes_open: false, place: FormPosition::Anywhere, holds, end, is_certain: true }
 }
 
-const fn fence(open: &'static str) -> Form {
-    let (holds, end) = (&[Holds::Json] as &[Holds], End::Needed("```"));
-    Form { open, is_part: false, place: Place::Line, holds, end, is_certain: false }
+const fn fence(open: &'static str) -> CallForm {
+    let (holds, end) = (&[CallNotation::Json] as &[CallNotation], FormEnd::RequiredMark("```"));
+    CallForm { open, includes_open: false, place: FormPosition::LineStart, holds, end, is_certain: false }
 }
 
-const fn whole(open: &'static str, holds: &'static [Holds]) -> Form {
-    Form { open, is_part: true, place: Place::Message, holds, end: End::Message, is_certain: false }
+const fn whole(open: &'static str, holds: &'static [CallNotation]) -> CallForm {
+    CallForm {
+        open,
+        includes_open: true,
+        place: FormPosition::MessageStart,
+        holds,
+        end: FormEnd::Message,
+        is_certain: false,
+    }
 }
 
-const TAGGED_JSON: &Form = &certain("<tool_call>", &[Holds::Json], End::Forgotten("</tool_call>"));
-const TAGGED: &Form = &certain("<tool_call>", &[Holds::Json, Holds::Markup], End::Forgotten("</tool_call>"));
-const CALLS: &Form = &certain("<function_calls>", &[Holds::Markup], End::Forgotten("</function_calls>"));
+const TAGGED_JSON: &CallForm =
+    &certain("<tool_call>", &[CallNotation::Json], FormEnd::OptionalMark("</tool_call>"));
+const TAGGED: &CallForm = &certain(
+    "<tool_call>",
+    &[CallNotation::Json, CallNotation::Markup],
+    FormEnd::OptionalMark("</tool_call>"),
+);
+const CALLS: &CallForm =
+    &certain("<function_calls>", &[CallNotation::Markup], FormEnd::OptionalMark("</function_calls>"));
 // Qwen's coder forgets `<tool_call>` and remembers `</tool_call>`.
-const FUNCTION: &Form =
-    &Form { is_part: true, ..certain("<function=", &[Holds::Markup], End::Forgotten("</tool_call>")) };
-const INVOKE: &Form =
-    &Form { is_part: true, ..certain("<invoke ", &[Holds::Markup], End::Forgotten("</function_calls>")) };
-const MISTRAL: &Form = &certain("[TOOL_CALLS]", &[Holds::Json, Holds::Named], End::Value);
-const PYTHON_TAGS: &Form = &certain("<|python_start|>", &[Holds::Python], End::Forgotten("<|python_end|>"));
-const PYTHON: &Form =
-    &Form { is_part: true, place: Place::Line, ..certain("[", &[Holds::Python], End::Value) };
-const FENCED_JSON: &Form = &fence("```json");
-const FENCED_CALL: &Form = &fence("```tool_call");
-const FENCED: &Form = &fence("```\n");
-const WHOLE_OBJECT: &Form = &whole("{", &[Holds::Json]);
-const WHOLE_LIST: &Form = &whole("[", &[Holds::Json]);
-const WHOLE_LIST_OF_EITHER: &Form = &whole("[", &[Holds::Json, Holds::Python]);
+const FUNCTION: &CallForm = &CallForm {
+    includes_open: true,
+    ..certain("<function=", &[CallNotation::Markup], FormEnd::OptionalMark("</tool_call>"))
+};
+const INVOKE: &CallForm = &CallForm {
+    includes_open: true,
+    ..certain("<invoke ", &[CallNotation::Markup], FormEnd::OptionalMark("</function_calls>"))
+};
+const MISTRAL: &CallForm =
+    &certain("[TOOL_CALLS]", &[CallNotation::Json, CallNotation::Named], FormEnd::Value);
+const PYTHON_TAGS: &CallForm =
+    &certain("<|python_start|>", &[CallNotation::Python], FormEnd::OptionalMark("<|python_end|>"));
+const PYTHON: &CallForm = &CallForm {
+    includes_open: true,
+    place: FormPosition::LineStart,
+    ..certain("[", &[CallNotation::Python], FormEnd::Value)
+};
+const FENCED_JSON: &CallForm = &fence("```json");
+const FENCED_CALL: &CallForm = &fence("```tool_call");
+const FENCED: &CallForm = &fence("```\n");
+const WHOLE_OBJECT: &CallForm = &whole("{", &[CallNotation::Json]);
+const WHOLE_LIST: &CallForm = &whole("[", &[CallNotation::Json]);
+const WHOLE_LIST_OF_EITHER: &CallForm = &whole("[", &[CallNotation::Json, CallNotation::Python]);
 
 impl Dialect {
     /// All of them, the most common first.
@@ -151,13 +173,15 @@ impl Dialect {
 
     /// The calls in a text that has come to its end. Finds none in [`Native`](Self::Native).
     pub fn calls_in(self, text: &str, tools: &[ToolSpec]) -> Vec<ToolCall> {
-        let Some(mut scanner) = Scanner::new(self, || Known::of(tools)) else { return Vec::new() };
+        let Some(mut scanner) = CallScanner::new(self, || KnownTools::from_specs(tools)) else {
+            return Vec::new();
+        };
         let pieces = scanner.feed(text).into_iter().chain(scanner.finish());
         let found = pieces.filter_map(|piece| match piece {
-            Piece::Call(found) => Some(found),
-            Piece::Text(_) => None,
+            ScannedPiece::Call(found) => Some(found),
+            ScannedPiece::Text(_) => None,
         });
-        let call = |(at, found): (usize, Found)| ToolCall {
+        let call = |(at, found): (usize, TextCall)| ToolCall {
             id: format!("text-call-{at}").into(),
             name: found.name.into(),
             input: Input::Json(found.arguments),
@@ -166,7 +190,7 @@ impl Dialect {
     }
 
     /// The forms to look for; where two begin alike, the longer comes first.
-    fn forms(self) -> &'static [&'static Form] {
+    fn forms(self) -> &'static [&'static CallForm] {
         match self {
             Self::Native => &[],
             Self::Hermes => &[TAGGED_JSON],
@@ -193,7 +217,7 @@ impl Dialect {
 }
 
 /// The forms of what is read with caution: calls in Python are missing, because a list in a text may look like them.
-const CAUTIOUS: &[&Form] = &[
+const CAUTIOUS: &[&CallForm] = &[
     TAGGED,
     CALLS,
     FUNCTION,
@@ -209,7 +233,7 @@ const CAUTIOUS: &[&Form] = &[
 
 /// A call as it was found: whatever its arguments are, the router reads them as those of any other call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct TextCall {
     pub(crate) name: String,
     /// JSON text; without its end where the model's text had none.
     pub(crate) arguments: String,

@@ -14,10 +14,10 @@ use windlass_contract::{id::ThreadId, model::ModelError};
 
 use crate::Provider;
 
+mod error_response;
 mod events;
-mod refusal;
 
-pub(crate) use events::Events;
+pub(crate) use events::EventStream;
 
 /// A connection that takes longer is not going to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -32,7 +32,7 @@ const PLAIN_POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a server is waited for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct StreamTimeouts {
     /// The longest time without an event.
     pub(crate) idle: Duration,
     /// The longest time for a whole answer.
@@ -40,17 +40,17 @@ pub(crate) struct Patience {
 }
 
 /// The end point of a provider. Not for debug output: its address and its headers hold keys.
-pub(crate) struct Http {
+pub(crate) struct HttpEndpoint {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    patience: Patience,
-    names: Names,
+    timeouts: StreamTimeouts,
+    names: EndpointNames,
 }
 
 /// What errors call things.
 #[derive(Debug, Clone)]
-struct Names {
+struct EndpointNames {
     /// The provider.
     id: String,
     /// The address, without its query: that may hold a key.
@@ -59,7 +59,7 @@ struct Names {
     key: String,
 }
 
-impl Http {
+impl HttpEndpoint {
     /// Makes everything ready; connects to nothing.
     pub(crate) fn new(
         id: &str,
@@ -79,21 +79,21 @@ impl Http {
         Ok(Self {
             client: client(&url).map_err(|error| unusable(root_cause(error.as_ref())))?,
             headers: headers(id, provider, env)?,
-            patience: provider.patience(),
-            names: Names { id: id.to_owned(), url: shown.into(), key },
+            timeouts: provider.timeouts(),
+            names: EndpointNames { id: id.to_owned(), url: shown.into(), key },
             url,
         })
     }
 
     /// Sends a body, once, and waits for its answer to begin.
-    pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<Events, ModelError> {
+    pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<EventStream, ModelError> {
         let request = self.request(thread, body)?;
         let begun = Instant::now();
-        let idle = self.patience.idle;
+        let idle = self.timeouts.idle;
         let sent = timeout(idle, self.client.execute(request)).await;
         let response = sent.map_err(|_| ModelError::Idle { after: idle, begun: false })?;
         let response = response.map_err(|error| self.unreachable(error))?;
-        refusal::events_of(response, begun, self.patience, &self.names).await
+        error_response::open_event_stream(response, begun, self.timeouts, &self.names).await
     }
 
     fn request(&self, thread: &ThreadId, body: String) -> Result<Request, ModelError> {
@@ -107,7 +107,7 @@ impl Http {
 
     /// A certificate that is not accepted now is not accepted a minute later either.
     fn unreachable(&self, error: reqwest::Error) -> ModelError {
-        let Names { id, url, .. } = &self.names;
+        let EndpointNames { id, url, .. } = &self.names;
         if is_about_tls(&error) {
             let problem = format!("no secure connection to {url}: {}", cause(error));
             return ModelError::Provider { provider: id.clone(), problem };

@@ -96,14 +96,14 @@ pub fn connect(
         return Err(ModelError::Provider { provider: id.to_owned(), problem });
     }
     Ok(match provider.wire_api {
-        WireApi::Responses => Arc::new(responses::Responses::new(info, provider, options, env)?),
-        WireApi::Chat => Arc::new(chat::Chat::new(info, provider, options, env)?),
+        WireApi::Responses => Arc::new(responses::ResponsesClient::new(info, provider, options, env)?),
+        WireApi::Chat => Arc::new(chat::ChatClient::new(info, provider, options, env)?),
         WireApi::Scripted => {
             let script = provider.script.as_deref().ok_or_else(|| ModelError::Provider {
                 provider: id.to_owned(),
                 problem: "it has no `script`; name a JSON file of model turns".to_owned(),
             })?;
-            Arc::new(scripted::Scripted::new(info, script)?)
+            Arc::new(scripted::ScriptedClient::new(info, script)?)
         }
     })
 }
@@ -119,5 +119,5 @@ pub fn scripted(script: &str) -> Result<Arc<dyn ModelClient>, ModelError> {
         stream_retries: 0,
         retry_budget: Duration::ZERO,
     };
-    Ok(Arc::new(scripted::Scripted::parse(info, "the script".to_owned(), script)?))
+    Ok(Arc::new(scripted::ScriptedClient::parse(info, "the script".to_owned(), script)?))
 }

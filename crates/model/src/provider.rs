@@ -6,10 +6,10 @@ use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dialect, SchemaProfile, http::Patience};
+use crate::{Dialect, SchemaProfile, http::StreamTimeouts};
 
 /// The most retries a configuration can ask for.
-const MOST_RETRIES: u32 = 100;
+const MAX_RETRIES: u32 = 100;
 
 /// A server that answers as a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,19 +107,19 @@ impl Provider {
     }
 
     pub(crate) fn request_retries(&self) -> u32 {
-        self.request_max_retries.min(MOST_RETRIES)
+        self.request_max_retries.min(MAX_RETRIES)
     }
 
     pub(crate) fn stream_retries(&self) -> u32 {
-        self.stream_max_retries.min(MOST_RETRIES)
+        self.stream_max_retries.min(MAX_RETRIES)
     }
 
     pub(crate) fn retry_budget(&self) -> Duration {
         Duration::from_millis(self.retry_budget_ms)
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        Patience {
+    pub(crate) fn timeouts(&self) -> StreamTimeouts {
+        StreamTimeouts {
             idle: Duration::from_millis(self.stream_idle_timeout_ms),
             whole: Duration::from_millis(self.stream_timeout_ms),
         }
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(provider.wire_api, WireApi::Responses);
         assert_eq!((provider.request_max_retries, provider.stream_max_retries), (20, 5));
         assert_eq!(provider.retry_budget(), Duration::from_secs(120));
-        let Patience { idle, whole } = provider.patience();
+        let StreamTimeouts { idle, whole } = provider.timeouts();
         assert_eq!((idle, whole), (Duration::from_secs(300), Duration::from_secs(1800)));
     }
 

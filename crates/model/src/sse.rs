@@ -5,11 +5,11 @@ use std::{collections::VecDeque, mem};
 use windlass_contract::model::ModelError;
 
 /// The largest event taken. Real ones stay far below: the largest hold a whole answer, or an image.
-pub(crate) const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct ServerSentEvent {
     /// Its name; empty if the server gave none.
     pub(crate) name: String,
     /// Its data lines, joined.
@@ -18,7 +18,7 @@ pub(crate) struct Event {
 
 /// Cuts a stream of bytes into events.
 #[derive(Debug)]
-pub(crate) struct Parser {
+pub(crate) struct SseParser {
     limit_bytes: usize,
     /// The unfinished line.
     line: Vec<u8>,
@@ -32,20 +32,24 @@ pub(crate) struct Parser {
     at_start: bool,
 }
 
-impl Default for Parser {
+impl Default for SseParser {
     fn default() -> Self {
-        Self::with_limit(EVENT_LIMIT_BYTES)
+        Self::with_limit(MAX_EVENT_BYTES)
     }
 }
 
-impl Parser {
+impl SseParser {
     fn with_limit(limit_bytes: usize) -> Self {
         Self { limit_bytes, line: vec![], name: vec![], data: vec![], after_cr: false, at_start: true }
     }
 
     /// Takes the next bytes and adds the events they complete. Each byte is looked at once, so that a large event
     /// in small chunks costs no more than one in large chunks.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], out: &mut VecDeque<Event>) -> Result<(), ModelError> {
+    pub(crate) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut VecDeque<ServerSentEvent>,
+    ) -> Result<(), ModelError> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -73,14 +77,14 @@ impl Parser {
 
     /// The stream is over: an event it did not close counts all the same, because some servers never send the last
     /// blank line.
-    pub(crate) fn finish(&mut self, out: &mut VecDeque<Event>) -> Result<(), ModelError> {
+    pub(crate) fn finish(&mut self, out: &mut VecDeque<ServerSentEvent>) -> Result<(), ModelError> {
         let line = mem::take(&mut self.line);
         self.take_line(&line, out)?;
         self.dispatch(out);
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8], out: &mut VecDeque<Event>) -> Result<(), ModelError> {
+    fn take_line(&mut self, line: &[u8], out: &mut VecDeque<ServerSentEvent>) -> Result<(), ModelError> {
         self.check(line.len())?;
         let marked = mem::take(&mut self.at_start).then(|| line.strip_prefix(b"\xEF\xBB\xBF")).flatten();
         let line = marked.unwrap_or(line);
@@ -105,10 +109,10 @@ impl Parser {
     }
 
     /// Ends the event. One without data is none at all.
-    fn dispatch(&mut self, out: &mut VecDeque<Event>) {
+    fn dispatch(&mut self, out: &mut VecDeque<ServerSentEvent>) {
         let (name, mut data) = (mem::take(&mut self.name), mem::take(&mut self.data));
         if data.pop().is_some() {
-            out.push_back(Event { name: text(name), data: text(data) });
+            out.push_back(ServerSentEvent { name: text(name), data: text(data) });
         }
     }
 
@@ -130,8 +134,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(chunks: &[&[u8]]) -> Vec<Event> {
-        let (mut parser, mut out) = (Parser::default(), VecDeque::new());
+    fn parse(chunks: &[&[u8]]) -> Vec<ServerSentEvent> {
+        let (mut parser, mut out) = (SseParser::default(), VecDeque::new());
         for chunk in chunks {
             parser.feed(chunk, &mut out).unwrap();
         }
@@ -139,8 +143,8 @@ mod tests {
         out.into()
     }
 
-    fn event(name: &str, data: &str) -> Event {
-        Event { name: name.to_owned(), data: data.to_owned() }
+    fn event(name: &str, data: &str) -> ServerSentEvent {
+        ServerSentEvent { name: name.to_owned(), data: data.to_owned() }
     }
 
     #[test]
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn an_event_beyond_the_limit_is_an_error_in_one_line_or_many() {
         let fails = |stream: &[u8]| {
-            let (mut parser, mut out) = (Parser::with_limit(16), VecDeque::new());
+            let (mut parser, mut out) = (SseParser::with_limit(16), VecDeque::new());
             let failed = stream.chunks(3).find_map(|chunk| parser.feed(chunk, &mut out).err());
             failed == Some(ModelError::TooLarge { what: "an event", limit_bytes: 16 })
         };
@@ -208,7 +212,7 @@ mod tests {
         fn arbitrary_bytes_never_panic_and_never_exceed_the_limit(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..40),
         ) {
-            let (mut parser, mut out) = (Parser::with_limit(64), VecDeque::new());
+            let (mut parser, mut out) = (SseParser::with_limit(64), VecDeque::new());
             for chunk in &chunks {
                 if parser.feed(chunk, &mut out).is_err() {
                     break;

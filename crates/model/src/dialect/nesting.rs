@@ -2,13 +2,13 @@
 
 /// The brackets and the quote that are open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Nesting {
+pub(super) struct BracketNesting {
     depth: usize,
     quote: Option<u8>,
     is_escaped: bool,
 }
 
-impl Nesting {
+impl BracketNesting {
     /// Inside of so many brackets.
     pub(super) fn inside(depth: usize) -> Self {
         Self { depth, ..Self::default() }

@@ -3,22 +3,22 @@
 
 use std::borrow::Cow;
 
-use super::{Found, nesting::Nesting};
+use super::{TextCall, nesting::BracketNesting};
 
 /// Names that models use for the name of the tool and for its arguments.
 const NAME: [&str; 3] = ["name", "tool", "tool_name"];
 const ARGUMENTS: [&str; 4] = ["arguments", "parameters", "args", "input"];
 /// Objects around calls that are looked into: `{"tool_calls": [{"function": {…}}]}`.
-const LAYERS: usize = 4;
+const MAX_WRAPPER_DEPTH: usize = 4;
 
 /// The calls of an object or a list, which may be cut off; none if any part of it is something else.
-pub(super) fn calls(text: &str, needs_arguments: bool) -> Option<Vec<Found>> {
+pub(super) fn calls(text: &str, needs_arguments: bool) -> Option<Vec<TextCall>> {
     let mut found = Vec::new();
-    collect(text, needs_arguments, LAYERS, &mut found)?;
+    collect(text, needs_arguments, MAX_WRAPPER_DEPTH, &mut found)?;
     Some(found).filter(|found| !found.is_empty())
 }
 
-fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Found>) -> Option<()> {
+fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<TextCall>) -> Option<()> {
     let layers = layers.checked_sub(1)?;
     let mut rest = text.trim_start();
     if let Some(inner) = rest.strip_prefix('[') {
@@ -30,7 +30,7 @@ fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Fou
         }
         return Some(());
     }
-    let Members { all, is_whole } = members(rest.strip_prefix('{')?)?;
+    let ObjectMembers { all, is_whole } = members(rest.strip_prefix('{')?)?;
     let given = |names: &[&str]| all.iter().find(|(name, _)| names.contains(&name.as_ref()));
     for layer in ["function", "tool_calls"] {
         if let Some((_, inner)) = given(&[layer]).filter(|(_, inner)| inner.text.starts_with(['{', '['])) {
@@ -44,18 +44,18 @@ fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Fou
         None if is_whole => "{}".to_owned(),
         None => "{".to_owned(),
     };
-    found.push(Found { name: name.string().filter(|name| !name.is_empty())?.into_owned(), arguments });
+    found.push(TextCall { name: name.string().filter(|name| !name.is_empty())?.into_owned(), arguments });
     Some(())
 }
 
 /// A value as it was written.
 #[derive(Clone, Copy)]
-struct Written<'a> {
+struct WrittenValue<'a> {
     text: &'a str,
     is_whole: bool,
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenValue<'a> {
     /// What is between the quotes, if it is a string that has its end.
     fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix(['"', '\''])?;
@@ -74,24 +74,24 @@ impl<'a> Written<'a> {
 }
 
 /// The members of an object.
-struct Members<'a> {
-    all: Vec<(Cow<'a, str>, Written<'a>)>,
+struct ObjectMembers<'a> {
+    all: Vec<(Cow<'a, str>, WrittenValue<'a>)>,
     /// Whether it comes to its end.
     is_whole: bool,
 }
 
 /// The members of an object behind its brace. None if it is no object.
-fn members(text: &str) -> Option<Members<'_>> {
+fn members(text: &str) -> Option<ObjectMembers<'_>> {
     let (mut all, mut rest) = (Vec::new(), between(text));
     while !rest.is_empty() {
         if rest.starts_with('}') {
-            return Some(Members { all, is_whole: true });
+            return Some(ObjectMembers { all, is_whole: true });
         }
         let name = if rest.starts_with(['"', '\'']) {
             value(rest)
         } else {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            Written { text: &rest[..end], is_whole: true }
+            WrittenValue { text: &rest[..end], is_whole: true }
         };
         let after = rest[name.text.len()..].trim_start();
         if after.is_empty() {
@@ -108,17 +108,17 @@ fn members(text: &str) -> Option<Members<'_>> {
         }
         rest = between(&rest[value.text.len()..]);
     }
-    Some(Members { all, is_whole: false })
+    Some(ObjectMembers { all, is_whole: false })
 }
 
 /// The value at the beginning, up to its end or that of the text.
-fn value(text: &str) -> Written<'_> {
+fn value(text: &str) -> WrittenValue<'_> {
     let end = match text.as_bytes().first() {
-        Some(b'{' | b'[' | b'(') => Nesting::length_of(text),
+        Some(b'{' | b'[' | b'(') => BracketNesting::length_of(text),
         Some(quote @ (b'"' | b'\'')) => quoted(text, *quote),
         _ => text.find([',', '}', ']', '\n']),
     };
-    Written { text: &text[..end.unwrap_or(text.len())], is_whole: end.is_some() }
+    WrittenValue { text: &text[..end.unwrap_or(text.len())], is_whole: end.is_some() }
 }
 
 fn quoted(text: &str, quote: u8) -> Option<usize> {

@@ -6,11 +6,11 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 use windlass_contract::model::ModelError;
 
-use super::{Patience, cause};
-use crate::sse::{Event, Parser};
+use super::{StreamTimeouts, cause};
+use crate::sse::{ServerSentEvent, SseParser};
 
 /// The most bytes one answer may have. A long one, 100,000 tokens with 300 bytes of framing each, has a quarter of it.
-const ANSWER_LIMIT_BYTES: usize = 128 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 128 * 1024 * 1024;
 /// Comments extend the idle limit to so many times as long. Services send them while a model waits
 /// for its turn; a server that hangs may send them forever.
 const MAX_IDLE_EXTENSION: u32 = 3;
@@ -18,11 +18,11 @@ const MAX_IDLE_EXTENSION: u32 = 3;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A stream of events. Dropping it ends the request.
-pub(crate) struct Events {
+pub(crate) struct EventStream {
     response: Response,
-    parser: Parser,
-    ready: VecDeque<Event>,
-    patience: Patience,
+    parser: SseParser,
+    ready: VecDeque<ServerSentEvent>,
+    timeouts: StreamTimeouts,
     /// The request was sent.
     begun: Instant,
     /// The last event arrived, or the answer began.
@@ -34,20 +34,20 @@ pub(crate) struct Events {
     ended: bool,
 }
 
-impl Events {
+impl EventStream {
     /// Takes over an answer of which the first bytes may have been read already.
     pub(super) fn new(
         response: Response,
         first: &[u8],
         begun: Instant,
-        patience: Patience,
+        timeouts: StreamTimeouts,
     ) -> Result<Self, ModelError> {
         let now = Instant::now();
         let mut events = Self {
             response,
-            parser: Parser::default(),
+            parser: SseParser::default(),
             ready: VecDeque::new(),
-            patience,
+            timeouts,
             begun,
             last_event: now,
             last_bytes: now,
@@ -60,7 +60,7 @@ impl Events {
     }
 
     /// The next event, or `None` when the transfer is over. May be dropped and called again at any time.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, ModelError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<ServerSentEvent>, ModelError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
@@ -82,7 +82,7 @@ impl Events {
 
     /// Returns how long the next bytes are waited for, and the error if they do not come.
     fn deadline(&self) -> (Instant, ModelError) {
-        let Patience { idle, whole } = self.patience;
+        let StreamTimeouts { idle, whole } = self.timeouts;
         let by_bytes = self.last_bytes + idle;
         let by_event = self.last_event + idle.saturating_mul(MAX_IDLE_EXTENSION);
         let (idle_end, whole_end) = (by_bytes.min(by_event), self.begun + whole);
@@ -99,8 +99,8 @@ impl Events {
             return Ok(());
         }
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
-        if self.received_bytes > ANSWER_LIMIT_BYTES {
-            return Err(ModelError::TooLarge { what: "an answer", limit_bytes: ANSWER_LIMIT_BYTES });
+        if self.received_bytes > MAX_ANSWER_BYTES {
+            return Err(ModelError::TooLarge { what: "an answer", limit_bytes: MAX_ANSWER_BYTES });
         }
         self.parser.feed(bytes, &mut self.ready)?;
         self.last_bytes = Instant::now();

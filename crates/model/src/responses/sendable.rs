@@ -13,7 +13,7 @@ use crate::json;
 pub(super) struct SendableItem {
     pub(super) json: String,
     /// A part that the server should have sent was missing or wrong.
-    pub(super) is_mended: bool,
+    pub(super) is_repaired: bool,
 }
 
 impl SendableItem {
@@ -31,11 +31,11 @@ impl SendableItem {
         let kind = values.get("type")?.as_str().filter(|kind| !kind.is_empty())?;
         let own = own.filter(|own| own["type"] == kind);
         let rules = rules(kind);
-        let mut object = json::Object::with_capacity(raw.get().len());
-        let mut is_mended = false;
+        let mut object = json::JsonObjectWriter::with_capacity(raw.get().len());
+        let mut is_repaired = false;
         for (name, text) in &members {
             let value = &values[name.as_ref()];
-            let rule = rules.iter().chain(&COMMON).find(|rule| rule.name == name);
+            let rule = rules.iter().chain(&COMMON_RULES).find(|rule| rule.name == name);
             let own = own.and_then(|own| own.get(name.as_ref()));
             match rule.map(|rule| (rule, rule.takes(value, own, &values))) {
                 _ if name == "id" => {
@@ -44,56 +44,62 @@ impl SendableItem {
                     }
                 }
                 None | Some((_, true)) => object.raw(name, text.get()),
-                Some((Rule { need: Need::Optional, .. }, false)) => {}
+                Some((MemberRule { need: MemberNeed::Optional, .. }, false)) => {}
                 Some((_, false)) => {
                     // Arguments that are no JSON are a slip of the model, not of its server.
-                    is_mended |= !(name == "arguments" && value.is_string());
+                    is_repaired |= !(name == "arguments" && value.is_string());
                     object.member(name, own?);
                 }
             }
         }
-        for rule in rules.iter().filter(|rule| rule.need != Need::Optional && !values.contains_key(rule.name))
+        for rule in
+            rules.iter().filter(|rule| rule.need != MemberNeed::Optional && !values.contains_key(rule.name))
         {
-            is_mended = true;
+            is_repaired = true;
             object.member(rule.name, own?.get(rule.name)?);
         }
-        Some(Self { json: object.finish(), is_mended })
+        Some(Self { json: object.finish(), is_repaired })
     }
 }
 
 /// A member of an item, and what servers take there.
-struct Rule {
+struct MemberRule {
     name: &'static str,
-    need: Need,
+    need: MemberNeed,
     fits: fn(&Value, &Map<String, Value>) -> bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum MemberNeed {
     Optional,
     Required,
     /// It is what was run: if we would write another value, ours counts.
     Ours,
 }
 
-impl Rule {
+impl MemberRule {
     fn takes(&self, value: &Value, own: Option<&Value>, item: &Map<String, Value>) -> bool {
-        (self.fits)(value, item) && (self.need != Need::Ours || own.is_none_or(|own| own == value))
+        (self.fits)(value, item) && (self.need != MemberNeed::Ours || own.is_none_or(|own| own == value))
     }
 }
 
-const fn rule(name: &'static str, need: Need, fits: fn(&Value, &Map<String, Value>) -> bool) -> Rule {
-    Rule { name, need, fits }
+const fn rule(
+    name: &'static str,
+    need: MemberNeed,
+    fits: fn(&Value, &Map<String, Value>) -> bool,
+) -> MemberRule {
+    MemberRule { name, need, fits }
 }
 
 /// Members that mean the same in every kind of item.
-const COMMON: [Rule; 2] = [rule("call_id", Need::Optional, is_name), rule("status", Need::Optional, is_name)];
+const COMMON_RULES: [MemberRule; 2] =
+    [rule("call_id", MemberNeed::Optional, is_name), rule("status", MemberNeed::Optional, is_name)];
 
-const STATUS: Rule = rule("status", Need::Optional, is_status);
+const STATUS: MemberRule = rule("status", MemberNeed::Optional, is_status);
 
 /// Returns what is known of a kind of item.
-fn rules(kind: &str) -> &'static [Rule] {
-    use Need::{Optional, Ours, Required};
+fn rules(kind: &str) -> &'static [MemberRule] {
+    use MemberNeed::{Optional, Ours, Required};
     match kind {
         "message" => const { &[rule("role", Ours, is_role), rule("content", Required, is_content), STATUS] },
         "reasoning" => {

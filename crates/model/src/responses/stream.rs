@@ -13,35 +13,35 @@ use windlass_contract::{
     model::{Finish, ModelError, ModelEvent, Usage},
 };
 
-use super::wire::{self, Head, Received};
+use super::wire::{self, ItemHeader, ReceivedItem};
 use crate::{
-    answer::{self, Sense},
+    answer::{self, EventValidity},
     calls::CallIds,
-    failure::Failure,
-    json::Maybe,
-    sse::Event,
-    usage::Tokens,
+    failure::ServerFailure,
+    json::LenientField,
+    sse::ServerSentEvent,
+    usage::TokenCounts,
 };
 
 /// Turns this wire's events into the model's.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct ResponsesDecoder {
     ids: CallIds,
     /// How much the server was allowed to write.
     limit_tokens: Option<u64>,
     /// Items that have begun and were not delivered, in order.
-    open: Vec<Open>,
-    delivered: Vec<Received>,
+    open: Vec<OpenItem>,
+    delivered: Vec<ReceivedItem>,
     /// A call that is done and yet not whole, and everything after it, so that the order stays. Only the end of the answer
     /// tells what to make of it.
-    held_back: Vec<Received>,
+    held_back: Vec<ReceivedItem>,
     /// A malformed item was reported.
-    told_trouble: bool,
+    has_reported_malformed: bool,
 }
 
 /// An item that has begun.
 #[derive(Debug)]
-struct Open {
+struct OpenItem {
     kind: String,
     id: String,
     index: Option<u64>,
@@ -53,45 +53,49 @@ struct Open {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Envelope {
+struct EventEnvelope {
     #[serde(rename = "type")]
-    kind: Maybe<String>,
-    item: Maybe<Box<RawValue>>,
-    item_id: Maybe<String>,
-    output_index: Maybe<u64>,
-    summary_index: Maybe<u64>,
-    delta: Maybe<String>,
-    arguments: Maybe<String>,
-    input: Maybe<String>,
-    response: Maybe<Response>,
-    error: Maybe<Value>,
+    kind: LenientField<String>,
+    item: LenientField<Box<RawValue>>,
+    item_id: LenientField<String>,
+    output_index: LenientField<u64>,
+    summary_index: LenientField<u64>,
+    delta: LenientField<String>,
+    arguments: LenientField<String>,
+    input: LenientField<String>,
+    response: LenientField<ResponseObject>,
+    error: LenientField<Value>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Response {
-    status: Maybe<String>,
-    output: Maybe<Vec<Box<RawValue>>>,
-    usage: Maybe<Tokens>,
-    incomplete_details: Maybe<Incomplete>,
-    error: Maybe<Value>,
-    end_turn: Maybe<bool>,
+struct ResponseObject {
+    status: LenientField<String>,
+    output: LenientField<Vec<Box<RawValue>>>,
+    usage: LenientField<TokenCounts>,
+    incomplete_details: LenientField<IncompleteDetails>,
+    error: LenientField<Value>,
+    end_turn: LenientField<bool>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Incomplete {
-    reason: Maybe<String>,
+struct IncompleteDetails {
+    reason: LenientField<String>,
 }
 
-impl answer::Decoder for Decoder {
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError> {
-        let mut envelope = match serde_json::from_str::<Envelope>(&event.data) {
+impl answer::EventDecoder for ResponsesDecoder {
+    fn take(
+        &mut self,
+        event: &ServerSentEvent,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<EventValidity, ModelError> {
+        let mut envelope = match serde_json::from_str::<EventEnvelope>(&event.data) {
             Ok(envelope) => envelope,
-            Err(error) => return Sense::of_other_than_json(&event.data, &error),
+            Err(error) => return EventValidity::from_non_json(&event.data, &error),
         };
         let kind = envelope.kind.0.take().unwrap_or_else(|| event.name.clone());
-        let sense = envelope.sense(&kind);
+        let validity = envelope.validity(&kind);
         match kind.as_str() {
             "response.output_item.added" => self.begin(envelope),
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -120,12 +124,12 @@ impl answer::Decoder for Decoder {
             }
             "response.incomplete" => return Err(self.cut(&envelope.response.0.unwrap_or_default(), out)),
             "response.failed" => return Err(failed(envelope.response.0)),
-            "error" => return Err(Failure::in_event(&event.data)),
+            "error" => return Err(ServerFailure::error_in_event(&event.data)),
             // llama.cpp reports errors without any type.
-            "" if envelope.error.0.is_some() => return Err(Failure::in_event(&event.data)),
+            "" if envelope.error.0.is_some() => return Err(ServerFailure::error_in_event(&event.data)),
             _ => {}
         }
-        Ok(sense)
+        Ok(validity)
     }
 
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
@@ -136,13 +140,13 @@ impl answer::Decoder for Decoder {
     }
 }
 
-impl Envelope {
+impl EventEnvelope {
     /// Whether it has what its kind needs. Kinds we do not know make sense to others.
-    fn sense(&self, kind: &str) -> Sense {
+    fn validity(&self, kind: &str) -> EventValidity {
         let has_all = match kind {
             "" => false,
             "response.output_item.added" | "response.output_item.done" => {
-                self.item.0.as_ref().is_some_and(|item| Head::of(item).kind.0.is_some())
+                self.item.0.as_ref().is_some_and(|item| ItemHeader::parse(item).kind.0.is_some())
             }
             "response.completed" | "response.done" => self.response.0.is_some(),
             "response.output_text.delta"
@@ -153,11 +157,11 @@ impl Envelope {
             | "response.custom_tool_call_input.delta" => self.delta.0.is_some(),
             _ => true,
         };
-        if has_all { Sense::Some } else { Sense::None }
+        if has_all { EventValidity::Valid } else { EventValidity::Malformed }
     }
 }
 
-impl Decoder {
+impl ResponsesDecoder {
     pub(super) fn new(ids: CallIds, limit_tokens: Option<u64>) -> Self {
         Self {
             ids,
@@ -165,22 +169,22 @@ impl Decoder {
             open: Vec::new(),
             delivered: Vec::new(),
             held_back: Vec::new(),
-            told_trouble: false,
+            has_reported_malformed: false,
         }
     }
 
-    fn begin(&mut self, envelope: Envelope) {
+    fn begin(&mut self, envelope: EventEnvelope) {
         let Some(json) = envelope.item.0 else { return };
-        let head = Head::of(&json);
+        let head = ItemHeader::parse(&json);
         let id = head.id.0.or(envelope.item_id.0).unwrap_or_default();
         let kind = head.kind.0.unwrap_or_default();
-        self.open.push(Open { kind, id, index: envelope.output_index.0, json, text: String::new() });
+        self.open.push(OpenItem { kind, id, index: envelope.output_index.0, json, text: String::new() });
     }
 
     fn text(
         &mut self,
         kind: &str,
-        envelope: Envelope,
+        envelope: EventEnvelope,
         out: &mut VecDeque<ModelEvent>,
         event: fn(String) -> ModelEvent,
     ) {
@@ -188,20 +192,20 @@ impl Decoder {
         out.extend(envelope.delta.0.map(event));
     }
 
-    fn append(&mut self, kind: &str, envelope: &Envelope) {
+    fn append(&mut self, kind: &str, envelope: &EventEnvelope) {
         if let Some(open) = self.find(kind, envelope) {
             open.text.push_str(envelope.delta.0.as_deref().unwrap_or_default());
         }
     }
 
-    fn replace(&mut self, kind: &str, envelope: &Envelope) {
+    fn replace(&mut self, kind: &str, envelope: &EventEnvelope) {
         let whole = envelope.arguments.0.as_ref().or(envelope.input.0.as_ref()).cloned();
         if let (Some(open), Some(whole)) = (self.find(kind, envelope), whole) {
             open.text = whole;
         }
     }
 
-    fn find(&mut self, kind: &str, envelope: &Envelope) -> Option<&mut Open> {
+    fn find(&mut self, kind: &str, envelope: &EventEnvelope) -> Option<&mut OpenItem> {
         let id = envelope.item_id.0.as_deref().unwrap_or_default();
         self.position(kind, id, envelope.output_index.0).map(|at| &mut self.open[at])
     }
@@ -214,9 +218,9 @@ impl Decoder {
         by_id.or_else(by_index).or_else(last)
     }
 
-    fn finish(&mut self, envelope: Envelope, out: &mut VecDeque<ModelEvent>) {
+    fn finish(&mut self, envelope: EventEnvelope, out: &mut VecDeque<ModelEvent>) {
         let Some(json) = envelope.item.0 else { return };
-        let received = Received::parse(json);
+        let received = ReceivedItem::parse(json);
         let known = self.open.iter().rposition(|open| !open.id.is_empty() && open.id == received.id);
         let at = envelope.output_index.0;
         let known = known.or_else(|| self.open.iter().rposition(|open| at.is_some() && open.index == at));
@@ -230,7 +234,11 @@ impl Decoder {
         }
     }
 
-    fn complete(&mut self, response: Response, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+    fn complete(
+        &mut self,
+        response: ResponseObject,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
         match response.status.0.as_deref() {
             Some("incomplete") => return Err(self.cut(&response, out)),
             Some("failed" | "cancelled") => return Err(failed(Some(response))),
@@ -240,9 +248,9 @@ impl Decoder {
         let limit =
             self.limit_tokens.filter(|limit| usage.is_some_and(|usage| usage.output_tokens >= *limit));
         // Items whose `done` never came: the final list has them, or what was collected since they began.
-        let listed = response.output.0.unwrap_or_default().into_iter().map(Received::parse);
+        let listed = response.output.0.unwrap_or_default().into_iter().map(ReceivedItem::parse);
         let listed = without_renamed(listed.collect(), &self.delivered);
-        let open = mem::take(&mut self.open).into_iter().filter_map(Open::close).map(Received::parse);
+        let open = mem::take(&mut self.open).into_iter().filter_map(OpenItem::close).map(ReceivedItem::parse);
         let mut begun = without_renamed(open.chain(mem::take(&mut self.held_back)).collect(), &listed);
         // Some servers give an item another id in every event: what only began is known by its call.
         begun.retain(|each| !self.delivered.iter().chain(&listed).any(|whole| whole.is_the_call_of(each)));
@@ -268,7 +276,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn cut(&mut self, response: &Response, out: &mut VecDeque<ModelEvent>) -> ModelError {
+    fn cut(&mut self, response: &ResponseObject, out: &mut VecDeque<ModelEvent>) -> ModelError {
         let mut held_back = mem::take(&mut self.held_back);
         // The last one may have been about to go on.
         let _unfinished = held_back.pop_if(|last| last.is_unfinished());
@@ -286,45 +294,45 @@ impl Decoder {
             if open.kind == "message"
                 && let Some(json) = open.close()
             {
-                self.deliver(Received::parse(json), out);
+                self.deliver(ReceivedItem::parse(json), out);
             }
         }
     }
 
-    fn deliver(&mut self, received: Received, out: &mut VecDeque<ModelEvent>) {
+    fn deliver(&mut self, received: ReceivedItem, out: &mut VecDeque<ModelEvent>) {
         if received.cut && received.call().is_some() {
             return;
         }
         // Once is enough: a server that is wrong about one item is wrong about many.
         let item = received.clone().into_item(|given| self.ids.claim(given));
-        if !self.told_trouble
-            && let Some(trouble) = wire::trouble(&item)
+        if !self.has_reported_malformed
+            && let Some(notice) = wire::malformed_item_notice(&item)
         {
-            self.told_trouble = true;
-            out.push_back(ModelEvent::Notice(trouble));
+            self.has_reported_malformed = true;
+            out.push_back(ModelEvent::Notice(notice));
         }
         out.push_back(ModelEvent::Item(item));
         self.delivered.push(received);
     }
 }
 
-impl Open {
+impl OpenItem {
     /// The item with all that was added to it. One that says something is nothing if nothing was said.
     fn close(self) -> Option<Box<RawValue>> {
         let part = |kind: &str| json!([{"type": kind, "text": self.text}]);
         Some(match self.kind.as_str() {
             "message" | "reasoning" if self.text.is_empty() => return None,
             _ if self.text.is_empty() => self.json,
-            "function_call" => crate::json::with(&self.json, "arguments", &self.text),
-            "custom_tool_call" => crate::json::with(&self.json, "input", &self.text),
-            "message" => crate::json::with(&self.json, "content", &part("output_text")),
-            "reasoning" => crate::json::with(&self.json, "content", &part("reasoning_text")),
+            "function_call" => crate::json::with_member(&self.json, "arguments", &self.text),
+            "custom_tool_call" => crate::json::with_member(&self.json, "input", &self.text),
+            "message" => crate::json::with_member(&self.json, "content", &part("output_text")),
+            "reasoning" => crate::json::with_member(&self.json, "content", &part("reasoning_text")),
             _ => self.json,
         })
     }
 }
 
-impl Received {
+impl ReceivedItem {
     /// Whether it is a call whose arguments stop in the middle. Either the model forgot to close them, or the server
     /// ran into a limit and does not say so: llama.cpp calls such a call, and the whole answer, completed.
     fn is_unfinished(&self) -> bool {
@@ -377,8 +385,8 @@ impl Received {
 
 /// Leaves out the calls that are known under another id, because some servers make up new ones for the final list. A
 /// known call stands for itself alone if its id comes again, and for one other call if not: two equal calls stay two.
-fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received> {
-    let is_in = |list: &[Received], item: &Received| list.iter().any(|each| each.is(item));
+fn without_renamed(mut items: Vec<ReceivedItem>, known: &[ReceivedItem]) -> Vec<ReceivedItem> {
+    let is_in = |list: &[ReceivedItem], item: &ReceivedItem| list.iter().any(|each| each.is(item));
     let mut lost: Vec<_> =
         known.iter().filter(|known| known.call().is_some() && !is_in(&items, known)).collect();
     items.retain(|item| {
@@ -388,11 +396,11 @@ fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received
     items
 }
 
-fn failed(response: Option<Response>) -> ModelError {
+fn failed(response: Option<ResponseObject>) -> ModelError {
     let error = response.and_then(|response| response.error.0);
     error.map_or_else(
         || ModelError::Failed { message: "no reason given".to_owned(), retry_after: None },
-        |error| Failure::of(&error).in_stream(),
+        |error| ServerFailure::from_error(&error).into_stream_error(),
     )
 }
 

@@ -10,14 +10,14 @@ use windlass_contract::{
 };
 use windlass_schema::Schema;
 
-use super::Found;
+use super::TextCall;
 
 /// The tools that were offered.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownTools {
     tools: HashMap<String, KnownTool>,
     /// Set if only what is certainly meant is a call.
-    certain: Option<Quoted>,
+    certain: Option<QuotedResults>,
 }
 
 #[derive(Debug)]
@@ -29,10 +29,10 @@ struct KnownTool {
 
 /// Results of tools that look as if they held calls, without blanks. A model that repeats one shows it.
 #[derive(Debug, Default)]
-struct Quoted(Vec<String>);
+struct QuotedResults(Vec<String>);
 
-impl Known {
-    pub(crate) fn of(tools: &[ToolSpec]) -> Self {
+impl KnownTools {
+    pub(crate) fn from_specs(tools: &[ToolSpec]) -> Self {
         let each = tools.iter().map(|tool| {
             let parameters = match &tool.kind {
                 SpecKind::Function { parameters } | SpecKind::Search { parameters } => Some(parameters),
@@ -50,14 +50,14 @@ impl Known {
 
     /// The same where only what is certainly meant is a call: with the name of a tool, with arguments that fit, and not
     /// repeated from a result.
-    pub(crate) fn of_certain(tools: &[ToolSpec], history: &[Cached<Item>]) -> Self {
+    pub(crate) fn with_caution(tools: &[ToolSpec], history: &[Cached<Item>]) -> Self {
         let outputs = history.iter().filter_map(|item| match &item.get().body {
             Body::Output { content, .. } => Some(Content::join(content)),
             _ => None,
         });
         let names = |text: &str| tools.iter().any(|tool| text.contains(tool.name.as_str()));
         let quoted = outputs.filter(|text| names(text)).map(|text| without_blanks(&text));
-        Self { certain: Some(Quoted(quoted.collect())), ..Self::of(tools) }
+        Self { certain: Some(QuotedResults(quoted.collect())), ..Self::from_specs(tools) }
     }
 
     pub(super) fn has(&self, tool: &str) -> bool {
@@ -69,8 +69,8 @@ impl Known {
     }
 
     /// Whether what was read as a call is taken for one.
-    pub(super) fn accepts(&self, Found { name, arguments }: &Found) -> bool {
-        let Some(Quoted(quoted)) = &self.certain else { return true };
+    pub(super) fn accepts(&self, TextCall { name, arguments }: &TextCall) -> bool {
+        let Some(QuotedResults(quoted)) = &self.certain else { return true };
         let fits = |parameters: &Schema| {
             serde_json::from_str(arguments).is_ok_and(|value: Value| parameters.check(&value).is_empty())
         };

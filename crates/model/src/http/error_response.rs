@@ -11,24 +11,24 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use windlass_contract::model::ModelError;
 
-use super::{Events, Names, Patience, cause};
-use crate::failure::{Failure, one_line};
+use super::{EndpointNames, EventStream, StreamTimeouts, cause};
+use crate::failure::{ServerFailure, one_line};
 
 /// How much of such an answer is read.
-const BODY_LIMIT_BYTES: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 /// How much of a page is quoted.
-const QUOTE_CHARS: usize = 60;
+const MAX_QUOTE_CHARS: usize = 60;
 
 /// The events of an answer, or what it was instead.
-pub(super) async fn events_of(
+pub(super) async fn open_event_stream(
     mut response: Response,
     begun: Instant,
-    patience: Patience,
-    names: &Names,
-) -> Result<Events, ModelError> {
-    let idle = patience.idle;
+    timeouts: StreamTimeouts,
+    names: &EndpointNames,
+) -> Result<EventStream, ModelError> {
+    let idle = timeouts.idle;
     if response.status().is_success() && is_event_stream(response.headers()) {
-        return Events::new(response, &[], begun, patience);
+        return EventStream::new(response, &[], begun, timeouts);
     }
     // Some servers stream under another content type. The first byte tells: pages and JSON begin with one of these,
     // events do not.
@@ -36,9 +36,9 @@ pub(super) async fn events_of(
     read(&mut response, &mut body, 1, idle).await?;
     let begins = body.trim_ascii_start().first();
     if response.status().is_success() && begins.is_some_and(|byte| !b"<{[".contains(byte)) {
-        return Events::new(response, &body, begun, patience);
+        return EventStream::new(response, &body, begun, timeouts);
     }
-    read(&mut response, &mut body, BODY_LIMIT_BYTES, idle).await?;
+    read(&mut response, &mut body, MAX_BODY_BYTES, idle).await?;
     Err(refusal(response.status(), response.headers(), &body, names))
 }
 
@@ -67,20 +67,20 @@ async fn read(
         }
     };
     let read = timeout(idle, all).await.map_err(|_| ModelError::Idle { after: idle, begun: false });
-    body.truncate(enough.max(BODY_LIMIT_BYTES));
+    body.truncate(enough.max(MAX_BODY_BYTES));
     read
 }
 
-fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) -> ModelError {
+fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &EndpointNames) -> ModelError {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     let url = names.url.clone();
     let json = serde_json::from_str::<Value>(text).ok();
-    let failure = json.as_ref().and_then(Failure::find);
+    let failure = json.as_ref().and_then(ServerFailure::find);
     let page = text.starts_with('<').then(|| title(text));
     let code = status.as_u16();
     match (code, failure, page) {
-        (200..=299, Some(failure), _) => failure.in_stream(),
+        (200..=299, Some(failure), _) => failure.into_stream_error(),
         (200..=299, None, Some(page)) => {
             ModelError::NotAStream { url, found: format!("the web page {page}") }
         }
@@ -90,8 +90,10 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
             ModelError::NotAStream { url, found: format!("a redirect{to} (HTTP {code})") }
         }
         (401 | 403, failure, page) => {
-            let message =
-                failure.map(|failure| failure.message).or(page).unwrap_or_else(|| said(text, status));
+            let message = failure
+                .map(|failure| failure.message)
+                .or(page)
+                .unwrap_or_else(|| text_or_reason(text, status));
             ModelError::Unauthorized { url, status: code, message, variable: names.key.clone() }
         }
         // Gateways put pages around failures that pass.
@@ -100,12 +102,12 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
         }
         // Mostly a wrong address or wire, unless the server says it is the model that it cannot find.
         (404 | 405, failure, _) if !text.to_ascii_lowercase().contains("model") => {
-            let message = failure.map_or_else(|| said(text, status), |failure| failure.message);
+            let message = failure.map_or_else(|| text_or_reason(text, status), |failure| failure.message);
             ModelError::NotAStream { url, found: format!("HTTP {code} ({message})") }
         }
         (_, failure, page) => {
-            let plain = || Failure::saying(page.unwrap_or_else(|| said(text, status)));
-            failure.unwrap_or_else(plain).with_status(&url, code, retry_after(headers))
+            let plain = || ServerFailure::from_message(page.unwrap_or_else(|| text_or_reason(text, status)));
+            failure.unwrap_or_else(plain).into_status_error(&url, code, retry_after(headers))
         }
     }
 }
@@ -122,7 +124,7 @@ fn destination(headers: &HeaderMap, from: &str) -> Option<String> {
 }
 
 /// The text of an answer, or the status in words if there is none.
-fn said(text: &str, status: StatusCode) -> String {
+fn text_or_reason(text: &str, status: StatusCode) -> String {
     match one_line(text) {
         line if line.is_empty() => status.canonical_reason().unwrap_or("no explanation").to_owned(),
         line => line,
@@ -157,7 +159,7 @@ fn without_tags(page: &str) -> String {
 
 fn quote(text: &str) -> String {
     let line = one_line(text);
-    match line.char_indices().nth(QUOTE_CHARS) {
+    match line.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((cut, _)) => format!("“{}…”", &line[..cut]),
         None => format!("“{line}”"),
     }
@@ -189,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    fn names() -> Names {
-        Names { id: "x".to_owned(), url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
+    fn names() -> EndpointNames {
+        EndpointNames { id: "x".to_owned(), url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
     }
 
     fn message(status: u16, body: &str) -> String {

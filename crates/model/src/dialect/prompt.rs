@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use windlass_contract::{ToolSpec, spec::SpecKind};
 
 use super::{Dialect, python};
-use crate::{calls::readable, chat::FREEFORM};
+use crate::{calls::valid_arguments, chat::FREEFORM_PARAMETER};
 
 impl Dialect {
     /// The name of a history that is written this way.
-    pub(crate) fn told(self) -> &'static str {
+    pub(crate) fn cache_key(self) -> &'static str {
         match self {
             Self::Native | Self::Hermes => "chat, told as hermes",
             Self::Json => "chat, told as json",
@@ -39,7 +39,7 @@ impl Dialect {
 
     /// A call as the model would have written it.
     pub(crate) fn call(self, name: &str, arguments: &str) -> String {
-        let arguments = readable(arguments);
+        let arguments = valid_arguments(arguments);
         let parsed = || serde_json::from_str(&arguments).unwrap_or_default();
         let json = format!(r#"{{"name": {}, "arguments": {arguments}}}"#, Value::from(name));
         match self {
@@ -71,7 +71,7 @@ impl Dialect {
 fn example(tools: &[ToolSpec]) -> (&str, Value) {
     let Some(tool) = tools.first() else { return ("NAME", json!({})) };
     let SpecKind::Function { parameters } = &tool.kind else {
-        return (tool.name.as_str(), json!({FREEFORM: "…"}));
+        return (tool.name.as_str(), json!({FREEFORM_PARAMETER: "…"}));
     };
     let mut properties = parameters.properties();
     let given = properties.clone().find(|(name, _)| parameters.requires(name)).or_else(|| properties.next());
