@@ -1,4 +1,4 @@
-//! An answer as it arrives: the server's events in, the model's events out.
+//! Decodes an answer while it arrives: server-sent events in, model events out.
 
 use std::collections::VecDeque;
 
@@ -14,31 +14,34 @@ use crate::{
     sse::ServerSentEvent,
 };
 
-/// Understands the events of one wire. Implemented for each wire, called by [`DecodedStream`] alone; does no I/O.
+/// Decodes the events of one wire protocol. Implemented once per protocol and called only by
+/// [`DecodedStream`]. Must not do I/O.
 pub(crate) trait EventDecoder: Send {
-    /// Takes one event. An error ends the answer, after what has been put out before it.
+    /// Decodes one event. An error ends the answer, after the events already in `out`.
     fn take(
         &mut self,
         event: &ServerSentEvent,
         out: &mut VecDeque<ModelEvent>,
     ) -> Result<EventValidity, ModelError>;
 
-    /// The transfer is over, well or not. Puts out [`ModelEvent::Completed`] or says what is missing.
+    /// Handles the end of the transfer. Pushes [`ModelEvent::Completed`] or returns the error for
+    /// an answer that is incomplete.
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
 }
 
-/// Whether an event made sense.
+/// Validity of an event on its wire protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventValidity {
-    /// It did, or is of a kind that does not concern us.
+    /// The event is valid, or of a kind that this crate ignores.
     Valid,
-    /// It has not the form its kind has. Servers send such things between others, to keep a connection open.
+    /// The event lacks a member that its kind requires. Some servers send such events to keep the
+    /// connection open.
     Malformed,
 }
 
 impl EventValidity {
-    /// What to make of an event that is not JSON. One that begins as an object was a piece of the answer, and what is
-    /// left of an answer without one of its pieces may be another command.
+    /// Classifies an event that is not valid JSON. Text that begins like an object was part of the
+    /// answer, so it is an error: an answer that lost a part may run a different command.
     pub(crate) fn from_non_json(data: &str, error: &serde_json::Error) -> Result<Self, ModelError> {
         match data.trim() {
             "" | "[DONE]" => Ok(Self::Valid),
@@ -49,7 +52,7 @@ impl EventValidity {
     }
 }
 
-/// An answer on its way.
+/// A stream of model events, decoded from the server's events.
 pub(crate) struct DecodedStream<D> {
     events: EventStream,
     decoder: D,
@@ -59,12 +62,12 @@ pub(crate) struct DecodedStream<D> {
     over: bool,
 }
 
-/// What is known of an answer so far.
+/// Facts about the answer so far.
 #[derive(Debug, Default)]
 struct AnswerProgress {
-    /// The first event that made no sense, as an error.
+    /// The first malformed event, as an error.
     first_malformed: Option<ModelError>,
-    /// Whether anything was said.
+    /// True once the answer has text, reasoning or an item.
     has_content: bool,
 }
 
@@ -83,8 +86,8 @@ impl AnswerProgress {
         });
     }
 
-    /// Why an answer that is over is none, although its end may look like one: nothing was said, and something was not
-    /// understood.
+    /// Returns the error of an answer that ended without any content after a malformed event. The
+    /// end of such an answer may look normal.
     fn take_empty_error(&mut self) -> Option<ModelError> {
         self.first_malformed.take_if(|_| !self.has_content)
     }
@@ -102,7 +105,7 @@ impl<D: EventDecoder> DecodedStream<D> {
         }
     }
 
-    /// Puts something out before the answer itself.
+    /// Adds an event that comes before the answer.
     pub(crate) fn with_first_event(mut self, first: Option<ModelEvent>) -> Self {
         self.ready.extend(first);
         self
@@ -111,7 +114,7 @@ impl<D: EventDecoder> DecodedStream<D> {
     async fn advance(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         while !self.over {
             if let Some(ModelEvent::Completed { .. }) = self.ready.front() {
-                // Before the event is taken: a caller may drop this future here and call again.
+                // Drain before popping: a caller may drop this future here and call again.
                 self.events.drain().await;
                 self.over = true;
             }

@@ -1,4 +1,4 @@
-//! What both wires must know about calls: which ids are taken, and which arguments can be sent.
+//! Call ids, tool names and arguments, in the form that both wire protocols can send.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -8,13 +8,13 @@ use windlass_contract::{
     item::{Body, Cached},
 };
 
-/// The ids that are taken. They pair calls with outputs over a whole session, so each must be given once only, whatever
-/// servers do: some leave them out, and some count from zero in every answer.
+/// The call ids in use. Ids pair calls with outputs over a whole session, so each must be unique.
+/// Some servers leave them out, and some count from zero in every answer.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds(HashSet<CallId>);
 
 impl CallIds {
-    /// The ids of a conversation so far.
+    /// Collects the call ids of a conversation.
     pub(crate) fn from_history(history: &[Cached<Item>]) -> Self {
         let ids = history.iter().filter_map(|item| match &item.get().body {
             Body::Call(call) => Some(call.id.clone()),
@@ -23,7 +23,8 @@ impl CallIds {
         Self(ids.collect())
     }
 
-    /// The id for a call: the one the server gave, unless it is blank or taken; then a new one made from it.
+    /// Returns the id for a call: the server's own, unless it is empty or in use. Otherwise makes a
+    /// new id from it.
     pub(crate) fn claim(&mut self, given: &str) -> CallId {
         let mut id = CallId::from(given);
         while id.as_str().is_empty() || self.0.contains(&id) {
@@ -35,14 +36,13 @@ impl CallIds {
     }
 }
 
-/// The name of a call that came without one, so that the model is told what there is to choose
-/// from.
+/// Tool name of a call that came without one. The router answers it with the list of tools.
 pub(crate) const UNNAMED_TOOL: &str = "unnamed";
-/// The longest name that servers take.
+/// Maximum length of a tool name that servers accept.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Returns a name that every server takes. Names of tools are like that already; a model makes up
-/// others, and strict servers then refuse the conversation.
+/// Returns a name that every server accepts. Tool names already are; a model may invent others, and
+/// strict servers then refuse the conversation.
 pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
     let is_valid = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() {
@@ -54,13 +54,14 @@ pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether arguments are a whole JSON object.
+/// Returns true if the arguments are a complete JSON object.
 pub(crate) fn is_object(arguments: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(arguments).is_ok()
 }
 
-/// Arguments as every server can read them. Those that write calls into a prompt parse the arguments first, and refuse
-/// the whole conversation, again and again, for one slip of the model: llama.cpp with HTTP 500, even for no arguments.
+/// Returns arguments that every server can parse. Servers that render calls into a prompt parse the
+/// arguments first. One malformed call would make them refuse every later request: llama.cpp
+/// answers HTTP 500, even for empty arguments.
 pub(crate) fn valid_arguments(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()

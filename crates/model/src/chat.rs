@@ -25,18 +25,19 @@ use stream::TextReading;
 mod messages;
 mod stream;
 
-/// The parameter that carries the text for a freeform tool: this wire knows functions only.
+/// Name of the parameter that carries the text of a freeform tool. This protocol knows only
+/// functions.
 pub(crate) const FREEFORM_PARAMETER: &str = "input";
 
-/// Speaks Chat Completions.
+/// Client for the Chat Completions API.
 pub(crate) struct ChatClient {
     info: ModelInfo,
     options: Options,
     profile: SchemaProfile,
     reading: CallReading,
-    /// Whether tools, calls and results are told in the dialect.
+    /// True if tools, calls and results are written as text in the dialect (`tool_prompt`).
     uses_tool_prompt: bool,
-    /// What the server calls a limit on its output. OpenAI has renamed it, and others have not followed.
+    /// Name of the member that limits the output. OpenAI renamed it; other servers did not.
     token_limit_member: &'static str,
     http: HttpEndpoint,
 }
@@ -64,7 +65,7 @@ impl ChatClient {
         })
     }
 
-    /// The request. History and tools are spliced in as text that was written once.
+    /// Returns the request body. History and tools are spliced in as text that was encoded once.
     fn body(&self, prompt: &Prompt<'_>) -> String {
         let tools = tools(prompt.tools, self.profile);
         let has_tools = tools != "[]";
@@ -120,7 +121,7 @@ impl ModelClient for ChatClient {
             let text = match self.reading {
                 CallReading::Dialect(dialect) => CallScanner::new(dialect, || KnownTools::from_specs(tools))
                     .map_or(TextReading::Plain, TextReading::Scanned),
-                // With a schema the answer is JSON because that was asked for.
+                // With an output schema, JSON in the text is the requested answer and no call.
                 _ if tools.is_empty() || prompt.output_schema.is_some() => TextReading::Plain,
                 CallReading::Cautious => TextReading::Scanned(CallScanner::cautious(
                     KnownTools::with_caution(tools, prompt.history),
@@ -133,7 +134,7 @@ impl ModelClient for ChatClient {
     }
 }
 
-/// A tool as this wire offers it.
+/// A tool definition of this protocol.
 #[derive(Serialize)]
 #[serde(tag = "type", content = "function", rename_all = "snake_case")]
 enum ChatTool<'a> {
@@ -150,7 +151,7 @@ fn tools(tools: &Cached<Vec<ToolSpec>>, profile: SchemaProfile) -> Cow<'_, str> 
     })
 }
 
-/// What this wire can express of a tool. The hosted kinds need a server that knows them.
+/// Encodes a tool, or returns `None` for hosted tools, which need a server that implements them.
 fn encode_tool(spec: &ToolSpec, profile: SchemaProfile) -> Option<ChatTool<'_>> {
     let (name, description) = (spec.name.as_str(), spec.description.as_str());
     match &spec.kind {
@@ -177,7 +178,7 @@ fn join_instructions(instructions: &str, about_tools: &str) -> String {
     if instructions.is_empty() { about_tools.to_owned() } else { format!("{instructions}\n\n{about_tools}") }
 }
 
-/// The tools whose calls are to arrive as text.
+/// Returns the names of tools whose calls carry text instead of JSON.
 fn freeform_tools(tools: &[ToolSpec]) -> HashSet<String> {
     let custom = tools.iter().filter(|tool| matches!(tool.kind, SpecKind::Custom { .. }));
     custom.map(|tool| tool.name.to_string()).collect()

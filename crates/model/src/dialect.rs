@@ -1,7 +1,9 @@
-//! Calls that a model writes into its text, because its server does not take them out: which ways of writing there are.
+//! Dialects: notations for calls in the text of an answer, for servers that do not extract calls
+//! themselves.
 //!
-//! One table says how each begins, what it holds and how it ends. [`scan`] finds calls by it while the text arrives,
-//! [`tell`] writes by it what a server that ignores `tools` is to be told.
+//! One table defines the opening, content and end of each form. [`scan`] uses it to find calls
+//! while the text arrives. [`prompt`] writes tools, calls and results for servers that ignore
+//! `tools`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ mod scan;
 pub(crate) use known_tools::KnownTools;
 pub(crate) use scan::{CallScanner, ScannedPiece};
 
-/// How a model writes its calls, if its server leaves them in the text.
+/// Notation of calls, if the server leaves them in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
@@ -40,23 +42,23 @@ pub enum Dialect {
     Auto,
 }
 
-/// A way to write calls.
+/// One notation for calls in text.
 #[derive(Debug)]
 struct CallForm {
-    /// What it begins with.
+    /// Opening mark.
     open: &'static str,
-    /// Whether the beginning is a part of the first call.
+    /// True if the opening mark is part of the first call.
     includes_open: bool,
     place: FormPosition,
-    /// What calls look like inside of it.
+    /// Accepted notations of the calls inside.
     holds: &'static [CallNotation],
     end: FormEnd,
-    /// Whether nobody writes this but to call something. Then an unknown name is a call as well, and the model is told
-    /// which tools there are; otherwise only a tool of the request is ever called.
+    /// True if this form only ever means a call. Then an unknown tool name is a call as well, and
+    /// the router answers with the list of tools. Otherwise only tools of the request are called.
     is_certain: bool,
 }
 
-/// Where a form may begin.
+/// Position in the text where a form may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormPosition {
     Anywhere,
@@ -64,7 +66,7 @@ enum FormPosition {
     MessageStart,
 }
 
-/// What calls look like.
+/// Notation of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallNotation {
     /// `{"name": …, "arguments": {…}}`, or a list of these.
@@ -77,14 +79,14 @@ enum CallNotation {
     Named,
 }
 
-/// What a form ends with.
+/// End of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormEnd {
-    /// Its first value.
+    /// The end of its first value.
     Value,
-    /// A mark that models forget.
+    /// A closing mark that models sometimes forget.
     OptionalMark(&'static str),
-    /// A mark that makes the difference: without it this is something else.
+    /// A closing mark that is required: without it the text is no call.
     RequiredMark(&'static str),
     /// The end of the message.
     Message,
@@ -154,11 +156,11 @@ const WHOLE_LIST: &CallForm = &whole("[", &[CallNotation::Json]);
 const WHOLE_LIST_OF_EITHER: &CallForm = &whole("[", &[CallNotation::Json, CallNotation::Python]);
 
 impl Dialect {
-    /// All of them, the most common first.
+    /// All dialects, the most common first.
     pub const ALL: [Self; 7] =
         [Self::Native, Self::Hermes, Self::Json, Self::Pythonic, Self::Xml, Self::Mistral, Self::Auto];
 
-    /// The name used in configuration.
+    /// Returns the name used in configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -171,7 +173,7 @@ impl Dialect {
         }
     }
 
-    /// The calls in a text that has come to its end. Finds none in [`Native`](Self::Native).
+    /// Returns the calls in a complete text. Finds none in [`Native`](Self::Native).
     pub fn calls_in(self, text: &str, tools: &[ToolSpec]) -> Vec<ToolCall> {
         let Some(mut scanner) = CallScanner::new(self, || KnownTools::from_specs(tools)) else {
             return Vec::new();
@@ -189,7 +191,7 @@ impl Dialect {
         found.enumerate().map(call).collect()
     }
 
-    /// The forms to look for; where two begin alike, the longer comes first.
+    /// Returns the forms to look for. If two share an opening, the longer comes first.
     fn forms(self) -> &'static [&'static CallForm] {
         match self {
             Self::Native => &[],
@@ -216,7 +218,8 @@ impl Dialect {
     }
 }
 
-/// The forms of what is read with caution: calls in Python are missing, because a list in a text may look like them.
+/// Forms for cautious reading. Calls in Python are missing, because an ordinary list may look like
+/// them.
 const CAUTIOUS: &[&CallForm] = &[
     TAGGED,
     CALLS,
@@ -231,10 +234,10 @@ const CAUTIOUS: &[&CallForm] = &[
     WHOLE_LIST,
 ];
 
-/// A call as it was found: whatever its arguments are, the router reads them as those of any other call.
+/// A call found in text. The router validates its arguments like those of any other call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextCall {
     pub(crate) name: String,
-    /// JSON text; without its end where the model's text had none.
+    /// JSON text, truncated if the model's text was truncated.
     pub(crate) arguments: String,
 }

@@ -1,28 +1,28 @@
-//! What a server says when it fails, in the body of an answer or inside a stream, as one of our errors.
+//! Errors that a server reports, in the body of a response or inside a stream, as a [`ModelError`].
 
 use std::time::Duration;
 
 use serde_json::Value;
 use windlass_contract::model::ModelError;
 
-/// How much of a server's message is kept.
+/// Maximum length of a server's message.
 const MAX_MESSAGE_CHARS: usize = 500;
 
-/// How much is shown of an event that cannot be read.
+/// Maximum length of the excerpt of an unreadable event.
 const MAX_EVENT_CHARS: usize = 200;
 
 /// A failure as a server reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServerFailure {
-    /// What it says, on one line.
+    /// The message, on one line.
     pub(crate) message: String,
-    /// Its `code` and `type`, whichever are words.
+    /// `code` and `type`, if they are words.
     words: Vec<String>,
-    /// Its `code`, if that is an HTTP status.
+    /// `code`, if it is an HTTP status.
     status: Option<u16>,
 }
 
-/// What a failure means, judged by the words servers use.
+/// Cause of a failure, from the error codes that servers use.
 enum FailureKind {
     ContextWindow,
     Quota,
@@ -33,8 +33,8 @@ enum FailureKind {
 }
 
 impl ServerFailure {
-    /// Finds the error in a JSON value. Servers put it under `error` (an object or a text), `detail` or `message`;
-    /// one wraps it in a list.
+    /// Finds the error in a JSON value. Servers put it under `error` (an object or a text),
+    /// `detail` or `message`. One server wraps it in a list.
     pub(crate) fn find(value: &Value) -> Option<Self> {
         match value {
             Value::Array(list) => list.first().and_then(Self::find),
@@ -48,7 +48,7 @@ impl ServerFailure {
         }
     }
 
-    /// Reads an error object, or a text that stands for one.
+    /// Parses an error object, or a text in its place.
     pub(crate) fn from_error(error: &Value) -> Self {
         let text = |name| error.get(name).and_then(Value::as_str);
         let message = text("message").or(error.as_str()).map_or_else(|| error.to_string(), str::to_owned);
@@ -60,18 +60,18 @@ impl ServerFailure {
         }
     }
 
-    /// The error an event of a stream reports.
+    /// Returns the error that an event of a stream reports.
     pub(crate) fn error_in_event(data: &str) -> ModelError {
         let value: Value = serde_json::from_str(data).unwrap_or_default();
         Self::find(&value).unwrap_or_else(|| Self::from_error(&value)).into_stream_error()
     }
 
-    /// A failure of which nothing but a line of text is known.
+    /// Makes a failure from a message alone.
     pub(crate) fn from_message(message: String) -> Self {
         Self { message, ..Self::default() }
     }
 
-    /// The error for an answer with this status.
+    /// Returns the error for a response with this status.
     pub(crate) fn into_status_error(
         self,
         url: &str,
@@ -90,7 +90,7 @@ impl ServerFailure {
         }
     }
 
-    /// The error for a stream that was going well until now.
+    /// Returns the error for a failure inside a stream.
     pub(crate) fn into_stream_error(self) -> ModelError {
         let retry_after = self.requested_delay();
         let message = self.message.clone();
@@ -123,14 +123,15 @@ impl ServerFailure {
             "rate_limit_exceeded" | "rate_limit_error" => Some(FailureKind::RateLimit),
             _ => None,
         };
-        // vLLM says it in words only.
+        // vLLM sends no code for this, only a message.
         if self.message.contains("maximum context length") {
             return FailureKind::ContextWindow;
         }
         self.words.iter().find_map(kind).unwrap_or(FailureKind::Unknown)
     }
 
-    /// "try again in 1.5s", "in 20 ms", "in 3 seconds", "in 1m30s": how long the message asks us to wait.
+    /// Returns the delay that the message asks for: "try again in 1.5s", "in 20 ms", "in 3 seconds"
+    /// or "in 1m30s".
     fn requested_delay(&self) -> Option<Duration> {
         const PHRASE: &str = "try again in";
         let lower = self.message.to_ascii_lowercase();
@@ -155,19 +156,19 @@ impl ServerFailure {
     }
 }
 
-/// The error for an event that cannot be read.
+/// Returns the error for an event that cannot be parsed.
 pub(crate) fn unreadable_event(data: &str) -> ModelError {
     ModelError::Unreadable { event: truncated_line(data, MAX_EVENT_CHARS) }
 }
 
-/// The error for an event that stops in the middle.
+/// Returns the error for a truncated event.
 pub(crate) fn truncated_event(data: &str) -> ModelError {
     ModelError::StreamBroken {
         cause: format!("an event stops after `{}`", truncated_line(data, MAX_EVENT_CHARS)),
     }
 }
 
-/// A server's text on one line, without control characters, cut where it gets long.
+/// Returns a server's text on one line, without control characters, shortened if it is long.
 pub(crate) fn one_line(text: &str) -> String {
     truncated_line(text, MAX_MESSAGE_CHARS)
 }

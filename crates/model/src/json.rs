@@ -1,4 +1,4 @@
-//! JSON text put together from parts that are already text, so that nothing is written twice.
+//! Builds JSON from parts that are already encoded, so that nothing is encoded twice.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A value as JSON text.
+/// Returns a value as JSON text.
 pub(crate) fn to_text(value: &(impl Serialize + ?Sized)) -> String {
     #[expect(
         clippy::expect_used,
@@ -17,7 +17,7 @@ pub(crate) fn to_text(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("JSON of our own types")
 }
 
-/// An object under construction.
+/// A JSON object under construction.
 #[derive(Debug)]
 pub(crate) struct JsonObjectWriter(String);
 
@@ -33,7 +33,7 @@ impl JsonObjectWriter {
         self.raw_parts(name, |text| text.push_str(json));
     }
 
-    /// Adds a member whose value is written by `write`, as JSON text.
+    /// Adds a member whose value `write` appends as JSON text.
     pub(crate) fn raw_parts(&mut self, name: &str, write: impl FnOnce(&mut String)) {
         if self.0.len() > 1 {
             self.0.push(',');
@@ -59,7 +59,8 @@ pub(crate) fn members(json: &RawValue) -> Option<Vec<(Cow<'_, str>, &RawValue)>>
     serde_json::from_str::<RawMembers<'_>>(json.get()).ok().map(|members| members.0)
 }
 
-/// An object with one member set; all others keep their exact text. What is not an object stays as it is.
+/// Sets one member of an object; all others keep their exact text. A value that is no object is
+/// returned unchanged.
 pub(crate) fn with_member(json: &RawValue, member: &str, value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     let changed = members(json).and_then(|members| {
         let mut object = JsonObjectWriter::with_capacity(json.get().len());
@@ -72,8 +73,8 @@ pub(crate) fn with_member(json: &RawValue, member: &str, value: &(impl Serialize
     changed.unwrap_or_else(|| json.to_owned())
 }
 
-/// A member that may be missing, null or of a wrong type. Each counts as not there, because a server's slip in one
-/// field is no reason to lose the others. Structs of these are marked `#[serde(default)]`.
+/// A member that may be missing, null or of a wrong type. All three read as `None`, so that one
+/// wrong field does not lose the others. Structs with such fields are marked `#[serde(default)]`.
 #[derive(Debug)]
 pub(crate) struct LenientField<T>(pub(crate) Option<T>);
 
@@ -90,7 +91,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientField<T> {
     }
 }
 
-/// The members of an object, in their order, each with the text of its value.
+/// The members of an object in their order, each with the exact text of its value.
 struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
@@ -115,7 +116,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
     }
 }
 
-/// A name, borrowed unless it has escapes in it.
+/// A member name, borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,4 +1,4 @@
-//! The Responses API.
+//! Client for the Responses API.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,13 +26,13 @@ mod wire;
 use stream::ResponsesDecoder;
 use wire::{ItemForm, ItemIds};
 
-/// Speaks the Responses API.
+/// Client for the Responses API.
 pub(crate) struct ResponsesClient {
     info: ModelInfo,
     options: Options,
     profile: SchemaProfile,
     ids: ItemIds,
-    /// The server has refused items as they came, and taken them when they were written anew.
+    /// True if the server refused its own items unchanged but accepted them re-encoded.
     is_plain: AtomicBool,
     http: HttpEndpoint,
 }
@@ -56,7 +56,7 @@ impl ResponsesClient {
         })
     }
 
-    /// The request. History and tools are spliced in as text that was written once.
+    /// Returns the request body. History and tools are spliced in as text that was encoded once.
     fn body(&self, prompt: &Prompt<'_>, form: ItemForm) -> String {
         let input = wire::input(prompt.history, self.ids, form, self.profile);
         let mut body = json::JsonObjectWriter::with_capacity(input.len() + 4096);
@@ -105,9 +105,9 @@ impl ModelClient for ResponsesClient {
 }
 
 impl ResponsesClient {
-    /// Sends a prompt. If the server rejects it, it is sent once more without what the server
-    /// itself has added to the conversation: a session must not end because of an item that its
-    /// server does not take back.
+    /// Sends a prompt. If the server rejects it, sends it once more without the server's own
+    /// additions to the conversation. A session must not end because its server refuses an item
+    /// that it sent itself.
     async fn post(&self, prompt: &Prompt<'_>) -> Result<(EventStream, Option<ModelEvent>), ModelError> {
         let send = |form| self.http.post(prompt.thread, self.body(prompt, form));
         if self.is_plain.load(Ordering::Relaxed) {
@@ -178,7 +178,7 @@ impl<'a> TextOptions<'a> {
     }
 }
 
-/// A tool as this wire offers it.
+/// A tool definition of this protocol.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ResponsesTool<'a> {

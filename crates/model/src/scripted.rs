@@ -1,4 +1,5 @@
-//! A model that answers from a file, for tests, demos and bug reports. No server, no clock, no chance.
+//! A model that answers from a file, for tests, demos and bug reports. Deterministic: it uses no
+//! server, clock or random numbers.
 #![doc = include_str!("../../../docs/scripts.md")]
 
 use std::{collections::VecDeque, fs, path::Path, sync::Mutex};
@@ -14,16 +15,17 @@ use windlass_contract::{
 
 use crate::WireApi;
 
-/// Into how many pieces a text is cut.
+/// Number of deltas that a text is split into.
 const PIECES_PER_TEXT: usize = 4;
 
-/// Plays a script.
+/// A client that plays a script.
 #[derive(Debug)]
 pub(crate) struct ScriptedClient {
     info: ModelInfo,
     path: String,
     turns: Vec<ScriptTurn>,
-    /// Turns that failed, which may leave no trace in history: after which turn they came, and how many.
+    /// Turns that failed, which may leave no trace in history: the turn they followed, and their
+    /// number.
     failures: Mutex<(usize, usize)>,
 }
 
@@ -33,7 +35,7 @@ struct ModelScript {
     turns: Vec<ScriptTurn>,
 }
 
-/// One answer.
+/// One scripted answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "TurnFields")]
 struct ScriptTurn {
@@ -125,7 +127,7 @@ impl ScriptedClient {
         Self::parse(info, shown, &text)
     }
 
-    /// Reads a script; `path` is what errors call it.
+    /// Parses a script; error messages call it `path`.
     pub(crate) fn parse(info: ModelInfo, path: String, text: &str) -> Result<Self, ModelError> {
         match serde_json::from_str::<ModelScript>(text) {
             Ok(script) => Ok(Self { info, path, turns: script.turns, failures: Mutex::default() }),
@@ -133,8 +135,8 @@ impl ScriptedClient {
         }
     }
 
-    /// The turn that comes next: the one after the last that left something in history, so that a resumed session
-    /// goes on where it was, or after the failures played since.
+    /// Returns the next turn and its number. It follows the last turn that left an item in history,
+    /// so that a resumed session continues, or the failures played since.
     fn next(&self, history: &[Cached<Item>]) -> Result<(usize, &ScriptTurn), ModelError> {
         let begin = history.iter().rev().find_map(|item| played(item.get())).map_or(0, |last| last + 1);
         let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -156,7 +158,7 @@ impl ScriptedClient {
     }
 }
 
-/// The number of the turn an item came from.
+/// Returns the number of the turn that an item came from.
 fn played(item: &Item) -> Option<usize> {
     #[derive(Deserialize)]
     struct TurnMark {
@@ -203,7 +205,7 @@ fn mark(number: usize) -> Option<Raw> {
     Some(Raw { wire: WireApi::Scripted.name().into(), json })
 }
 
-/// A text in a few pieces, as a server would send it.
+/// Splits a text into deltas, as a server would send it.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let chars: Vec<char> = text.chars().collect();
     let size = chars.len().div_ceil(PIECES_PER_TEXT).max(1);
@@ -223,7 +225,7 @@ impl ModelClient for ScriptedClient {
     }
 }
 
-/// What is left of an answer.
+/// The remaining events of an answer.
 #[derive(Debug)]
 struct ScriptPlayback(VecDeque<Result<ModelEvent, ModelError>>);
 

@@ -1,22 +1,23 @@
-//! Server-sent events from bytes, however they are cut into chunks. No I/O.
+//! Parses server-sent events from chunks of bytes. No I/O.
 
 use std::{collections::VecDeque, mem};
 
 use windlass_contract::model::ModelError;
 
-/// The largest event taken. Real ones stay far below: the largest hold a whole answer, or an image.
+/// Maximum size of an event. The largest real ones, which hold a whole answer or an image, stay far
+/// below.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServerSentEvent {
-    /// Its name; empty if the server gave none.
+    /// The event name; empty if there was none.
     pub(crate) name: String,
-    /// Its data lines, joined.
+    /// The data lines, joined by line feeds.
     pub(crate) data: String,
 }
 
-/// Cuts a stream of bytes into events.
+/// Incremental parser for an event stream.
 #[derive(Debug)]
 pub(crate) struct SseParser {
     limit_bytes: usize,
@@ -26,9 +27,9 @@ pub(crate) struct SseParser {
     name: Vec<u8>,
     /// The unfinished event's data, each line followed by `\n`.
     data: Vec<u8>,
-    /// The last line ended in a CR; an LF that follows belongs to it.
+    /// True if the last line ended in a CR; a following LF belongs to it.
     after_cr: bool,
-    /// Nothing but perhaps a byte order mark has been seen.
+    /// True until the first line, which may begin with a byte order mark.
     at_start: bool,
 }
 
@@ -43,8 +44,8 @@ impl SseParser {
         Self { limit_bytes, line: vec![], name: vec![], data: vec![], after_cr: false, at_start: true }
     }
 
-    /// Takes the next bytes and adds the events they complete. Each byte is looked at once, so that a large event
-    /// in small chunks costs no more than one in large chunks.
+    /// Parses more bytes and appends the events they complete. Each byte is scanned once, so the
+    /// cost does not depend on the size of the chunks.
     pub(crate) fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -75,7 +76,7 @@ impl SseParser {
         self.check(self.line.len())
     }
 
-    /// The stream is over: an event it did not close counts all the same, because some servers never send the last
+    /// Ends the stream. An unterminated event counts, because some servers never send the last
     /// blank line.
     pub(crate) fn finish(&mut self, out: &mut VecDeque<ServerSentEvent>) -> Result<(), ModelError> {
         let line = mem::take(&mut self.line);
@@ -102,13 +103,13 @@ impl SseParser {
                 self.data.push(b'\n');
             }
             b"event" => self.name = value.to_vec(),
-            // Comments (an empty field name), `id` and `retry` mean nothing for one answer.
+            // Comments (an empty field name), `id` and `retry` have no meaning for a single answer.
             _ => {}
         }
         Ok(())
     }
 
-    /// Ends the event. One without data is none at all.
+    /// Ends the event. An event without data is ignored, as the specification says.
     fn dispatch(&mut self, out: &mut VecDeque<ServerSentEvent>) {
         let (name, mut data) = (mem::take(&mut self.name), mem::take(&mut self.data));
         if data.pop().is_some() {
@@ -123,7 +124,8 @@ impl SseParser {
     }
 }
 
-/// Invalid UTF-8 becomes replacement characters: one broken character is no reason to lose an answer.
+/// Decodes text. Invalid UTF-8 becomes replacement characters: one broken character must not lose
+/// an answer.
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -1,4 +1,4 @@
-//! What an answer cost, as both wires report it under different names.
+//! Token usage, which the two protocols report under different names.
 
 use serde::Deserialize;
 use windlass_contract::model::Usage;

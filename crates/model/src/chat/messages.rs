@@ -1,7 +1,8 @@
-//! A history as chat messages.
+//! Encodes a history as chat messages.
 //!
-//! Every item is written once, as the piece of a message it stands for; a request puts the pieces together. What the
-//! model said in one go (thoughts, text, calls) is one assistant message, as the server itself would have it.
+//! Every item is encoded once, as the part of a message that it becomes; a request joins the parts.
+//! Reasoning, text and calls of one answer form one assistant message, as the server itself would
+//! write it.
 
 use std::borrow::Cow;
 
@@ -19,13 +20,13 @@ use crate::{
     json,
 };
 
-/// The field thoughts go in unless they came in another.
+/// Default member for reasoning.
 pub(super) const REASONING: &str = "reasoning";
-/// The field other servers use for thoughts.
+/// Member that other servers use for reasoning.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
-/// Instructions and history as the JSON of a request's `messages`. Calls and results are members of their own, unless
-/// they are told in a dialect.
+/// Returns instructions and history as the JSON of a request's `messages`. With a `prompt_dialect`,
+/// calls and results are written as text; otherwise they are JSON members.
 pub(super) fn encode(
     instructions: &str,
     history: &[Cached<Item>],
@@ -35,7 +36,7 @@ pub(super) fn encode(
     if !instructions.is_empty() {
         messages.push(&json::to_text(&ChatMessage { role: "system", content: instructions.into() }));
     }
-    // Thoughts belong to the request they were about: once the user has spoken again they are left out.
+    // Reasoning belongs to the request it was about, so it is left out after the next user message.
     let is_user = |item: &Cached<Item>| matches!(item.get().body, Body::Message { role: Role::User, .. });
     let current = history.iter().rposition(is_user).unwrap_or(0);
     let wire = prompt_dialect.map_or(WireApi::Chat.name(), Dialect::cache_key);
@@ -65,13 +66,13 @@ pub(super) fn encode(
     format!("[{}]", messages.text)
 }
 
-/// Messages put together so far.
+/// The messages encoded so far.
 #[derive(Default)]
 struct ChatMessages {
     text: String,
     assistant: AssistantMessage,
-    /// Results that are told: the inside of a JSON string. They are one message, because many servers want the user and
-    /// the model to speak in turns.
+    /// Results written as text: the inside of a JSON string. They are one message, because many
+    /// servers require user and assistant messages to alternate.
     results: String,
 }
 
@@ -109,7 +110,7 @@ impl ChatMessages {
     }
 }
 
-/// The assistant message under construction. Texts are the insides of JSON strings.
+/// The assistant message under construction. Texts are the inside of JSON strings.
 #[derive(Default)]
 struct AssistantMessage {
     content: String,
@@ -119,7 +120,8 @@ struct AssistantMessage {
 }
 
 impl AssistantMessage {
-    /// A text that only repeats the one before is left out: a server that was asked twice says it twice.
+    /// Adds text, unless it repeats the previous text: a request that was retried may yield the
+    /// same text twice.
     fn push_text(&mut self, text: &str) {
         if text != self.last {
             join(&mut self.content, r"\n", text);
@@ -161,8 +163,8 @@ fn join(to: &mut String, separator: &str, text: &str) {
     to.push_str(text);
 }
 
-/// What an item adds to the messages: a whole message, a call, or the inside of a JSON string. Nothing if this wire
-/// cannot express it.
+/// Encodes an item as a message, a call, or the inside of a JSON string. Returns an empty string if
+/// this protocol cannot express it.
 fn encode_item(item: &Item, prompt_dialect: Option<Dialect>) -> String {
     match (&item.body, prompt_dialect) {
         (Body::Message { role: Role::Assistant, content }, _) => json_string_body(&Content::join(content)),
@@ -206,7 +208,7 @@ fn json_string_body(text: &str) -> String {
     quoted.split_off(1)
 }
 
-/// The field thoughts came in: servers look for them where they put them.
+/// Returns the member in which the reasoning arrived. Servers expect it there.
 fn reasoning_field(item: &Item) -> &'static str {
     let raw = item.raw.as_ref().filter(|raw| raw.wire == WireApi::Chat.name());
     match raw {
@@ -243,7 +245,7 @@ struct ToolMessage<'a> {
     content: MessageContent<'a>,
 }
 
-/// Text, or parts if there is an image among them: not every server takes parts.
+/// Text, or a list of parts if it has an image. Not every server accepts parts.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum MessageContent<'a> {
@@ -262,7 +264,7 @@ impl<'a> MessageContent<'a> {
         let part = |content: &Content| match content {
             Content::Text(text) => Some(json!({"type": "text", "text": text})),
             Content::Image(url) => Some(json!({"type": "image_url", "image_url": {"url": url}})),
-            // The next request has it among its tools.
+            // The next request lists this tool in `tools`.
             Content::Tool(_) => None,
         };
         match content {

@@ -1,4 +1,4 @@
-//! The chunks of a chat answer.
+//! Decodes the chunks of a chat answer.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -28,35 +28,36 @@ use crate::{
 const CALL_LEFT_IN_TEXT: &str = "the answer looks like a tool call that the server left in the text, and it was not run; \
     `windlass models probe` tests how this model calls tools and prints the settings it needs";
 
-/// Turns this wire's chunks into the model's events.
+/// Turns chat chunks into model events.
 #[derive(Debug)]
 pub(super) struct ChatDecoder {
     ids: CallIds,
     freeform: HashSet<String>,
     reading: TextReading,
-    /// How many it has found.
+    /// Number of calls found in the text.
     text_calls: usize,
-    /// Thoughts that were not delivered, and the field they came in.
+    /// Reasoning not yet delivered, and the member it came in.
     reasoning: (&'static str, String),
-    /// Text that was not delivered.
+    /// Text not yet delivered.
     text: String,
     slots: Vec<PartialCall>,
-    /// The slot that was added to last.
+    /// Index of the slot that received the last piece.
     last: usize,
-    /// The answer comes in pieces.
+    /// True once a `delta` has arrived.
     streams: bool,
     usage: Option<Usage>,
     finished: bool,
 }
 
-/// What is made of text.
+/// Interpretation of the answer's text.
 #[derive(Debug)]
 pub(super) enum TextReading {
-    /// It is text.
+    /// The text holds no calls.
     Plain,
-    /// It may hold calls.
+    /// The text may hold calls.
     Scanned(CallScanner),
-    /// It is text, and one that is nothing but a call of one of these tools is worth a hint.
+    /// The text holds no calls. A text that consists only of a call of one of these tools causes a
+    /// hint.
     Hinted(Vec<ToolSpec>),
 }
 
@@ -67,7 +68,8 @@ struct PartialCall {
     id: String,
     name: String,
     arguments: String,
-    /// Fields we do not know, of the call and of its function. Some servers sign calls there and want that back.
+    /// Unknown members of the call and of its function. Some servers put a signature there and
+    /// require it back.
     more: Map<String, Value>,
     function_more: Map<String, Value>,
     delivered: bool,
@@ -139,7 +141,7 @@ impl answer::EventDecoder for ChatDecoder {
 }
 
 impl ChatChunk {
-    /// Whether it has the form of a chunk: choices, each with something in it, or a cost.
+    /// Returns whether this has the form of a chunk: non-empty choices, or token usage.
     fn validity(&self) -> EventValidity {
         let is_text =
             |value: &LenientField<Value>| !matches!(value.0, Some(Value::Bool(_) | Value::Number(_)));
@@ -173,7 +175,8 @@ impl ChatDecoder {
     }
 
     fn choice(&mut self, choice: ChunkChoice, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        // A whole message instead of pieces, from servers that do not stream; at the end of pieces it repeats them.
+        // A complete message instead of deltas, from servers that do not stream. After deltas it
+        // repeats them.
         let message = choice.message.0.filter(|_| !self.streams);
         self.streams |= choice.delta.0.is_some();
         let delta = choice.delta.0.or(message).unwrap_or_default();
@@ -221,7 +224,8 @@ impl ChatDecoder {
         }
     }
 
-    /// What was said before a limit stays said. What may have become a call is none.
+    /// Delivers reasoning and text that came before a limit. A call that may be incomplete is
+    /// dropped.
     fn keep_messages(&mut self, out: &mut VecDeque<ModelEvent>) {
         self.flush_reasoning(out);
         self.flush_text(out);
@@ -233,7 +237,7 @@ impl ChatDecoder {
         out.push_back(ModelEvent::TextDelta(text));
     }
 
-    /// Passes on what text turned out to be.
+    /// Delivers the pieces that the scanner found.
     fn push_pieces(&mut self, pieces: Vec<ScannedPiece>, out: &mut VecDeque<ModelEvent>) {
         for piece in pieces {
             match piece {
@@ -249,7 +253,7 @@ impl ChatDecoder {
         }
     }
 
-    /// No more text comes: what was held back is told.
+    /// Ends the text and delivers what was held back.
     fn finish_text(&mut self, out: &mut VecDeque<ModelEvent>) {
         if let TextReading::Scanned(scanner) = &mut self.reading {
             let pieces = scanner.finish();
@@ -257,7 +261,7 @@ impl ChatDecoder {
         }
     }
 
-    /// Whether the answer looks as if the server had left a call in its text.
+    /// Returns true if the server seems to have left a call in the text.
     fn has_call_left_in_text(&self) -> bool {
         let is_only_text = self.text_calls == 0 && self.slots.is_empty();
         is_only_text
@@ -277,7 +281,7 @@ impl ChatDecoder {
         let text = |value: Option<Value>| match value {
             Some(Value::String(text)) => text,
             None | Some(Value::Null) => String::new(),
-            // A server that sends an object where a string belongs means the object's text.
+            // Some servers send an object where a string belongs; its JSON text is the string.
             Some(other) => other.to_string(),
         };
         let (name, arguments) = (text(function.remove("name")), text(function.remove("arguments")));
@@ -298,7 +302,7 @@ impl ChatDecoder {
         slot.function_more.extend(function);
     }
 
-    /// The slot a piece belongs to: by its index, else by its id, else the last one.
+    /// Returns the slot of a piece: by its index, else by its id, else the last one.
     fn position(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let is_same = |slot: &PartialCall| id.is_empty() || slot.id.is_empty() || slot.id == id;
         match index {
@@ -307,7 +311,7 @@ impl ChatDecoder {
                 self.slots.iter().rposition(|slot| slot.index == index).filter(|at| is_same(&self.slots[*at]))
             }
             None if !id.is_empty() => self.slots.iter().rposition(|slot| slot.id == id),
-            // A second call without any number: the first is complete, and here is a name again.
+            // A second call without index or id: the first is complete, and a name comes again.
             None => {
                 let begins = !name.is_empty() && !arguments.is_empty();
                 self.slots.get(self.last).filter(|slot| !(begins && slot.is_complete())).map(|_| self.last)
@@ -315,7 +319,7 @@ impl ChatDecoder {
         }
     }
 
-    /// Opens a slot. Those before it that are whole will not change any more.
+    /// Opens a slot. Complete calls before it are delivered, because they cannot change any more.
     fn begin(&mut self, index: Option<u64>, out: &mut VecDeque<ModelEvent>) -> usize {
         for at in 0..self.slots.len() {
             if !self.slots[at].delivered && !self.slots[at].is_complete() {
@@ -369,7 +373,7 @@ impl ChatDecoder {
         self.flush_reasoning(out);
         self.flush_text(out);
         for slot in self.slots.iter_mut().filter(|slot| slot.name.is_empty() && !slot.arguments.is_empty()) {
-            // So that the model is told what there is to choose from, instead of waiting for an answer.
+            // The router then answers with the list of tools instead of the call being lost.
             UNNAMED_TOOL.clone_into(&mut slot.name);
         }
         for at in 0..self.slots.len() {
@@ -403,12 +407,12 @@ impl ChatDecoder {
 }
 
 impl PartialCall {
-    /// Whether the arguments are a whole object, to which nothing can be added.
+    /// Returns true if the arguments are a complete object, to which nothing can be added.
     fn is_complete(&self) -> bool {
         is_object(&self.arguments)
     }
 
-    /// The call as the server wrote it, if it wrote more than we know.
+    /// Returns the call as the server wrote it, if it has members that this crate does not know.
     fn raw(&self, id: &str) -> Option<Raw> {
         if self.more.is_empty() && self.function_more.is_empty() {
             return None;
@@ -434,7 +438,8 @@ fn take_once(to: &mut String, text: String) {
     }
 }
 
-/// The text in the arguments of a freeform tool. If they make no sense the tool shall see what the model wrote.
+/// Returns the text in the arguments of a freeform tool, or the arguments unchanged if they cannot
+/// be parsed.
 fn freeform(arguments: &str) -> String {
     let text = serde_json::from_str::<Map<String, Value>>(arguments)
         .ok()
@@ -445,7 +450,8 @@ fn freeform(arguments: &str) -> String {
     }
 }
 
-/// The text of a value that should be a string: a list of parts with `text`, or an object with `text` or `content`.
+/// Returns the text of a value that should be a string. It may be a list of parts with `text`, or
+/// an object with `text` or `content`.
 fn text_of(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

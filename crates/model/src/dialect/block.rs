@@ -1,4 +1,4 @@
-//! A piece of text that began like calls, looked at byte by byte: where it ends, and what it holds.
+//! Parses text after an opening mark byte by byte: finds its end and the calls it holds.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use super::{
     object, python,
 };
 
-/// Longer names are none, with the blanks around them.
+/// Maximum length of a name, with the blanks around it.
 const MAX_NAME_BYTES: usize = 256;
 
-/// Text from its opening mark on. All places are counted from there.
+/// Text from its opening mark on. All offsets are relative to its start.
 #[derive(Debug)]
 pub(super) struct CallBlock {
     form: &'static CallForm,
-    /// The next byte to look at.
+    /// Offset of the next byte to parse.
     at: usize,
     phase: BlockPhase,
     items: Vec<BlockItem>,
-    /// Where the last item ended.
+    /// Offset of the end of the last item.
     end: usize,
 }
 
@@ -28,15 +28,15 @@ pub(super) struct CallBlock {
 enum BlockPhase {
     /// Between items.
     Gap,
-    /// In something that may be the closing mark, or an element.
+    /// In a closing mark or the opening tag of an element.
     Mark(usize),
-    /// Behind a bracket: whether objects or a name with arguments follow is open.
+    /// After a bracket: objects or a name with arguments may follow.
     List(usize),
-    /// In a name that arguments shall follow.
+    /// In a name before its arguments.
     Name(usize),
-    /// Behind a mark that makes the difference, where only a block at the end of the message counts.
+    /// After a required closing mark, if the block counts only at the end of the message.
     Closed(usize),
-    /// In a value that began there.
+    /// In a value that began at this offset.
     Value(usize, BracketNesting),
     Element(Box<MarkupElement>),
 }
@@ -49,14 +49,14 @@ enum BlockItem {
     Element(Box<MarkupElement>),
 }
 
-/// What is known about a block.
+/// Result of parsing more of a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BlockStep {
-    /// Nothing until there is more text.
+    /// Undecided until more text arrives.
     More,
-    /// It may be calls, and ends there.
+    /// The block may hold calls and ends at this offset.
     Over(usize),
-    /// It is text up to there.
+    /// The text up to this offset holds no call.
     Text(usize),
 }
 
@@ -66,7 +66,7 @@ impl CallBlock {
         Self { form, at, phase: BlockPhase::Gap, items: Vec::new(), end: at }
     }
 
-    /// Looks at what has come. `text` begins with the block.
+    /// Parses the text so far. `text` begins with the block.
     pub(super) fn advance(&mut self, text: &str, known: &KnownTools) -> BlockStep {
         while let Some(byte) = text.as_bytes().get(self.at) {
             if let Some(step) = self.take(*byte, text, known) {
@@ -103,7 +103,8 @@ impl CallBlock {
                 _ => return Some(self.broken()),
             },
             BlockPhase::Value(begin, nesting) => {
-                // Outside of strings no value has the marks in it that end forms: it was left unfinished.
+                // Outside of strings, no value contains the marks that end forms: the value was
+                // left unfinished.
                 let is_mark = matches!(byte, b'<' | b'`') && !nesting.is_quoted();
                 if nesting.closes(byte) {
                     let value = *begin..at + 1;
@@ -130,7 +131,7 @@ impl CallBlock {
         None
     }
 
-    /// Waits for what follows a block that counts only at the end of the message.
+    /// Defers the end of a block that counts only at the end of the message.
     fn unless_last(&mut self, step: Option<BlockStep>, known: &KnownTools) -> Option<BlockStep> {
         match (step, self.form.end) {
             (Some(BlockStep::Over(end)), FormEnd::RequiredMark(_)) if known.is_cautious() => {
@@ -188,19 +189,19 @@ impl CallBlock {
         None
     }
 
-    /// Keeps a value, which has come to its end or been left unfinished.
+    /// Stores a value that is complete or was left unfinished.
     fn keep(&mut self, value: Range<usize>, text: &str) -> Option<BlockStep> {
         self.end = value.end;
         self.phase = BlockPhase::Gap;
         let item = item(value, text);
-        // A list of calls in Python is certain enough wherever it stands.
+        // A list of calls in Python is unambiguous anywhere.
         let is_over = self.form.end == FormEnd::Value
             || matches!((self.form.end, &item), (FormEnd::Message, BlockItem::Python(_)));
         self.items.push(item);
         is_over.then_some(BlockStep::Over(self.end))
     }
 
-    /// Something else has come than could come here.
+    /// Returns the step for a byte that cannot occur here.
     fn broken(&self) -> BlockStep {
         match self.form.end {
             _ if self.items.is_empty() => BlockStep::Text(1),
@@ -209,7 +210,8 @@ impl CallBlock {
         }
     }
 
-    /// The text is over in the midst of it: what is open is kept as far as it came. Says where the block ends.
+    /// Ends the block where the text ends and keeps the unfinished item. Returns the end of the
+    /// block.
     pub(super) fn cut(&mut self, text: &str) -> usize {
         match std::mem::replace(&mut self.phase, BlockPhase::Gap) {
             BlockPhase::Mark(begin)
@@ -230,7 +232,7 @@ impl CallBlock {
         self.end
     }
 
-    /// The calls in it: all of what it holds, or none.
+    /// Returns the calls if everything in the block is a call.
     pub(super) fn calls(&self, text: &str, known: &KnownTools) -> Option<Vec<TextCall>> {
         let mut all = Vec::new();
         for item in &self.items {
@@ -249,7 +251,7 @@ impl CallBlock {
     }
 }
 
-/// What kind of value this is shows at its beginning.
+/// Classifies a value by its first characters.
 fn item(value: Range<usize>, text: &str) -> BlockItem {
     let text = &text[value.clone()];
     let inside = text.strip_prefix('[').map_or("", str::trim_start);
@@ -260,7 +262,7 @@ fn item(value: Range<usize>, text: &str) -> BlockItem {
     }
 }
 
-/// `name{…}`, `name[ARGS]{…}`, `name[CALL_ID]id[ARGS]{…}`.
+/// Parses `name{…}`, `name[ARGS]{…}` and `name[CALL_ID]id[ARGS]{…}`.
 fn named(text: &str) -> Option<TextCall> {
     let name = text.split(['[', '{']).next().map(str::trim).filter(|name| !name.is_empty())?;
     let arguments = &text[text.find('{')?..];

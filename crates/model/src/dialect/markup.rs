@@ -1,6 +1,6 @@
-//! Calls written as elements: `<function=name><parameter=a>1</parameter></function>`, or `<invoke name="name">` with
-//! `<parameter name="a">`. Values are plain text without escapes, so a value ends only where its end tag is followed by
-//! another tag of the call.
+//! Calls written as elements: `<function=name><parameter=a>1</parameter></function>`, or `<invoke
+//! name="name">` with `<parameter name="a">`. Values are plain text without escapes. A value
+//! therefore ends only where its end tag is followed by another tag of the call.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use crate::json;
 pub(super) const ELEMENTS: [(&str, &str); 2] = [("<function=", "</function>"), ("<invoke ", "</invoke>")];
 const PARAMETER: [&str; 2] = ["<parameter=", "<parameter "];
 const PARAMETER_END: &str = "</parameter>";
-/// Longer tags are text.
+/// Maximum length of a tag; a longer one is text.
 const MAX_TAG_BYTES: usize = 256;
 
-/// An element that is being read. All places are counted from the beginning of its block.
+/// An element that is being parsed. All offsets are relative to its block.
 #[derive(Debug)]
 pub(super) struct MarkupElement {
     end_tag: &'static str,
     name: String,
     parameters: Vec<MarkupParameter>,
     state: MarkupState,
-    /// Where the last `<` is, if no `>` has followed.
+    /// Offset of the last `<` without a `>` after it.
     tag: Option<usize>,
-    /// Where the value may have ended: only blanks have followed.
+    /// Offset where the value may have ended; only blanks have followed.
     value_end: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ struct MarkupParameter {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MarkupState {
-    /// In the tag that begins the element.
+    /// In the opening tag.
     Begun,
     /// Between parameters.
     Outside,
@@ -44,17 +44,17 @@ enum MarkupState {
     Over,
 }
 
-/// What a byte has done.
+/// Result of parsing one byte.
 pub(super) enum MarkupStep {
     More,
-    /// The element has come to its end.
+    /// The element is complete.
     Over,
-    /// This is no element.
+    /// The text is no element.
     Foreign,
 }
 
 impl MarkupElement {
-    /// An element whose tag begins at a place.
+    /// Starts an element whose tag begins at an offset.
     pub(super) fn new(at: usize, end_tag: &'static str) -> Self {
         Self {
             end_tag,
@@ -66,7 +66,7 @@ impl MarkupElement {
         }
     }
 
-    /// Takes the byte at a place.
+    /// Parses the byte at an offset.
     pub(super) fn take(&mut self, text: &str, at: usize) -> MarkupStep {
         match (text.as_bytes()[at], self.tag) {
             (b'<', _) if self.state == MarkupState::Begun => return MarkupStep::Foreign,
@@ -126,7 +126,8 @@ impl MarkupElement {
         }
     }
 
-    /// The call, with arguments that are cut off where the element is. None if it has no name yet.
+    /// Returns the call, with truncated arguments if the element is incomplete. Returns `None` if
+    /// the element has no name yet.
     pub(super) fn to_call(&self, text: &str, known: &KnownTools) -> Option<TextCall> {
         if self.state == MarkupState::Begun {
             return None;
@@ -153,7 +154,7 @@ impl MarkupElement {
     }
 }
 
-/// The name a tag gives: `<x=name>`, `<x name="name">`.
+/// Returns the name in a tag: `<x=name>` or `<x name="name">`.
 fn named(tag: &str) -> Option<&str> {
     let value = tag.split_once('=')?.1.strip_suffix('>')?.trim();
     let name = match value.strip_prefix(['"', '\'']) {
@@ -163,7 +164,7 @@ fn named(tag: &str) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty() && !name.contains(char::is_whitespace))
 }
 
-/// A value without the line breaks that set it off from its tags.
+/// Strips the line breaks between a value and its tags.
 fn trimmed(value: &str) -> &str {
     let value = value.strip_prefix("\r\n").or_else(|| value.strip_prefix('\n')).unwrap_or(value);
     value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value)

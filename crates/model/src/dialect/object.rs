@@ -1,17 +1,18 @@
-//! Calls written as JSON objects. Only the outer shape is read: what the arguments are worth is for the router to say,
-//! which knows the usual damage.
+//! Calls written as JSON objects. Only the outer shape is parsed: the router validates the
+//! arguments, and repairs common mistakes.
 
 use std::borrow::Cow;
 
 use super::{TextCall, nesting::BracketNesting};
 
-/// Names that models use for the name of the tool and for its arguments.
+/// Members that models use for the tool name and for the arguments.
 const NAME: [&str; 3] = ["name", "tool", "tool_name"];
 const ARGUMENTS: [&str; 4] = ["arguments", "parameters", "args", "input"];
-/// Objects around calls that are looked into: `{"tool_calls": [{"function": {…}}]}`.
+/// Maximum number of objects around a call, as in `{"tool_calls": [{"function": {…}}]}`.
 const MAX_WRAPPER_DEPTH: usize = 4;
 
-/// The calls of an object or a list, which may be cut off; none if any part of it is something else.
+/// Returns the calls of an object or a list, which may be truncated. Returns `None` if any part of
+/// it is something else.
 pub(super) fn calls(text: &str, needs_arguments: bool) -> Option<Vec<TextCall>> {
     let mut found = Vec::new();
     collect(text, needs_arguments, MAX_WRAPPER_DEPTH, &mut found)?;
@@ -48,7 +49,7 @@ fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Tex
     Some(())
 }
 
-/// A value as it was written.
+/// The source text of a value.
 #[derive(Clone, Copy)]
 struct WrittenValue<'a> {
     text: &'a str,
@@ -56,14 +57,14 @@ struct WrittenValue<'a> {
 }
 
 impl<'a> WrittenValue<'a> {
-    /// What is between the quotes, if it is a string that has its end.
+    /// Returns the content of a complete string.
     fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix(['"', '\''])?;
         let inner = inner.get(..inner.len().checked_sub(1)?).filter(|_| self.is_whole)?;
         if inner.contains('\\') { serde_json::from_str(self.text).ok() } else { Some(inner.into()) }
     }
 
-    /// The text to read arguments from. Some models write them as JSON inside of a string.
+    /// Returns the JSON text of arguments. Some models write it inside a string.
     fn arguments(self) -> String {
         match self.string() {
             Some(inner) => inner.into_owned(),
@@ -76,11 +77,11 @@ impl<'a> WrittenValue<'a> {
 /// The members of an object.
 struct ObjectMembers<'a> {
     all: Vec<(Cow<'a, str>, WrittenValue<'a>)>,
-    /// Whether it comes to its end.
+    /// True if the closing brace is present.
     is_whole: bool,
 }
 
-/// The members of an object behind its brace. None if it is no object.
+/// Parses the members of an object after its opening brace. Returns `None` if it is no object.
 fn members(text: &str) -> Option<ObjectMembers<'_>> {
     let (mut all, mut rest) = (Vec::new(), between(text));
     while !rest.is_empty() {
@@ -111,7 +112,7 @@ fn members(text: &str) -> Option<ObjectMembers<'_>> {
     Some(ObjectMembers { all, is_whole: false })
 }
 
-/// The value at the beginning, up to its end or that of the text.
+/// Returns the value at the start of a text, truncated if the text ends first.
 fn value(text: &str) -> WrittenValue<'_> {
     let end = match text.as_bytes().first() {
         Some(b'{' | b'[' | b'(') => BracketNesting::length_of(text),

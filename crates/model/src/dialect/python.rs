@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::{TextCall, nesting::BracketNesting};
 use crate::json;
 
-/// How deep a value may be nested.
+/// Maximum nesting depth of a value.
 const MAX_DEPTH: usize = 64;
 
-/// The calls of a list, which may be cut off; none if it holds something else.
+/// Returns the calls of a list, which may be truncated. Returns `None` if the list holds anything
+/// else.
 pub(super) fn calls(text: &str) -> Option<Vec<TextCall>> {
     let mut rest = between(text.trim_start().strip_prefix('[')?);
     let mut found = Vec::new();
@@ -28,12 +29,12 @@ pub(super) fn calls(text: &str) -> Option<Vec<TextCall>> {
     Some(found).filter(|found| !found.is_empty())
 }
 
-/// What a name is made of, here and in `name{…}`.
+/// Returns true if the character may be part of a name, here and in `name{…}`.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// A call as this list of one.
+/// Writes a list with one call.
 pub(super) fn write(name: &str, arguments: &Value) -> String {
     let given: Vec<_> = arguments.as_object().into_iter().flatten().collect();
     let given = given.into_iter().map(|(name, value)| format!("{name}={}", literal(value)));
@@ -56,8 +57,8 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// What is between the parentheses, as JSON. What is cut off stays so. What is no list of named values stays as it
-/// is, which the router cannot read either and says so.
+/// Converts the text between the parentheses to JSON. Truncated text yields truncated JSON.
+/// Anything but named values stays unchanged, so that the router reports it.
 fn arguments(text: &str) -> String {
     let mut reader =
         PythonReader { rest: text.chars().peekable(), json: String::with_capacity(text.len() + 16) };
@@ -71,7 +72,7 @@ fn between(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_whitespace() || c == ',')
 }
 
-/// Why reading ended early.
+/// Reason for an early end of parsing.
 enum PythonParseError {
     Cut,
     Foreign,
@@ -103,7 +104,7 @@ impl PythonReader<'_> {
         })
     }
 
-    /// Members up to an end, between the brackets JSON has for them.
+    /// Reads members up to `end` and writes them between JSON brackets.
     fn members(
         &mut self,
         end: char,
@@ -177,13 +178,13 @@ impl PythonReader<'_> {
         self.members(end, '[', ']', |reader| reader.value(depth + 1))
     }
 
-    /// A number or a constant.
+    /// Reads a number or a constant.
     fn word(&mut self) -> Result<(), PythonParseError> {
         let mut word = String::new();
         while let Some(c) = self.rest.next_if(|c| is_name_char(*c) || *c == '+') {
             word.push(c);
         }
-        // What the text ends in may have been about to grow.
+        // A word at the end of the text may be incomplete.
         self.peek()?;
         let json = match word.as_str() {
             "True" | "true" => "true",
@@ -239,7 +240,7 @@ impl PythonReader<'_> {
             'x' => self.code(2)?,
             'u' => self.code(4)?,
             'U' => self.code(8)?,
-            // Python keeps the backslash of what it does not know.
+            // Python keeps the backslash of an unknown escape.
             other => {
                 self.push('\\');
                 other
@@ -254,7 +255,7 @@ impl PythonReader<'_> {
         if !(0xd800..0xdc00).contains(&code) || digits != 4 {
             return char::from_u32(code).ok_or(PythonParseError::Foreign);
         }
-        // JSON's way to write what does not fit into four digits, which models use in Python, too.
+        // A UTF-16 surrogate pair, the JSON notation, which models also use in Python.
         if (self.take()?, self.take()?) != ('\\', 'u') {
             return Err(PythonParseError::Foreign);
         }
@@ -275,7 +276,7 @@ impl PythonReader<'_> {
         Ok(code)
     }
 
-    /// A letter of a string.
+    /// Writes one character of a JSON string.
     fn push(&mut self, c: char) {
         match c {
             '"' | '\\' => self.json.extend(['\\', c]),

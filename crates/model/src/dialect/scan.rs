@@ -1,52 +1,54 @@
-//! Finds calls in text while it arrives. What may be the beginning of one is held back; everything else goes on at
-//! once, and nothing is lost. Each byte is looked at a few times, however the text is cut into pieces.
+//! Finds calls in text while it arrives. Text that may begin a call is held back; other text passes
+//! at once, and nothing is lost. Parsing is linear, regardless of chunk boundaries.
 
 use super::{
     CAUTIOUS, CallForm, Dialect, FormPosition, KnownTools, TextCall,
     block::{BlockStep, CallBlock},
 };
 
-/// What a text turned out to be.
+/// A piece of scanned text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ScannedPiece {
     Text(String),
     Call(TextCall),
 }
 
-/// A text on its way.
+/// Scanner for text that arrives in chunks.
 #[derive(Debug)]
 pub(crate) struct CallScanner {
     forms: &'static [&'static CallForm],
     known: KnownTools,
-    /// What is neither text nor a call yet.
+    /// Text that is not classified yet.
     held: String,
     block: Option<CallBlock>,
     context: TextContext,
-    /// Something was read as a call and not taken for one.
+    /// A call of a known tool was found and rejected.
     has_rejected_call: bool,
 }
 
-/// What came before a place in the text, as far as it decides what may begin there.
+/// The text before a position, reduced to what decides which forms may begin there.
 #[derive(Debug)]
 struct TextContext {
-    /// Nothing but blanks in the message.
+    /// The message is blank so far.
     is_message_blank: bool,
-    /// Nothing but blanks in the line.
+    /// The line is blank so far.
     is_line_blank: bool,
-    /// Backticks the line began with.
+    /// Number of backticks at the start of the line.
     ticks: usize,
-    /// A fence is open: the next one closes it.
+    /// A code fence is open; the next one closes it.
     is_fenced: bool,
 }
 
 impl CallScanner {
-    /// For text that may hold calls of these tools. None where the server takes the calls out itself.
+    /// Returns a scanner for calls in a dialect. Returns `None` for the native dialect, in which
+    /// the server extracts the calls.
     pub(crate) fn new(dialect: Dialect, known: impl FnOnce() -> KnownTools) -> Option<Self> {
         let forms = dialect.forms();
         (!forms.is_empty()).then(|| Self::for_forms(forms, known()))
     }
 
-    /// For text that is most likely no call.
+    /// Returns a scanner for servers without a configured dialect, which accepts only unambiguous
+    /// calls.
     pub(crate) fn cautious(known: KnownTools) -> Self {
         Self::for_forms(CAUTIOUS, known)
     }
@@ -56,12 +58,12 @@ impl CallScanner {
         Self { forms, known, held: String::new(), block: None, context, has_rejected_call: false }
     }
 
-    /// Whether something was read as a call of a tool there is, and was not taken for one.
+    /// Returns true if a call of a known tool was found and rejected.
     pub(crate) fn has_rejected_call(&self) -> bool {
         self.has_rejected_call
     }
 
-    /// The calls of a block that is over, if they are meant.
+    /// Returns the calls of a complete block, if all are accepted.
     fn accepted_calls(&mut self, block: &CallBlock, text: &str) -> Option<Vec<TextCall>> {
         let calls = block.calls(text, &self.known)?;
         if calls.iter().all(|call| self.known.accepts(call)) {
@@ -71,7 +73,7 @@ impl CallScanner {
         None
     }
 
-    /// Takes more of the text.
+    /// Scans more text.
     pub(crate) fn feed(&mut self, text: &str) -> Vec<ScannedPiece> {
         let mut held = std::mem::take(&mut self.held);
         held.push_str(text);
@@ -84,7 +86,7 @@ impl CallScanner {
         pieces
     }
 
-    /// The text is over: what is held back is a call that was cut off, or text.
+    /// Ends the text. Held text becomes a truncated call, or plain text.
     pub(crate) fn finish(&mut self) -> Vec<ScannedPiece> {
         let held = std::mem::take(&mut self.held);
         let (mut pieces, mut rest) = (Vec::new(), held.as_str());
@@ -99,7 +101,8 @@ impl CallScanner {
         pieces
     }
 
-    /// Decides about the beginning of what is there, and says how much of it that was; none if more must come first.
+    /// Classifies the start of the text and returns its length. Returns `None` if more text is
+    /// needed.
     fn step(&mut self, text: &str, pieces: &mut Vec<ScannedPiece>) -> Option<usize> {
         let Some(mut block) = self.block.take() else { return self.outside(text, pieces) };
         let (end, calls) = match block.advance(text, &self.known) {
@@ -120,7 +123,7 @@ impl CallScanner {
         Some(end)
     }
 
-    /// Lets text go on up to where a block may begin.
+    /// Passes text up to where a block may begin.
     fn outside(&mut self, text: &str, pieces: &mut Vec<ScannedPiece>) -> Option<usize> {
         for (at, byte) in text.bytes().enumerate() {
             let mut forms = self.forms.iter().filter(|form| self.context.allows(form.place));
@@ -132,7 +135,7 @@ impl CallScanner {
             if let Some(form) = forms.find(begins).filter(|form| !self.context.closes_fence(form)) {
                 push(&text[..at], pieces);
                 if rest.len() < form.open.len() {
-                    // Asked again when there is more; the beginning of a mark is short.
+                    // Only part of the opening mark is here; wait for more.
                     return (at > 0).then_some(at);
                 }
                 self.block = Some(CallBlock::new(form));

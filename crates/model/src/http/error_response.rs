@@ -1,4 +1,4 @@
-//! Answers that are not a stream of events, each as the error that says what it was.
+//! Turns responses that are not an event stream into errors.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,12 +14,12 @@ use windlass_contract::model::ModelError;
 use super::{EndpointNames, EventStream, StreamTimeouts, cause};
 use crate::failure::{ServerFailure, one_line};
 
-/// How much of such an answer is read.
+/// Maximum number of bytes read from such a response.
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// How much of a page is quoted.
+/// Maximum length of a quote from a page.
 const MAX_QUOTE_CHARS: usize = 60;
 
-/// The events of an answer, or what it was instead.
+/// Returns the event stream of a response, or the error that describes the response.
 pub(super) async fn open_event_stream(
     mut response: Response,
     begun: Instant,
@@ -30,8 +30,8 @@ pub(super) async fn open_event_stream(
     if response.status().is_success() && is_event_stream(response.headers()) {
         return EventStream::new(response, &[], begun, timeouts);
     }
-    // Some servers stream under another content type. The first byte tells: pages and JSON begin with one of these,
-    // events do not.
+    // Some servers stream with another content type. The first byte decides: pages and JSON begin
+    // with one of these, events do not.
     let mut body = Vec::new();
     read(&mut response, &mut body, 1, idle).await?;
     let begins = body.trim_ascii_start().first();
@@ -47,7 +47,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
     kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
 }
 
-/// Reads until there are `enough` bytes or no more. A body that breaks off still says something.
+/// Reads until there are `enough` bytes or the body ends. A truncated body is still useful.
 async fn read(
     response: &mut Response,
     body: &mut Vec<u8>,
@@ -96,11 +96,11 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Endpoin
                 .unwrap_or_else(|| text_or_reason(text, status));
             ModelError::Unauthorized { url, status: code, message, variable: names.key.clone() }
         }
-        // Gateways put pages around failures that pass.
+        // Not for transient statuses: gateways send pages with those.
         (400..=407 | 410..=424 | 426..=428 | 430..=499, None, Some(page)) => {
             ModelError::NotAStream { url, found: format!("HTTP {code} and the web page {page}") }
         }
-        // Mostly a wrong address or wire, unless the server says it is the model that it cannot find.
+        // Usually a wrong URL or `wire_api`, unless the server reports an unknown model.
         (404 | 405, failure, _) if !text.to_ascii_lowercase().contains("model") => {
             let message = failure.map_or_else(|| text_or_reason(text, status), |failure| failure.message);
             ModelError::NotAStream { url, found: format!("HTTP {code} ({message})") }
@@ -112,7 +112,8 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Endpoin
     }
 }
 
-/// Where a redirect leads, without what may be a key: servers copy the query they were asked with.
+/// Returns the target of a redirect without query, fragment and credentials: servers copy the query
+/// of the request, which may hold a key.
 fn destination(headers: &HeaderMap, from: &str) -> Option<String> {
     let location = headers.get(LOCATION)?.to_str().ok()?;
     let mut to = Url::parse(from).ok()?.join(location).ok()?;
@@ -123,7 +124,7 @@ fn destination(headers: &HeaderMap, from: &str) -> Option<String> {
     Some(one_line(to.as_str()))
 }
 
-/// The text of an answer, or the status in words if there is none.
+/// Returns the text of a response, or the reason phrase of its status.
 fn text_or_reason(text: &str, status: StatusCode) -> String {
     match one_line(text) {
         line if line.is_empty() => status.canonical_reason().unwrap_or("no explanation").to_owned(),
@@ -139,7 +140,7 @@ fn describe(text: &str, is_json: bool) -> String {
     }
 }
 
-/// What a page calls itself, or how it begins.
+/// Returns the title of a page, or its first words.
 fn title(page: &str) -> String {
     let lower = page.to_ascii_lowercase();
     let begin = lower.find("<title").and_then(|at| Some(at + lower[at..].find('>')? + 1));
@@ -165,7 +166,7 @@ fn quote(text: &str) -> String {
     }
 }
 
-/// How long the server wants us to wait: milliseconds, seconds or a date.
+/// Returns the delay that the server asks for: milliseconds, seconds or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
@@ -175,7 +176,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = given.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    // The server's own clock, if it shows that: ours may be wrong.
+    // Prefer the server's clock: ours may be wrong.
     let now = text(DATE.as_str()).and_then(date).unwrap_or_else(SystemTime::now);
     Some(date(given)?.duration_since(now).unwrap_or_default())
 }

@@ -1,29 +1,29 @@
-//! Items as strict servers take them back.
+//! Validates received items before they are sent back.
 //!
-//! A server that sends a malformed item, or a proxy that loses a part of one, may refuse it in
-//! every later request, and with it the whole conversation. So an item goes back as it came only as
-//! far as its shape is right.
+//! A server that sends a malformed item, or a proxy that drops a part of one, may refuse it in
+//! every later request, and with it the whole conversation. So only members with a valid shape go
+//! back unchanged.
 
 use serde_json::{Map, Value, value::RawValue};
 
 use super::wire::ItemIds;
 use crate::json;
 
-/// An item that a strict server takes.
+/// An item that a strict server accepts.
 pub(super) struct SendableItem {
     pub(super) json: String,
-    /// A part that the server should have sent was missing or wrong.
+    /// True if a required member was missing or wrong.
     pub(super) is_repaired: bool,
 }
 
 impl SendableItem {
-    /// Checks an item. Parts that are wrong are taken from `own`, which is the same item as we
-    /// would write it, or left out if servers do without them. All others keep their exact text.
-    /// Returns nothing if that is not enough.
+    /// Checks an item. A wrong member is replaced by the one in `own`, our encoding of the same
+    /// item, or left out if it is optional. All others keep their exact text. Returns `None` if the
+    /// item cannot be repaired.
     pub(super) fn check(raw: &RawValue, own: Option<&Value>, ids: ItemIds) -> Option<Self> {
         let members = json::members(raw)?;
-        // Fails for what other parsers may refuse: half a character, numbers out of range, nesting
-        // without an end.
+        // Fails for input that other parsers may refuse: lone surrogates, numbers out of range,
+        // unbounded nesting.
         let values: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
         if values.len() != members.len() {
             return None; // a name that comes twice means something else to each reader
@@ -46,7 +46,7 @@ impl SendableItem {
                 None | Some((_, true)) => object.raw(name, text.get()),
                 Some((MemberRule { need: MemberNeed::Optional, .. }, false)) => {}
                 Some((_, false)) => {
-                    // Arguments that are no JSON are a slip of the model, not of its server.
+                    // Arguments that are not JSON are the model's mistake, not the server's.
                     is_repaired |= !(name == "arguments" && value.is_string());
                     object.member(name, own?);
                 }
@@ -62,7 +62,7 @@ impl SendableItem {
     }
 }
 
-/// A member of an item, and what servers take there.
+/// A member of an item, and a check of its value.
 struct MemberRule {
     name: &'static str,
     need: MemberNeed,
@@ -73,7 +73,7 @@ struct MemberRule {
 enum MemberNeed {
     Optional,
     Required,
-    /// It is what was run: if we would write another value, ours counts.
+    /// Describes the call that was run: if our value differs, ours is sent.
     Ours,
 }
 
@@ -91,13 +91,13 @@ const fn rule(
     MemberRule { name, need, fits }
 }
 
-/// Members that mean the same in every kind of item.
+/// Members with the same meaning in every kind of item.
 const COMMON_RULES: [MemberRule; 2] =
     [rule("call_id", MemberNeed::Optional, is_name), rule("status", MemberNeed::Optional, is_name)];
 
 const STATUS: MemberRule = rule("status", MemberNeed::Optional, is_status);
 
-/// Returns what is known of a kind of item.
+/// Returns the known members of a kind of item.
 fn rules(kind: &str) -> &'static [MemberRule] {
     use MemberNeed::{Optional, Ours, Required};
     match kind {
@@ -189,7 +189,7 @@ fn is_role(value: &Value, _: &Map<String, Value>) -> bool {
     matches!(value.as_str(), Some("user" | "assistant" | "system" | "developer"))
 }
 
-/// Text, or parts that the role can have. Parts of unknown types need no more than a type.
+/// Accepts text, or parts that the role can have. Parts of unknown types need only a type.
 fn is_content(value: &Value, item: &Map<String, Value>) -> bool {
     let is_model = item.get("role").and_then(Value::as_str) == Some("assistant");
     let is_list = |part: &Value, name| part.get(name).is_none_or(Value::is_array);

@@ -1,7 +1,7 @@
-//! The events of the Responses API.
+//! Decodes the events of the Responses API.
 //!
-//! Items are known by their ids. Everything else about their order is optional, because real servers leave it out:
-//! `output_index`, `sequence_number`, the `done` events, even `response.output`.
+//! Items are identified by their ids. All ordering information is optional, because real servers
+//! leave it out: `output_index`, `sequence_number`, the `done` events, even `response.output`.
 
 use std::{collections::VecDeque, mem};
 
@@ -23,19 +23,19 @@ use crate::{
     usage::TokenCounts,
 };
 
-/// Turns this wire's events into the model's.
+/// Turns events of the Responses API into model events.
 #[derive(Debug)]
 pub(super) struct ResponsesDecoder {
     ids: CallIds,
-    /// How much the server was allowed to write.
+    /// Requested `max_output_tokens`.
     limit_tokens: Option<u64>,
-    /// Items that have begun and were not delivered, in order.
+    /// Items that have begun and are not delivered yet, in order.
     open: Vec<OpenItem>,
     delivered: Vec<ReceivedItem>,
-    /// A call that is done and yet not whole, and everything after it, so that the order stays. Only the end of the answer
-    /// tells what to make of it.
+    /// A call that is marked done but is incomplete, and all items after it, to keep their order.
+    /// Only the end of the answer decides about them.
     held_back: Vec<ReceivedItem>,
-    /// A malformed item was reported.
+    /// True once a malformed item was reported.
     has_reported_malformed: bool,
 }
 
@@ -45,9 +45,9 @@ struct OpenItem {
     kind: String,
     id: String,
     index: Option<u64>,
-    /// As it was when it began.
+    /// The item as it was when it began.
     json: Box<RawValue>,
-    /// What has been added since: the text of a message, the arguments of a call.
+    /// Deltas since then: the text of a message, the arguments of a call.
     text: String,
 }
 
@@ -141,7 +141,7 @@ impl answer::EventDecoder for ResponsesDecoder {
 }
 
 impl EventEnvelope {
-    /// Whether it has what its kind needs. Kinds we do not know make sense to others.
+    /// Returns whether the event has the members its kind requires. Unknown kinds are valid.
     fn validity(&self, kind: &str) -> EventValidity {
         let has_all = match kind {
             "" => false,
@@ -210,7 +210,7 @@ impl ResponsesDecoder {
         self.position(kind, id, envelope.output_index.0).map(|at| &mut self.open[at])
     }
 
-    /// The item an event is about: by its id, else by its index, else the last of its kind.
+    /// Returns the item of an event: by its id, else by its index, else the last of its kind.
     fn position(&self, kind: &str, id: &str, index: Option<u64>) -> Option<usize> {
         let by_id = self.open.iter().rposition(|open| !id.is_empty() && open.id == id);
         let by_index = || self.open.iter().rposition(|open| index.is_some() && open.index == index);
@@ -247,12 +247,14 @@ impl ResponsesDecoder {
         let usage = response.usage.0.map(Usage::from);
         let limit =
             self.limit_tokens.filter(|limit| usage.is_some_and(|usage| usage.output_tokens >= *limit));
-        // Items whose `done` never came: the final list has them, or what was collected since they began.
+        // Items without a `done` event: take them from the final list, or from the collected
+        // deltas.
         let listed = response.output.0.unwrap_or_default().into_iter().map(ReceivedItem::parse);
         let listed = without_renamed(listed.collect(), &self.delivered);
         let open = mem::take(&mut self.open).into_iter().filter_map(OpenItem::close).map(ReceivedItem::parse);
         let mut begun = without_renamed(open.chain(mem::take(&mut self.held_back)).collect(), &listed);
-        // Some servers give an item another id in every event: what only began is known by its call.
+        // Some servers give an item a new id in every event, so an unfinished call is matched by
+        // its call id.
         begun.retain(|each| !self.delivered.iter().chain(&listed).any(|whole| whole.is_the_call_of(each)));
         let mut rest = listed.into_iter().chain(begun).peekable();
         while let Some(received) = rest.next() {
@@ -260,7 +262,7 @@ impl ResponsesDecoder {
             {
                 continue;
             }
-            // What something follows was not cut off by the limit.
+            // An item with a successor was not cut off by the limit.
             if limit.is_some() && received.is_unfinished() && rest.peek().is_none() {
                 return Err(ModelError::Cut { reason: "max_output_tokens".to_owned() });
             }
@@ -278,7 +280,7 @@ impl ResponsesDecoder {
 
     fn cut(&mut self, response: &ResponseObject, out: &mut VecDeque<ModelEvent>) -> ModelError {
         let mut held_back = mem::take(&mut self.held_back);
-        // The last one may have been about to go on.
+        // The last one may be truncated.
         let _unfinished = held_back.pop_if(|last| last.is_unfinished());
         for received in held_back {
             self.deliver(received, out);
@@ -288,7 +290,7 @@ impl ResponsesDecoder {
         ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
     }
 
-    /// What was said before a limit stays said. What may have become a call is none.
+    /// Delivers messages that came before a limit. A call that may be incomplete is dropped.
     fn keep_messages(&mut self, out: &mut VecDeque<ModelEvent>) {
         for open in mem::take(&mut self.open) {
             if open.kind == "message"
@@ -303,7 +305,7 @@ impl ResponsesDecoder {
         if received.cut && received.call().is_some() {
             return;
         }
-        // Once is enough: a server that is wrong about one item is wrong about many.
+        // Report one malformed item only: a server that sends one sends many.
         let item = received.clone().into_item(|given| self.ids.claim(given));
         if !self.has_reported_malformed
             && let Some(notice) = wire::malformed_item_notice(&item)
@@ -317,7 +319,7 @@ impl ResponsesDecoder {
 }
 
 impl OpenItem {
-    /// The item with all that was added to it. One that says something is nothing if nothing was said.
+    /// Returns the item with its deltas. Returns `None` for a message or reasoning without text.
     fn close(self) -> Option<Box<RawValue>> {
         let part = |kind: &str| json!([{"type": kind, "text": self.text}]);
         Some(match self.kind.as_str() {
@@ -333,14 +335,16 @@ impl OpenItem {
 }
 
 impl ReceivedItem {
-    /// Whether it is a call whose arguments stop in the middle. Either the model forgot to close them, or the server
-    /// ran into a limit and does not say so: llama.cpp calls such a call, and the whole answer, completed.
+    /// Returns true for a call with truncated arguments. Either the model forgot to close them, or
+    /// the server hit a limit without reporting it: llama.cpp marks such a call, and the whole
+    /// answer, as completed.
     fn is_unfinished(&self) -> bool {
         matches!(self.call(), Some((_, Input::Json(text))) if !text.trim().is_empty()
             && serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof()))
     }
 
-    /// Whether both are the same item, by their ids. A server that gives two calls one id tells them apart as items.
+    /// Returns true if both are the same item, by their ids. If a server gives two calls the same
+    /// call id, their item ids distinguish them.
     fn is(&self, other: &Self) -> bool {
         let told_apart = !self.id.is_empty() && !other.id.is_empty() && self.id != other.id;
         match (self.call_id.as_str(), other.call_id.as_str()) {
@@ -349,13 +353,13 @@ impl ReceivedItem {
         }
     }
 
-    /// Whether both are called the same as calls, whatever they are called as items.
+    /// Returns true if both have the same call id; item ids may differ.
     fn is_the_call_of(&self, other: &Self) -> bool {
         !self.call_id.is_empty() && self.call_id == other.call_id
     }
 
-    /// Whether both say the same under ids that cannot tell. Some servers give an item a new id in the final list;
-    /// for calls, [`without_renamed`] knows more.
+    /// Returns true if both have the same content and no ids that distinguish them. Some servers
+    /// give an item a new id in the final list; for calls, see [`without_renamed`].
     fn says_the_same_as(&self, other: &Self) -> bool {
         if !self.call_id.is_empty() && !other.call_id.is_empty() {
             return false;
@@ -367,7 +371,8 @@ impl ReceivedItem {
         }
     }
 
-    /// Whether both are the same call but for their ids. Spaces between arguments say nothing.
+    /// Returns true if both are the same call apart from their ids. Whitespace between arguments is
+    /// ignored.
     fn asks_the_same_as(&self, other: &Self) -> bool {
         match (self.call(), other.call()) {
             (Some((mine, Input::Json(a))), Some((theirs, Input::Json(b)))) => {
@@ -383,8 +388,9 @@ impl ReceivedItem {
     }
 }
 
-/// Leaves out the calls that are known under another id, because some servers make up new ones for the final list. A
-/// known call stands for itself alone if its id comes again, and for one other call if not: two equal calls stay two.
+/// Removes calls that are known under another id, because some servers make up new ids for the
+/// final list. A known call whose id occurs again matches only itself. Otherwise it matches one
+/// other call, so two equal calls stay two.
 fn without_renamed(mut items: Vec<ReceivedItem>, known: &[ReceivedItem]) -> Vec<ReceivedItem> {
     let is_in = |list: &[ReceivedItem], item: &ReceivedItem| list.iter().any(|each| each.is(item));
     let mut lost: Vec<_> =

@@ -1,4 +1,4 @@
-//! Items as the Responses API writes them, to ours and back.
+//! Converts items from and to the JSON of the Responses API.
 
 use std::borrow::Cow;
 
@@ -17,39 +17,39 @@ use crate::{
     json::{self, LenientField},
 };
 
-/// How much is shown of the type of an item.
+/// Maximum length of an item type in a message.
 const MAX_KIND_CHARS: usize = 40;
 
-/// Whether items go back with the ids the server gave them. A server that keeps no answers does not know its ids
-/// again, and refuses them.
+/// Handling of the server's item ids in requests. A server that does not store answers refuses the
+/// ids it sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemIds {
     Sent,
     LeftOut,
 }
 
-/// How items that came from a server go back.
+/// Encoding of items that came from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemForm {
-    /// As they came, as far as their shape is right.
+    /// Unchanged, as far as their shape is valid.
     Kept,
-    /// Written anew. What only their server understands is left out.
+    /// Re-encoded. Members that only their server understands are left out.
     Plain,
 }
 
-/// An item as it came, with what tells whether it came before.
+/// A received item, with the ids that identify duplicates.
 #[derive(Debug, Clone)]
 pub(super) struct ReceivedItem {
     pub(super) id: String,
     /// Empty if the server gave none.
     pub(super) call_id: String,
-    /// The server says it is unfinished.
+    /// True if the server marked it as incomplete.
     pub(super) cut: bool,
     pub(super) item: Item,
 }
 
 impl ReceivedItem {
-    /// Reads an item. What cannot be understood is kept for its sender.
+    /// Parses an item. Unknown items are stored unchanged, to be sent back.
     pub(super) fn parse(json: Box<RawValue>) -> Self {
         let head = ItemHeader::parse(&json);
         let call_id = head.call_id.0.unwrap_or_default();
@@ -62,8 +62,9 @@ impl ReceivedItem {
         }
     }
 
-    /// The item under the id its call was given in the end. If that is not the one in the server's JSON, the JSON
-    /// would no longer fit the output, so the item is written anew from its body.
+    /// Returns the item with the call id that `claim` assigns. If it differs from the id in the
+    /// server's JSON, the JSON is dropped, because its output would not match. The item is then
+    /// encoded from its body.
     pub(super) fn into_item(mut self, claim: impl FnOnce(&str) -> CallId) -> Item {
         if let Body::Call(call) = &mut self.item.body {
             let given = if self.call_id.is_empty() { &self.id } else { &self.call_id };
@@ -75,7 +76,7 @@ impl ReceivedItem {
         self.item
     }
 
-    /// The tool and input of a call.
+    /// Returns the tool and input of a call.
     pub(super) fn call(&self) -> Option<(&ToolName, &Input)> {
         match &self.item.body {
             Body::Call(call) => Some((&call.name, &call.input)),
@@ -84,7 +85,7 @@ impl ReceivedItem {
     }
 }
 
-/// What tells items apart.
+/// The members that identify an item.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ItemHeader {
@@ -101,7 +102,7 @@ impl ItemHeader {
     }
 }
 
-/// What an item says in our words; `None` if we have none for it.
+/// Parses the body of an item. Returns `None` for unknown kinds.
 fn parse_body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
     let call = |name: String, input| Body::Call(ToolCall { id: call_id.into(), name: name.into(), input });
     match kind {
@@ -128,7 +129,7 @@ fn parse_body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
         "local_shell_call" => serde_json::from_str::<ShellCall>(text)
             .ok()
             .map(|shell| call("local_shell".to_owned(), Input::Json(shell.arguments()))),
-        // One that the server answers itself is its own business.
+        // Searches that the server executes are not our calls.
         "tool_search_call" => serde_json::from_str::<ReceivedCall>(text)
             .ok()
             .filter(|called| called.execution.0.as_deref().is_none_or(|who| who == "client"))
@@ -168,7 +169,8 @@ impl ReceivedCall {
         self.name.0.take().filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED_TOOL.to_owned())
     }
 
-    /// A server that sends an object where a string belongs means the object's text.
+    /// Returns the arguments as text. Some servers send an object where a string belongs; its JSON
+    /// text is the string.
     fn arguments_text(self) -> String {
         match self.arguments.0.unwrap_or("".into()) {
             Value::String(text) => text,
@@ -184,14 +186,16 @@ struct ShellCall {
 }
 
 impl ShellCall {
-    /// Nonsense is passed on as it is: the tool tells the model what is wrong with it.
+    /// Returns the arguments for the `shell` tool. An invalid action is passed on unchanged; the
+    /// tool reports the error to the model.
     fn arguments(self) -> String {
         let understood = ShellAction::deserialize(&self.action);
         understood.map_or_else(|_| self.action.to_string(), |action| json::to_text(&action))
     }
 }
 
-/// What a hosted shell call asks for, in the words of the `shell` tool. `env` and `user` are ignored.
+/// Parameters of a hosted shell call, under the names of the `shell` tool. `env` and `user` are
+/// ignored.
 #[derive(Deserialize, Serialize)]
 struct ShellAction {
     command: Vec<String>,
@@ -235,7 +239,7 @@ fn texts(parts: Option<&Vec<Value>>) -> Vec<String> {
     parts.into_iter().flatten().filter_map(text).collect()
 }
 
-/// A history as the JSON of a request's `input`.
+/// Returns a history as the JSON of a request's `input`.
 pub(super) fn input(
     history: &[Cached<Item>],
     ids: ItemIds,
@@ -264,7 +268,7 @@ pub(super) fn input(
     input
 }
 
-/// An item as JSON; nothing if the server could not make use of it.
+/// Encodes an item. Returns an empty string if the server could not use it.
 fn encode(item: &Item, ids: ItemIds, profile: SchemaProfile) -> String {
     match &item.raw {
         Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids, profile),
@@ -290,7 +294,7 @@ fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) 
     }
 }
 
-/// Returns what a person is told of an item that cannot go back as it came.
+/// Returns a notice for the user about an item that cannot be sent back unchanged.
 pub(super) fn malformed_item_notice(item: &Item) -> Option<String> {
     let raw = item.raw.as_ref()?;
     let then = match check(item, &raw.json, ItemIds::LeftOut, SchemaProfile::Faithful) {
@@ -306,7 +310,7 @@ pub(super) fn malformed_item_notice(item: &Item) -> Option<String> {
     Some(format!("the server sent a malformed item `{kind}`; {then}"))
 }
 
-/// Returns an item as it came, as far as its shape is right and its call is the one that was run.
+/// Returns the received item, as far as its shape is valid and its call is the one that was run.
 fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> Option<SendableItem> {
     let own = own(&item.body, profile);
     let is_ours = |call: &ToolCall| {
@@ -320,8 +324,8 @@ fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> O
     }
 }
 
-/// Returns an item as we would write it. A server takes reasoning only with what it has sent
-/// itself.
+/// Returns our encoding of an item. Servers accept reasoning only with members that they sent
+/// themselves.
 fn own(body: &Body, profile: SchemaProfile) -> Option<Value> {
     if let Body::Reasoning { summary, .. } = body {
         let part = |text: &String| json!({"type": "summary_text", "text": text});
@@ -330,8 +334,7 @@ fn own(body: &Body, profile: SchemaProfile) -> Option<Value> {
     encode_body(body, profile).and_then(|item| serde_json::to_value(item).ok())
 }
 
-/// Reasoning that came without its encrypted form is known to its server by its id alone. Without that nothing is
-/// left to read, and servers refuse it.
+/// Returns true for reasoning with neither text, encrypted content nor id. Servers refuse it.
 fn is_unreadable(item: &Item, sent: &str) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -398,7 +401,7 @@ enum OutputContent<'a> {
     Parts(Vec<ContentPart<'a>>),
 }
 
-/// A body in this wire's words. Reasoning and the like mean something to the server they came from, and to no other.
+/// Encodes a body. Reasoning and hosted items have a meaning only for the server they came from.
 fn encode_body(body: &Body, profile: SchemaProfile) -> Option<InputItem<'_>> {
     match body {
         Body::Message { role, content } => {
@@ -426,7 +429,7 @@ fn encode_body(body: &Body, profile: SchemaProfile) -> Option<InputItem<'_>> {
             Some(match input {
                 InputKind::Json => InputItem::FunctionCallOutput { call_id: call, output },
                 InputKind::Text => InputItem::CustomToolCallOutput { call_id: call, output },
-                // There is no place for words here: a search that failed has found nothing.
+                // This item has no member for an error message: a failed search has found nothing.
                 InputKind::Search => InputItem::ToolSearchOutput {
                     call_id: call,
                     execution: "client",
@@ -448,7 +451,7 @@ fn found_tools(content: &[Content], profile: SchemaProfile) -> Vec<ResponsesTool
 }
 
 fn output_content(content: &[Content]) -> OutputContent<'_> {
-    // Tools that were found are among those of the next request.
+    // The next request lists the found tools in `tools`.
     let said: Vec<_> = content.iter().filter(|part| !matches!(part, Content::Tool(_))).collect();
     match said.as_slice() {
         [] => OutputContent::Text(""),

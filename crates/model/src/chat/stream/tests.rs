@@ -304,7 +304,7 @@ fn blank_text_before_a_call_is_no_message() {
     assert_eq!(lines, ["text \"\\n\\n\"", "call a f Json(\"{}\")", "completed None"]);
 }
 
-/// How servers tell calls apart.
+/// The identification that a server gives its calls.
 #[derive(Debug, Clone, Copy)]
 enum Naming {
     Index,

@@ -24,7 +24,7 @@ fn known() -> KnownTools {
     KnownTools::from_specs(&[spec("f"), spec("g")])
 }
 
-/// What comes of a text in pieces, one line each; neighbouring text is one line.
+/// Scans a text in pieces and returns one line per result; adjacent text is one line.
 fn read<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut scanner = CallScanner::new(dialect, known).unwrap();
     let mut found: Vec<ScannedPiece> = pieces.into_iter().flat_map(|piece| scanner.feed(piece)).collect();
@@ -297,7 +297,8 @@ proptest! {
     }
 }
 
-/// What comes of a text that is read with caution, whole and letter by letter, and whether it was doubtful.
+/// Scans a text with caution, whole and character by character. Returns the results, and whether a
+/// call was rejected.
 fn read_cautiously(text: &str, quoted: &str) -> (Vec<String>, bool) {
     let specs = || {
         let parameters = json!({"properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false});

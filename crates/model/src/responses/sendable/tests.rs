@@ -219,7 +219,7 @@ fn receive(item: &str) -> Vec<Item> {
     items.collect()
 }
 
-/// What the next request holds, with an output for every call.
+/// Returns the input of the next request, with an output for every call.
 fn sent(items: Vec<Item>, ids: ItemIds, form: ItemForm) -> Vec<Value> {
     let outputs: Vec<_> = items
         .iter()

@@ -208,7 +208,7 @@ fn what_only_its_server_understands_is_left_out_of_the_plain_form() {
     assert_eq!(serde_json::from_str::<Value>(&sent(ItemForm::Kept)).unwrap(), Value::from(raws.to_vec()));
 }
 
-/// What goes back: the same, with arguments that can be read.
+/// Returns the expected JSON: unchanged, except for valid arguments.
 fn expected_back(value: &Value, body: &Body) -> Value {
     let mut expected = value.clone();
     if let (Body::Call(ToolCall { input: Input::Json(text), .. }), Some("function_call")) =
