@@ -120,9 +120,9 @@ fn members(text: &str) -> impl Iterator<Item = u32> + '_ {
 
 /// Tells whether a process is this one or a descendant of it. One that is gone counts as ours: it need not be moved.
 fn descends_from_us(proc: &Path, pid: u32) -> bool {
-    const DEPTH_LIMIT: u32 = 64;
+    const MAX_DEPTH: u32 = 64;
     let mut above = pid;
-    for _ in 0..DEPTH_LIMIT {
+    for _ in 0..MAX_DEPTH {
         if above == std::process::id() {
             return true;
         }
@@ -148,13 +148,13 @@ pub(crate) struct CgroupTree {
 
 impl CgroupTree {
     /// Makes one for a command.
-    pub(crate) fn leaf(&'static self, quota: &Quota) -> io::Result<Leaf> {
+    pub(crate) fn create_cgroup(&'static self, quota: &Quota) -> io::Result<CommandCgroup> {
         self.sweep();
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let path = self.place.join(format!("{NAME}{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
         match limit(&path, quota) {
-            Ok(door) => Ok(Leaf { tree: self, path, door }),
+            Ok(cgroup_procs) => Ok(CommandCgroup { tree: self, path, cgroup_procs }),
             Err(error) => {
                 fs::remove_dir(&path)?;
                 Err(error)
@@ -196,14 +196,14 @@ fn limit(path: &Path, quota: &Quota) -> io::Result<File> {
 
 /// The cgroup of one command. Dropping it kills every process in it and removes it.
 #[derive(Debug)]
-pub(crate) struct Leaf {
+pub(crate) struct CommandCgroup {
     tree: &'static CgroupTree,
     path: PathBuf,
     /// A process that writes a zero here moves in.
-    pub(crate) door: File,
+    pub(crate) cgroup_procs: File,
 }
 
-impl Leaf {
+impl CommandCgroup {
     /// Kills every process in it.
     pub(crate) fn kill(&self) {
         // Kernels before 5.14 have no such file; the others who kill do not need it.
@@ -220,7 +220,7 @@ impl Leaf {
     }
 }
 
-impl Drop for Leaf {
+impl Drop for CommandCgroup {
     fn drop(&mut self) {
         self.kill();
         if fs::remove_dir(&self.path).is_err() {

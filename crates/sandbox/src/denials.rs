@@ -11,8 +11,8 @@ use windlass_contract::{
 
 use crate::sys::ExitReport;
 
-mod complaint;
 mod denied_path;
+mod error_lines;
 mod system_place;
 
 pub use denied_path::DeniedPathCheck;
@@ -82,19 +82,19 @@ pub fn name_host(
     if exit == Exit::Code(0) || held.network != Network::None {
         return;
     }
-    let complaint = complaint::unreachable_host(output);
-    let named = complaint.clone().filter(|host| !host.is_empty());
+    let error_line = error_lines::unreachable_host(output);
+    let named = error_line.clone().filter(|host| !host.is_empty());
     match held.rung {
         Mechanism::Namespaces => {
             if let Some(lookup) = denials.iter_mut().find(|denial| is_lookup(denial)) {
                 if let Some(host) = named {
                     (lookup.what, lookup.proof) = (host, Proof::Verified);
-                } else if let Some(host) = complaint::host_of_address(arguments) {
+                } else if let Some(host) = error_lines::host_of_address(arguments) {
                     lookup.what = format!("{}; the command line names {host}", lookup.what);
                 }
             }
         }
-        Mechanism::Landlock | Mechanism::Seatbelt if complaint.is_some() => {
+        Mechanism::Landlock | Mechanism::Seatbelt if error_line.is_some() => {
             let what = named.unwrap_or_else(|| "a failed connection".to_owned());
             denials.push(offline(&what, Proof::Verified, held));
         }
@@ -105,9 +105,9 @@ pub fn name_host(
 /// Returns everything in an output that may name a path, for the fuzz targets.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn candidates(output: &[u8]) -> Vec<String> {
-    complaint::complaints(output)
+    error_lines::error_lines(output)
         .into_iter()
-        .flat_map(|complaint| [complaint.candidates, complaint.words, complaint.earlier].concat())
+        .flat_map(|error_line| [error_line.candidates, error_line.words, error_line.earlier].concat())
         .collect()
 }
 

@@ -12,16 +12,16 @@ use std::{
 use crate::stat_cache::StatCache;
 
 /// Larger directories cost more to list than to be asked for every name.
-const ENTRIES: usize = 512;
+const MAX_ENTRIES: usize = 512;
 
 /// The names of a directory, as far as they are known.
 #[derive(Debug, Clone)]
 pub(crate) struct DirectoryNames(Option<Arc<HashSet<OsString>>>);
 
 impl DirectoryNames {
-    pub(crate) fn of(directory: &Path) -> Self {
+    pub(crate) fn list(directory: &Path) -> Self {
         static SEEN: StatCache<DirectoryNames> = StatCache::new();
-        SEEN.or(directory, || Self(read(directory).map(Arc::new)))
+        SEEN.get_or_read(directory, || Self(read(directory).map(Arc::new)))
     }
 
     /// Whether a path below the directory certainly leads to nothing. To be asked in lower case: else nothing is certain.
@@ -36,7 +36,7 @@ pub(crate) fn there<'a>(
     directory: &Path,
     below: impl IntoIterator<Item = &'a str>,
 ) -> impl Iterator<Item = PathBuf> {
-    let names = DirectoryNames::of(directory);
+    let names = DirectoryNames::list(directory);
     below.into_iter().filter(move |path| !names.lack(Path::new(path))).map(|path| directory.join(path))
 }
 
@@ -50,7 +50,7 @@ fn read(directory: &Path) -> Option<HashSet<OsString>> {
     let mut names = HashSet::new();
     for entry in entries {
         let name = entry.ok()?.file_name();
-        if names.len() == ENTRIES || !name.is_ascii() {
+        if names.len() == MAX_ENTRIES || !name.is_ascii() {
             return None;
         }
         names.insert(name.to_ascii_lowercase());
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_name_is_lacking_only_if_nothing_could_be_taken_for_it() {
         let place = tempfile::tempdir().unwrap();
-        let lacks = |name: &str| DirectoryNames::of(place.path()).lack(Path::new(name));
+        let lacks = |name: &str| DirectoryNames::list(place.path()).lack(Path::new(name));
         assert!(lacks(".envrc") && lacks(".config/fish"));
         fs::create_dir(place.path().join(".config")).unwrap();
         assert!(lacks(".envrc") && !lacks(".config/fish"));
@@ -82,9 +82,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(!DirectoryNames::of(&file).lack(Path::new("a")));
-        assert!(DirectoryNames::of(&place.path().join("gone")).lack(Path::new("a")));
-        (0..=ENTRIES).for_each(|number| fs::write(place.path().join(number.to_string()), "").unwrap());
-        assert!(!DirectoryNames::of(place.path()).lack(Path::new("a")), "too many to be listed");
+        assert!(!DirectoryNames::list(&file).lack(Path::new("a")));
+        assert!(DirectoryNames::list(&place.path().join("gone")).lack(Path::new("a")));
+        (0..=MAX_ENTRIES).for_each(|number| fs::write(place.path().join(number.to_string()), "").unwrap());
+        assert!(!DirectoryNames::list(place.path()).lack(Path::new("a")), "too many to be listed");
     }
 }

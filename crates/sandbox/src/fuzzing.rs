@@ -20,7 +20,7 @@ use crate::{
         connect_broker::{
             MAX_ADDRESS_BYTES,
             address::caller_path,
-            send::control::{Control, MAX_CONTROL_BYTES},
+            send::control::{ControlData, MAX_CONTROL_BYTES},
         },
         namespaces::address_text,
         proc_files::{bits_after, cpu_ticks_in, nth_number, number_after, parent_in, state_in},
@@ -44,7 +44,7 @@ type ControlMessage = (c_int, c_int, Vec<u8>);
 /// duplicates for descriptors, and the credentials of the caller.
 pub fn control_data(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(MAX_CONTROL_BYTES)];
-    let mut control = Control::from_bytes(bytes);
+    let mut control = ControlData::from_bytes(bytes);
     let mut next = FIRST_DUPLICATE;
     let translated = control.translate(PROCESS, |numbers, to| {
         let count = numbers.len() / size_of::<c_int>();

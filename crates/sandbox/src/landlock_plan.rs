@@ -19,15 +19,15 @@ use crate::{
     hidden_paths::{hidden, shown},
     namespace_plan::{forbidden_file, rlimits},
     sandbox_paths::{PlanError, SandboxPaths},
-    seccomp::Sockets,
+    seccomp::AllowedSockets,
     sys::restrictions::{ChildRestrictions, EscapeTest, LandlockRules, NetworkTest, SeccompFilter},
     writable_plan::WritablePlan,
 };
 
 mod rules;
 
-pub(crate) use rules::Rules;
-use rules::Wanted;
+pub(crate) use rules::RulesetCache;
+use rules::RulesetRequest;
 
 /// The first version that knows about truncation: before it, files outside could be emptied.
 pub(crate) const NEEDED_VERSION: u32 = 3;
@@ -39,7 +39,7 @@ const SCOPING_VERSION: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct LandlockPlan {
     rules: Arc<OwnedFd>,
-    sockets: Sockets,
+    sockets: AllowedSockets,
     rlimits: Vec<(u32, u64)>,
     /// What the command goes into its cgroup by, if it has one.
     pub(crate) cgroup: Option<RawFd>,
@@ -65,7 +65,7 @@ impl LandlockPlan {
         quota: &Quota,
         paths: SandboxPaths<'_>,
         writable: &WritablePlan<'_>,
-        (version, rules): (u32, &Rules),
+        (version, rules): (u32, &RulesetCache),
     ) -> Result<Self, PlanError> {
         if version < NEEDED_VERSION {
             return Err(PlanError(format!(
@@ -100,17 +100,17 @@ impl LandlockPlan {
                 .push("the default limit on processes: without namespaces they are not counted".to_owned());
         }
         let (sockets, network) = match walls.network {
-            Network::None => (Sockets::Pairs, NetworkTest::NoSocket),
-            Network::Any => (Sockets::Internet, NetworkTest::Granted),
+            Network::None => (AllowedSockets::Pairs, NetworkTest::NoSocket),
+            Network::Any => (AllowedSockets::Internet, NetworkTest::Granted),
         };
         let forbidden = forbidden_file(&trees, paths.home);
         let shown = shown(walls, &hidden);
         trees.extend(paths.temporary.into_iter().chain(paths.package_cache).map(Path::to_owned));
         let offline = walls.network == Network::None;
-        let wanted = Wanted { trees, hidden, shown, offline, version };
+        let wanted = RulesetRequest { trees, hidden, shown, offline, version };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
         Ok(Self {
-            rules: rules.of(wanted)?,
+            rules: rules.get_or_create(wanted)?,
             sockets,
             cgroup: None,
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),

@@ -10,7 +10,7 @@ use std::{
 use crate::stat_cache::StatCache;
 
 /// How many links may follow on each other, as the kernel has it.
-const HOPS: usize = 40;
+const MAX_SYMLINKS: usize = 40;
 
 /// How many entries of a directory are looked at for links.
 pub const MAX_ENTRIES: usize = 256;
@@ -37,7 +37,7 @@ pub fn follow(path: &Path) -> Option<Way> {
                     way.end = next;
                     continue;
                 };
-                if way.links.len() == HOPS {
+                if way.links.len() == MAX_SYMLINKS {
                     return None;
                 }
                 rest.extend(names(&target));
@@ -67,7 +67,7 @@ pub struct Inside {
 /// Looks for links directly inside a directory. One that has not changed is not read again.
 pub fn inside(directory: &Path) -> Arc<Inside> {
     static SEEN: StatCache<Arc<Inside>> = StatCache::new();
-    SEEN.or(directory, || Arc::new(read(directory)))
+    SEEN.get_or_read(directory, || Arc::new(read(directory)))
 }
 
 fn read(directory: &Path) -> Inside {

@@ -17,7 +17,7 @@ use windlass_contract::{
 use crate::{
     hidden_paths::{hidden, shown},
     sandbox_paths::{PlanError, SandboxPaths},
-    seccomp::{self, Instruction, Processes, Scope, Sockets},
+    seccomp::{self, AllowedSockets, FilterScope, Instruction, VisibleProcesses},
     writable_plan::{PrivateFile, WritablePlan},
 };
 
@@ -28,7 +28,7 @@ mod terminal;
 
 use mount_planner::{MountPlanner, ShownPaths};
 use mount_step::c;
-pub(crate) use mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep};
+pub(crate) use mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MAX_HELD_TREES, MountStep};
 use private_directories::{DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp};
 
 /// What differs on a layer, for the receipt.
@@ -40,15 +40,15 @@ const RENAME_ON_LAYER: &str = "on a layer rename(2) of a directory that was ther
 const HEADROOM: u64 = 8;
 /// A place that Landlock lets a command write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Writable<S = CString> {
+pub(crate) struct WritablePath<S = CString> {
     pub(crate) path: S,
     pub(crate) is_directory: bool,
 }
 
-impl Writable {
+impl WritablePath {
     /// The same, with its path where it is.
-    pub(crate) fn borrowed(&self) -> Writable<&CStr> {
-        Writable { path: &self.path, is_directory: self.is_directory }
+    pub(crate) fn borrowed(&self) -> WritablePath<&CStr> {
+        WritablePath { path: &self.path, is_directory: self.is_directory }
     }
 }
 
@@ -84,7 +84,7 @@ impl UsageLimits {
 #[derive(Debug)]
 pub(crate) struct NamespacePlan {
     pub(crate) steps: Vec<MountStep>,
-    pub(crate) writable: Vec<Writable>,
+    pub(crate) writable: Vec<WritablePath>,
     pub(crate) filter: Vec<Instruction>,
     pub(crate) own_network: bool,
     pub(crate) forbidden: Option<CString>,
@@ -131,7 +131,7 @@ impl NamespacePlan {
             not_covered.push(RENAME_ON_LAYER.to_owned());
         }
         let own_network = walls.network == Network::None;
-        let scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
+        let scope = FilterScope { sockets: AllowedSockets::Watched, processes: VisibleProcesses::Own };
         if !own_network {
             not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());
         }
@@ -197,8 +197,8 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
     limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()
 }
 
-fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Writable>, PlanError> {
-    let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
+fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<WritablePath>, PlanError> {
+    let tree = |path: &Path| Ok(WritablePath { path: c(path)?, is_directory: true });
     let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, PlanError>>()?;
     let private = with_private_files.then_some(PrivateFile::SANDBOX_DIRECTORY);
     let var_tmp = has_var_tmp().then_some(VAR_TMP);
@@ -206,7 +206,7 @@ fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Wri
         rules.push(tree(Path::new(path))?);
     }
     for device in DEVICES {
-        rules.push(Writable { path: c(Path::new("/dev").join(device))?, is_directory: false });
+        rules.push(WritablePath { path: c(Path::new("/dev").join(device))?, is_directory: false });
     }
     Ok(rules)
 }

@@ -19,7 +19,7 @@ use ring::digest::{SHA256, digest};
 
 /// When a package manager is pointed to another cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moves {
+enum CacheRelocation {
     /// It does not work with a cache it cannot write.
     Always,
     /// It works offline with a cache it can only read. The other one is used once the network was granted.
@@ -34,34 +34,34 @@ struct CacheVariable {
     usual: &'static str,
     /// Its name below our own.
     place: &'static str,
-    moves: Moves,
+    relocation: CacheRelocation,
 }
 
 const fn variable(
     name: &'static str,
     usual: &'static str,
     place: &'static str,
-    moves: Moves,
+    relocation: CacheRelocation,
 ) -> CacheVariable {
-    CacheVariable { name, usual, place, moves }
+    CacheVariable { name, usual, place, relocation }
 }
 
 #[rustfmt::skip]
 const VARIABLES: &[CacheVariable] = &[
-    variable("npm_config_cache", ".npm", "npm", Moves::Always),
-    variable("YARN_CACHE_FOLDER", ".cache/yarn", "yarn", Moves::Always),
-    variable("YARN_GLOBAL_FOLDER", ".yarn/berry", "yarn-berry", Moves::Always),
-    variable("PNPM_HOME", ".local/share/pnpm", "pnpm", Moves::Always),
-    variable("PIP_CACHE_DIR", ".cache/pip", "pip", Moves::Always),
-    variable("UV_CACHE_DIR", ".cache/uv", "uv", Moves::Always),
-    variable("GRADLE_USER_HOME", ".gradle", "gradle", Moves::Always),
-    variable("GOCACHE", ".cache/go-build", "go-build", Moves::Always),
-    variable("GOMODCACHE", "go/pkg/mod", "go-mod", Moves::OnceOnline),
-    variable("CARGO_HOME", ".cargo", cargo::PLACE, Moves::OnceOnline),
-    variable("BUN_INSTALL_CACHE_DIR", ".bun/install/cache", "bun", Moves::OnceOnline),
-    variable("COMPOSER_CACHE_DIR", ".cache/composer", "composer", Moves::OnceOnline),
-    variable("DENO_DIR", ".cache/deno", "deno", Moves::OnceOnline),
-    variable("NUGET_PACKAGES", ".nuget/packages", "nuget", Moves::OnceOnline),
+    variable("npm_config_cache", ".npm", "npm", CacheRelocation::Always),
+    variable("YARN_CACHE_FOLDER", ".cache/yarn", "yarn", CacheRelocation::Always),
+    variable("YARN_GLOBAL_FOLDER", ".yarn/berry", "yarn-berry", CacheRelocation::Always),
+    variable("PNPM_HOME", ".local/share/pnpm", "pnpm", CacheRelocation::Always),
+    variable("PIP_CACHE_DIR", ".cache/pip", "pip", CacheRelocation::Always),
+    variable("UV_CACHE_DIR", ".cache/uv", "uv", CacheRelocation::Always),
+    variable("GRADLE_USER_HOME", ".gradle", "gradle", CacheRelocation::Always),
+    variable("GOCACHE", ".cache/go-build", "go-build", CacheRelocation::Always),
+    variable("GOMODCACHE", "go/pkg/mod", "go-mod", CacheRelocation::OnceOnline),
+    variable("CARGO_HOME", ".cargo", cargo::PLACE, CacheRelocation::OnceOnline),
+    variable("BUN_INSTALL_CACHE_DIR", ".bun/install/cache", "bun", CacheRelocation::OnceOnline),
+    variable("COMPOSER_CACHE_DIR", ".cache/composer", "composer", CacheRelocation::OnceOnline),
+    variable("DENO_DIR", ".cache/deno", "deno", CacheRelocation::OnceOnline),
+    variable("NUGET_PACKAGES", ".nuget/packages", "nuget", CacheRelocation::OnceOnline),
 ];
 
 /// What decides where a command's package managers keep their caches.
@@ -86,7 +86,9 @@ impl CacheRequest<'_> {
             let usual = || self.home.map(|home| home.join(each.usual));
             let own = current(each.name).map(PathBuf::from).filter(|path| path.is_absolute()).or_else(usual);
             let place = self.cache.join(each.place);
-            if own.as_deref().is_some_and(|own| self.may_write(own)) || !self.moves(each.moves, &place) {
+            if own.as_deref().is_some_and(|own| self.may_write(own))
+                || !self.is_relocated(each.relocation, &place)
+            {
                 continue;
             }
             let place = match (each.name, &own) {
@@ -108,8 +110,8 @@ impl CacheRequest<'_> {
         let options = current("MAVEN_OPTS").unwrap_or_default();
         let keeps = self.may_write(&own) || options.contains("maven.repo.local");
         // It does nothing at all without a repository.
-        let moves = if own.is_dir() { Moves::OnceOnline } else { Moves::Always };
-        if keeps || !self.moves(moves, &place) {
+        let relocation = if own.is_dir() { CacheRelocation::OnceOnline } else { CacheRelocation::Always };
+        if keeps || !self.is_relocated(relocation, &place) {
             return None;
         }
         // Where links cannot be made, there is the tail, and the network.
@@ -119,10 +121,10 @@ impl CacheRequest<'_> {
         Some(("MAVEN_OPTS", format!("{options} {properties}").trim_start().to_owned()))
     }
 
-    fn moves(&self, moves: Moves, place: &Path) -> bool {
+    fn is_relocated(&self, relocation: CacheRelocation, place: &Path) -> bool {
         let is_used =
             || if place.ends_with(cargo::PLACE) { cargo::is_used(self.cache) } else { place.exists() };
-        moves == Moves::Always || self.is_online || is_used()
+        relocation == CacheRelocation::Always || self.is_online || is_used()
     }
 
     fn may_write(&self, path: &Path) -> bool {

@@ -19,13 +19,13 @@ use std::{
 #[derive(Debug)]
 pub struct PrivateTmp {
     keeps: bool,
-    made: OnceLock<Made>,
+    made: OnceLock<LockedDirectory>,
 }
 
 /// A directory, and the lock that says that it is in use: a directory whose process was killed can be told from one that
 /// is needed.
 #[derive(Debug)]
-struct Made {
+struct LockedDirectory {
     path: PathBuf,
     _lock: File,
 }
@@ -62,7 +62,7 @@ impl PrivateTmp {
 
 impl Drop for PrivateTmp {
     fn drop(&mut self) {
-        if let Some(Made { path, .. }) = self.made.get() {
+        if let Some(LockedDirectory { path, .. }) = self.made.get() {
             // What cannot be removed is the system's to clean.
             drop(fs::remove_dir_all(path));
             drop(fs::remove_dir_all(second(path)));
@@ -89,28 +89,28 @@ fn second(temporary: &Path) -> PathBuf {
 }
 
 /// Where they are.
-const PLACE: &str = "/tmp";
+const PARENT: &str = "/tmp";
 
 /// How their names begin; the number of the process and another follow.
-const NAME: &str = "windlass-";
+const NAME_PREFIX: &str = "windlass-";
 
 /// Makes a directory nobody else can look into. Names are tried until one is free, so nobody can wait in one for us.
-fn make() -> io::Result<Made> {
-    const TRIES: u32 = 100;
+fn make() -> io::Result<LockedDirectory> {
+    const MAX_TRIES: u32 = 100;
     /// No name is used twice, so that one that was removed stays gone.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = Path::new(PLACE).join(format!("{NAME}{process}-{number}"));
+        let path = Path::new(PARENT).join(format!("{NAME_PREFIX}{process}-{number}"));
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             made => made?,
         }
         match lock(&path) {
             Ok(lock) => {
-                sweep(Path::new(PLACE), lock.metadata()?.uid());
-                return Ok(Made { path, _lock: lock });
+                sweep(Path::new(PARENT), lock.metadata()?.uid());
+                return Ok(LockedDirectory { path, _lock: lock });
             }
             Err(error) => {
                 // Where someone who sweeps has it or had it, another name helps; where too many files are open, it would
@@ -141,7 +141,7 @@ fn lock(path: &Path) -> io::Result<File> {
 fn sweep(place: &Path, user: u32) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split_once('-'));
+        let process = name.to_str().and_then(|name| name.strip_prefix(NAME_PREFIX)?.split_once('-'));
         let Some(process) = process.and_then(|(process, _)| process.parse::<u32>().ok()) else { continue };
         let is_ours = entry.metadata().is_ok_and(|entry| entry.is_dir() && entry.uid() == user);
         if is_ours

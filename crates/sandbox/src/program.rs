@@ -139,7 +139,7 @@ impl Program {
 
     /// Returns the program run by another one, such as `sandbox-exec`, with these arguments first.
     #[cfg(target_os = "macos")]
-    pub(crate) fn under(&self, program: &str, arguments: &[String]) -> io::Result<Self> {
+    pub(crate) fn wrapped_by(&self, program: &str, arguments: &[String]) -> io::Result<Self> {
         let before = [program.to_owned()].into_iter().chain(arguments.iter().cloned());
         let argv = before.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let argv = argv.into_iter().chain(self.argv.iter().cloned()).collect();

@@ -96,7 +96,7 @@ pub fn launch_externally_confined(
     stdio: ChildStdio,
     zygotes: &mut Zygotes,
 ) -> Result<LaunchedChild, StartError> {
-    let program = program.with(&told(Mechanism::External, network))?;
+    let program = program.with(&sandbox_variables(Mechanism::External, network))?;
     open(&program, stdio, zygotes, Held::externally(network))
 }
 
@@ -117,7 +117,7 @@ fn open(
 }
 
 /// What a program finds in its environment about what holds it: a value, or that there must be none.
-fn told(rung: Mechanism, network: Network) -> BTreeMap<&'static str, Option<String>> {
+fn sandbox_variables(rung: Mechanism, network: Network) -> BTreeMap<&'static str, Option<String>> {
     let offline = (network == Network::None).then(|| "1".to_owned());
     BTreeMap::from([
         ("WINDLASS_SANDBOX", Some(rung.name().to_owned())),
@@ -160,7 +160,7 @@ impl SandboxSpec {
     ) -> BTreeMap<&'static str, Option<String>> {
         let caches = self.caches(temporary, program);
         let temporary = Some(temporary.to_string_lossy().into_owned());
-        let mut variables = told(rung, self.rules.network);
+        let mut variables = sandbox_variables(rung, self.rules.network);
         variables.extend([
             ("TMPDIR", temporary.clone()),
             ("TMP", temporary.clone()),

@@ -39,12 +39,12 @@ const BASE: &str = "\
 /// A profile and the paths it speaks of. Paths are parameters, never text of the profile, so that no name can say
 /// something.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Profile {
+pub(crate) struct SeatbeltProfile {
     text: String,
     parameters: Vec<(String, PathBuf)>,
 }
 
-impl Profile {
+impl SeatbeltProfile {
     /// Draws walls.
     pub(crate) fn new(
         roots: &[PathBuf],
@@ -94,7 +94,7 @@ impl Profile {
 mod tests {
     use super::*;
 
-    fn profile(network: Network) -> Profile {
+    fn profile(network: Network) -> SeatbeltProfile {
         let protected = ProtectedPaths {
             git_configs: ["/w/.git/config".into()].into(),
             absent: ["/w/.envrc".into()].into(),
@@ -103,7 +103,7 @@ mod tests {
             ..ProtectedPaths::default()
         };
         let hidden = [PathBuf::from("/h/.ssh")];
-        Profile::new(&["/w".into()], Path::new("/t"), &protected, &hidden, network)
+        SeatbeltProfile::new(&["/w".into()], Path::new("/t"), &protected, &hidden, network)
     }
 
     #[test]
@@ -124,8 +124,13 @@ mod tests {
     fn paths_are_parameters_and_cannot_become_rules() {
         let evil = PathBuf::from("/w\")(allow default)");
         let protected = ProtectedPaths::default();
-        let profile =
-            Profile::new(std::slice::from_ref(&evil), Path::new("/t"), &protected, &[], Network::None);
+        let profile = SeatbeltProfile::new(
+            std::slice::from_ref(&evil),
+            Path::new("/t"),
+            &protected,
+            &[],
+            Network::None,
+        );
         assert!(!profile.text.contains("allow default"));
         assert!(profile.arguments().contains(&format!("-DWRITABLE_0={}", evil.display())));
     }

@@ -13,8 +13,8 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-use Test::{HasBits, Is, IsNot, LacksBits, NotNull};
-use Verdict::{Errno, UserNotif};
+use FilterAction::{Errno, UserNotif};
+use ValueTest::{HasBits, Is, IsNot, LacksBits, NotNull};
 use program::FilterProgram;
 
 /// One instruction of a filter.
@@ -48,14 +48,14 @@ const INIT_PID: u32 = 1;
 
 /// Describes where a filter will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Scope {
-    pub(crate) sockets: Sockets,
-    pub(crate) processes: Processes,
+pub(crate) struct FilterScope {
+    pub(crate) sockets: AllowedSockets,
+    pub(crate) processes: VisibleProcesses,
 }
 
 /// Sockets that may be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sockets {
+pub(crate) enum AllowedSockets {
     /// Connected pairs only: a filter cannot tell whom any other socket talks to.
     Pairs,
     /// Internet and local ones. Every call that carries an address is put before the broker, which knows the sockets
@@ -67,7 +67,7 @@ pub(crate) enum Sockets {
 
 /// Processes within reach of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Processes {
+pub(crate) enum VisibleProcesses {
     /// Those of its own PID namespace, which may debug one another; and PID 1.
     Own,
     /// All of the user's.
@@ -75,14 +75,14 @@ pub(crate) enum Processes {
 }
 
 /// One rule: what happens to a system call if all its tests hold.
-type Rule = (i64, &'static [ArgumentTest], Verdict);
+type SyscallRule = (i64, &'static [ArgumentTest], FilterAction);
 
 /// An argument of a system call by its place, and what is tested about it.
-type ArgumentTest = (u32, Test);
+type ArgumentTest = (u32, ValueTest);
 
 /// A test of one argument. All but `NotNull` look at the low 32 bits: the kernel takes these arguments as `int`.
 #[derive(Debug, Clone, Copy)]
-enum Test {
+enum ValueTest {
     Is(u32),
     IsNot(u32),
     HasBits(u32),
@@ -93,7 +93,7 @@ enum Test {
 
 /// The answer of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum FilterAction {
     /// Fails with this error.
     Errno(i32),
     /// Is put before PID 1.
@@ -128,7 +128,7 @@ const CLONE_NEW_ANY: u32 = (libc::CLONE_NEWNS
 /// `FS_IOC_FSGETXATTR` and `FS_IOC_FSSETXATTR`), `listns` (`/proc/PID/ns`): mounts and the kernel's own checks hold for them
 /// all the same.
 #[rustfmt::skip]
-const EVERYWHERE: &[Rule] = &[
+const EVERYWHERE: &[SyscallRule] = &[
     (libc::SYS_mount, ALWAYS, Errno(EPERM)),              // uncovering what is covered
     (libc::SYS_umount2, ALWAYS, Errno(EPERM)),
     (libc::SYS_open_tree, ALWAYS, Errno(EPERM)),          // the newer ways to mount
@@ -190,18 +190,18 @@ const EVERYWHERE: &[Rule] = &[
 /// Old calls that only one architecture has.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
-const ARCHITECTURE: &[Rule] = &[
+const ARCHITECTURE: &[SyscallRule] = &[
     (libc::SYS_iopl, ALWAYS, Errno(EPERM)),       // talking to devices directly
     (libc::SYS_ioperm, ALWAYS, Errno(EPERM)),
     (libc::SYS_modify_ldt, ALWAYS, Errno(EPERM)), // segments for 16-bit programs, a frequent source of kernel holes
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const ARCHITECTURE: &[Rule] = &[];
+const ARCHITECTURE: &[SyscallRule] = &[];
 
 /// Keeps the command from starving PID 1, which counts what it uses and brokers its connections. Both run as the same
 /// user, so the kernel would allow it. glibc passes the caller's own thread number to `sched_*`, so only PID 1 is out.
 #[rustfmt::skip]
-const OWN_PROCESSES: &[Rule] = &[
+const OWN_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_prlimit64, &[(0, IsNot(0)), (2, NotNull)], Errno(EPERM)),   // RLIMIT_NOFILE of 0 would blind PID 1
     (libc::SYS_sched_setaffinity, &[(0, Is(INIT_PID))], Errno(EPERM)),     // one processor for all of us
     (libc::SYS_sched_setscheduler, &[(0, Is(INIT_PID))], Errno(EPERM)),    // SCHED_IDLE
@@ -225,7 +225,7 @@ const OWN_PROCESSES: &[Rule] = &[
 
 /// Where the user's other processes are in sight.
 #[rustfmt::skip]
-const EVERYONES_PROCESSES: &[Rule] = &[
+const EVERYONES_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_ptrace, ALWAYS, Errno(EPERM)),                          // controlling another process
     (libc::SYS_prlimit64, &[(0, IsNot(0))], Errno(EPERM)),             // its limits and its priority
     (libc::SYS_setpriority, &[(1, IsNot(0))], Errno(EPERM)),
@@ -254,7 +254,7 @@ const EVERYONES_PROCESSES: &[Rule] = &[
 
 /// Calls that carry an address of a socket, which the broker must see. It performs them itself.
 #[rustfmt::skip]
-const BROKERED: &[Rule] = &[
+const BROKERED: &[SyscallRule] = &[
     (libc::SYS_connect, ALWAYS, UserNotif),
     (libc::SYS_sendto, &[(4, NotNull)], UserNotif), // without an address it goes where `connect` went
     (libc::SYS_sendmsg, ALWAYS, UserNotif),         // the address is behind a pointer
@@ -264,7 +264,7 @@ const BROKERED: &[Rule] = &[
 /// Where what is written to disk is limited: blocks reserved without writing are not in anyone's `write_bytes`.
 /// Programs fall back to writing.
 #[rustfmt::skip]
-const DISK_LIMITED: &[Rule] = &[
+const DISK_LIMITED: &[SyscallRule] = &[
     (libc::SYS_fallocate, &[(1, LacksBits(libc::FALLOC_FL_PUNCH_HOLE.cast_unsigned()))], Errno(EOPNOTSUPP)),
     (libc::SYS_ioctl, &[(1, Is(FS_IOC_RESVSP))], Errno(EOPNOTSUPP)), // `fallocate` under its older names
     (libc::SYS_ioctl, &[(1, Is(FS_IOC_RESVSP64))], Errno(EOPNOTSUPP)),
@@ -292,27 +292,27 @@ const CONNECTED_PAIRS: SocketTypes = &[(AF_UNIX, &[SOCK_STREAM, SOCK_SEQPACKET])
 const BROKERED_PAIRS: SocketTypes = &[(AF_UNIX, &[SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET])];
 
 /// Returns the filter for a scope.
-pub(crate) fn filter(scope: Scope) -> Vec<Instruction> {
+pub(crate) fn filter(scope: FilterScope) -> Vec<Instruction> {
     build(scope, &[])
 }
 
 /// Returns the filter for a scope in which what is written to disk is limited.
-pub(crate) fn filter_with_disk_limit(scope: Scope) -> Vec<Instruction> {
+pub(crate) fn filter_with_disk_limit(scope: FilterScope) -> Vec<Instruction> {
     build(scope, DISK_LIMITED)
 }
 
-fn build(scope: Scope, more: &[Rule]) -> Vec<Instruction> {
+fn build(scope: FilterScope, more: &[SyscallRule]) -> Vec<Instruction> {
     let mut program = FilterProgram::new();
     let processes = match scope.processes {
-        Processes::Own => OWN_PROCESSES,
-        Processes::Everyones => EVERYONES_PROCESSES,
+        VisibleProcesses::Own => OWN_PROCESSES,
+        VisibleProcesses::Everyones => EVERYONES_PROCESSES,
     };
     let (sockets, brokered, pairs) = match scope.sockets {
-        Sockets::Pairs => (None, &[][..], CONNECTED_PAIRS),
-        Sockets::Internet => (Some(INTERNET), &[][..], CONNECTED_PAIRS),
-        Sockets::Watched => (Some(INTERNET_AND_UNIX), BROKERED, BROKERED_PAIRS),
+        AllowedSockets::Pairs => (None, &[][..], CONNECTED_PAIRS),
+        AllowedSockets::Internet => (Some(INTERNET), &[][..], CONNECTED_PAIRS),
+        AllowedSockets::Watched => (Some(INTERNET_AND_UNIX), BROKERED, BROKERED_PAIRS),
     };
-    let mut rules: Vec<Rule> =
+    let mut rules: Vec<SyscallRule> =
         [EVERYWHERE, ARCHITECTURE, processes, brokered, more].into_iter().flatten().copied().collect();
     match sockets {
         Some(allowed) => program.socket_types(libc::SYS_socket, allowed, EAFNOSUPPORT),

@@ -17,20 +17,20 @@ const SETTLED: Duration = Duration::from_millis(100);
 const SETTLED_COARSE: Duration = Duration::from_millis(2100);
 
 /// How much is remembered: a few roots, with the directories and repositories in them.
-const ENTRIES: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 
 /// Which file it was, and in which state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct StatStamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl StatStamp {
     /// None if there is no such file.
-    fn of(path: &Path) -> Option<Self> {
+    fn read(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
             file: (found.dev(), found.ino()),
@@ -52,7 +52,7 @@ pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
 }
 
 /// Remembers what was made of files and directories.
-pub(crate) struct StatCache<T>(Mutex<BTreeMap<PathBuf, (Option<Stamp>, T)>>);
+pub(crate) struct StatCache<T>(Mutex<BTreeMap<PathBuf, (Option<StatStamp>, T)>>);
 
 impl<T: Clone> StatCache<T> {
     pub(crate) const fn new() -> Self {
@@ -60,9 +60,9 @@ impl<T: Clone> StatCache<T> {
     }
 
     /// What was made of a file, if it is as it was; else what is made of it now.
-    pub(crate) fn or(&self, path: &Path, read: impl FnOnce() -> T) -> T {
+    pub(crate) fn get_or_read(&self, path: &Path, read: impl FnOnce() -> T) -> T {
         // Before it is read: what changes meanwhile is found changed the next time.
-        let stamp = Stamp::of(path);
+        let stamp = StatStamp::read(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, made)) = seen.get(path)
             && *before == stamp
@@ -71,7 +71,7 @@ impl<T: Clone> StatCache<T> {
         }
         let made = read();
         if stamp.is_none_or(|stamp| is_settled(stamp.changed)) {
-            if seen.len() >= ENTRIES {
+            if seen.len() >= MAX_ENTRIES {
                 seen.clear();
             }
             seen.insert(path.to_owned(), (stamp, made.clone()));
@@ -106,7 +106,7 @@ mod tests {
         let seen = StatCache::new();
         let reads = Cell::new(0);
         let look = |path: &Path| {
-            seen.or(path, || {
+            seen.get_or_read(path, || {
                 reads.set(reads.get() + 1);
                 fs::read_to_string(path).ok()
             })
@@ -116,7 +116,9 @@ mod tests {
         look(&old);
         let before = reads.get();
         look(&old);
-        assert!(Stamp::of(&old).is_none_or(|stamp| !is_settled(stamp.changed)) || reads.get() == before);
+        assert!(
+            StatStamp::read(&old).is_none_or(|stamp| !is_settled(stamp.changed)) || reads.get() == before
+        );
         let place = tempfile::tempdir().unwrap();
         let fresh = place.path().join("fresh");
         for text in ["one", "two", "six"] {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, STAND_INS, c},
+    mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MAX_HELD_TREES, MountStep, STAND_INS, c},
     private_directories::{
         DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp, kept_in_var_tmp, private_top,
     },
@@ -69,8 +69,8 @@ impl MountPlanner {
         held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(PrivateFile::SANDBOX_DIRECTORY))));
         let by_path = held.len();
         held.extend(trees.iter().map(|tree| (tree.clone(), tree.clone())));
-        if held.len() + shown.len() + kept.len() > HELD_LIMIT {
-            return Err(PlanError(format!("more than {HELD_LIMIT} directories are to be carried over")));
+        if held.len() + shown.len() + kept.len() > MAX_HELD_TREES {
+            return Err(PlanError(format!("more than {MAX_HELD_TREES} directories are to be carried over")));
         }
         let held_paths = held.iter().take(by_path).map(|(path, _)| path);
         self.shown_slot = held.len();

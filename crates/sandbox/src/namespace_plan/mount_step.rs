@@ -9,7 +9,7 @@ use std::{
 use crate::sandbox_paths::PlanError;
 
 /// How many directories can be carried over into a new view of the files.
-pub(crate) const HELD_LIMIT: usize = 60;
+pub(crate) const MAX_HELD_TREES: usize = 60;
 
 /// What is put in the place of what may not be read.
 pub(crate) const HIDDEN_FILE: &CStr = c"/dev/.hidden-file";

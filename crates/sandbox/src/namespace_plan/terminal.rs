@@ -18,7 +18,7 @@ use std::{
     path::Path,
 };
 
-use super::{HELD_LIMIT, MountStep, NamespacePlan, Writable};
+use super::{MAX_HELD_TREES, MountStep, NamespacePlan, WritablePath};
 
 const CONSOLE: &CStr = c"/dev/console";
 
@@ -35,7 +35,7 @@ impl NamespacePlan {
         let (Some(sealed), Some(terminals), Ok(Some(path))) = (sealed, terminals, pts_path(input)) else {
             return;
         };
-        if slot >= HELD_LIMIT || terminals < sealed {
+        if slot >= MAX_HELD_TREES || terminals < sealed {
             return;
         }
         let console = CONSOLE.to_owned();
@@ -43,7 +43,7 @@ impl NamespacePlan {
         self.steps.insert(terminals, MountStep::Attach { slot, path: console.clone() });
         self.steps.insert(terminals, MountStep::File { path: console.clone(), mode: 0o600 });
         self.steps.insert(sealed, MountStep::CloneTree { path, slot });
-        self.writable.push(Writable { path: console, is_directory: false });
+        self.writable.push(WritablePath { path: console, is_directory: false });
     }
 }
 

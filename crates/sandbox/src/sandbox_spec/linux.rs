@@ -6,9 +6,9 @@ use windlass_contract::grant::{Accounting, DefaultLimits, Limits, Mechanism, Quo
 
 use super::{LaunchedChild, SandboxSpec, confine, no_layer, plan_error};
 use crate::{
-    cgroup::{self, Leaf},
+    cgroup::{self, CommandCgroup},
     id_maps::IdMaps,
-    landlock_plan::{LandlockPlan, NEEDED_VERSION, Rules},
+    landlock_plan::{LandlockPlan, NEEDED_VERSION, RulesetCache},
     namespace_plan::NamespacePlan,
     program::Program,
     sandbox_paths::{PlanError, SandboxPaths},
@@ -30,7 +30,7 @@ pub struct Mechanisms {
     shared: OnceLock<SharedNamespaces>,
     /// The same for commands on a layer, where more ids than the user's own can be mapped.
     layered: OnceLock<SharedNamespaces>,
-    rules: Rules,
+    rules: RulesetCache,
 }
 
 impl Mechanisms {
@@ -142,14 +142,14 @@ impl SandboxSpec {
 
     /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one; and the limits that
     /// are left to others.
-    fn leaf(&self) -> Result<(Option<Leaf>, Quota), StartError> {
+    fn create_cgroup(&self) -> Result<(Option<CommandCgroup>, Quota), StartError> {
         let quota = self.limits.quota;
         if quota.memory_bytes.is_none() && quota.processes.is_none() {
             return Ok((None, quota));
         }
         let Ok(tree) = cgroup::divided() else { return Ok((None, quota)) };
-        let leaf = tree.leaf(&quota).map_err(|error| confine("making a cgroup", error))?;
-        Ok((Some(leaf), quota.without_memory_and_processes()))
+        let cgroup = tree.create_cgroup(&quota).map_err(|error| confine("making a cgroup", error))?;
+        Ok((Some(cgroup), quota.without_memory_and_processes()))
     }
 
     fn launch_in_namespaces(
@@ -161,19 +161,19 @@ impl SandboxSpec {
     ) -> Result<LaunchedChild, StartError> {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
-        let (leaf, quota) = self.leaf()?;
+        let (cgroup, quota) = self.create_cgroup()?;
         let paths = self.paths(temporary);
         let mut plan = NamespacePlan::new(&self.rules, &quota, paths, writable).map_err(plan_error)?;
         plan.show_terminal(&stdio.input);
-        plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
+        plan.cgroup = cgroup.as_ref().map(|cgroup| cgroup.cgroup_procs.as_raw_fd());
         let changes = self.variables(Mechanism::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
         let mechanisms = &self.mechanisms;
         let support =
             if writable.has_layers() { mechanisms.layer_support() } else { mechanisms.namespace_support() }?;
         let started = namespaces::start(&program, &plan, support, stdio, zygotes)?;
-        let held = self.held(Mechanism::Namespaces, accounting(leaf.as_ref(), &quota), plan.not_covered);
-        Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: plan.hidden_inside })
+        let held = self.held(Mechanism::Namespaces, accounting(cgroup.as_ref(), &quota), plan.not_covered);
+        Ok(LaunchedChild { started: started.within(cgroup), held, hidden_in_roots: plan.hidden_inside })
     }
 
     fn launch_with_landlock(
@@ -185,24 +185,24 @@ impl SandboxSpec {
     ) -> Result<LaunchedChild, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
-        let (leaf, quota) = self.leaf()?;
+        let (cgroup, quota) = self.create_cgroup()?;
         let landlock = (self.mechanisms.landlock(), &self.mechanisms.rules);
         let paths = self.paths(Some(temporary));
         let mut plan =
             LandlockPlan::new(&self.rules, &quota, paths, writable, landlock).map_err(plan_error)?;
-        plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
+        plan.cgroup = cgroup.as_ref().map(|cgroup| cgroup.cgroup_procs.as_raw_fd());
         let program = program.with(&self.variables(Mechanism::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(ChildRestrictions::from(&plan)), zygotes)?;
         let asked_for = Quota { defaults: DefaultLimits::default(), ..quota };
-        let held = self.held(Mechanism::Landlock, accounting(leaf.as_ref(), &asked_for), plan.not_covered);
-        Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: Vec::new() })
+        let held = self.held(Mechanism::Landlock, accounting(cgroup.as_ref(), &asked_for), plan.not_covered);
+        Ok(LaunchedChild { started: started.within(cgroup), held, hidden_in_roots: Vec::new() })
     }
 }
 
 /// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
-fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
+fn accounting(cgroup: Option<&CommandCgroup>, left: &Quota) -> Option<Accounting> {
     let counted = left.memory_limit().is_some() || left.process_limit().is_some();
-    leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
+    cgroup.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{LaunchedChild, SandboxSpec, confine, no_layer};
 use crate::{
     hidden_paths::hidden,
     program::Program,
-    seatbelt::{self, Profile},
+    seatbelt::{self, SeatbeltProfile},
     sys::{self, ChildStdio, StartError, Zygotes},
     writable_plan::WritablePlan,
 };
@@ -61,9 +61,10 @@ impl SandboxSpec {
         let roots: Vec<_> = writable.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
         let hidden = hidden(&self.rules, self.paths(Some(temporary)), &roots, &mut not_covered);
-        let profile = Profile::new(&roots, temporary, writable.protected, &hidden, self.rules.network);
+        let profile =
+            SeatbeltProfile::new(&roots, temporary, writable.protected, &hidden, self.rules.network);
         let program = program.with(&self.variables(Mechanism::Seatbelt, temporary, program))?;
-        let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
+        let program = program.wrapped_by(seatbelt::PROGRAM, &profile.arguments())?;
         let started = sys::start(&program, stdio, zygotes)?;
         let held = self.held(Mechanism::Seatbelt, None, not_covered);
         Ok(LaunchedChild { started, held, hidden_in_roots: Vec::new() })

@@ -69,7 +69,7 @@ struct LinkScan {
 /// from them.
 fn links_in(directory: &Path) -> Arc<LinkScan> {
     static SEEN: StatCache<Arc<LinkScan>> = StatCache::new();
-    SEEN.or(directory, || {
+    SEEN.get_or_read(directory, || {
         let mut scan = LinkScan { links: Vec::new(), is_complete: true };
         let mut left = MAX_ENTRIES;
         let below = list(directory, &mut scan, &mut left);

@@ -65,7 +65,7 @@ impl PathTree {
     }
 
     fn matches(&self, directory: &Path, node: usize) -> Arc<NodeMatches> {
-        let matches = self.seen.or(directory, || Arc::new(self.list(directory, node)));
+        let matches = self.seen.get_or_read(directory, || Arc::new(self.list(directory, node)));
         // Two home directories, one inside the other, can come by the same directory.
         if matches.node == node { matches } else { Arc::new(self.list(directory, node)) }
     }

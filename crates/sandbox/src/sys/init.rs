@@ -9,11 +9,11 @@ use std::{ffi::c_int, mem, os::fd::RawFd};
 
 pub(super) use super::proc_files::{each_process, number_in, parent_in, state};
 use super::{
-    connect_broker::{ConnectBroker, InternetAddress, Refusals},
+    connect_broker::{ConnectBroker, InternetAddress, RefusedCalls},
     proc_files::{self, cpu_ticks_in, each_pid, is_over},
     remount_watch::{CoveredPaths, RemountWatch},
     shared_namespaces::NetworkNamespace,
-    usage::{Over, UsageCounter},
+    usage::{ExceededLimit, UsageCounter},
 };
 use crate::namespace_plan::UsageLimits;
 
@@ -24,7 +24,7 @@ pub(super) const SETTLING_MILLIS: i64 = 50;
 pub(super) const GRACE_MILLIS: i64 = 200;
 
 /// The most killed processes that are named in the report.
-pub(super) const NAMED: usize = 8;
+pub(super) const MAX_NAMED: usize = 8;
 
 /// The unit of processor time in `/proc` (`USER_HZ`): a hundredth of a second.
 const TICK_MICROS: u64 = 10_000;
@@ -35,10 +35,10 @@ pub(super) const NAME_BYTES: usize = 16;
 /// The report to the parent at the end. Smaller than what a pipe takes at once.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Last {
+pub(super) struct FinalReport {
     /// The status of the command, as `wait` returns it.
     pub(super) status: c_int,
-    /// The limit it met: see [`Over`].
+    /// The limit it met: see [`ExceededLimit`].
     pub(super) over: u32,
     /// The number of refused connections and sends; and the address of the first.
     pub(super) refused: u32,
@@ -49,14 +49,14 @@ pub(super) struct Last {
     pub(super) cpu_micros: u64,
     /// The number of processes killed at the end; and the names of the first.
     pub(super) killed: u32,
-    pub(super) names: [[u8; NAME_BYTES]; NAMED],
+    pub(super) names: [[u8; NAME_BYTES]; MAX_NAMED],
     /// 1 if all processes had ended by then. Otherwise they end with PID 1.
     pub(super) all_gone: u32,
 }
 
-impl Last {
+impl FinalReport {
     /// The report as long as the command is not collected: PID 1 ends after it, and that kills the command.
-    pub(super) fn before_the_end() -> Self {
+    pub(super) fn new() -> Self {
         // SAFETY: all zeros is a valid value of this plain structure.
         let nothing: Self = unsafe { mem::zeroed() };
         // In a status the signal that killed stands as it is.
@@ -68,20 +68,20 @@ impl Last {
 const MAX_SIGNALS_AT_ONCE: usize = 64;
 
 /// Everything PID 1 works with.
-pub(super) struct Init {
+pub(super) struct InitProcess {
     pub(super) command: libc::pid_t,
     pub(super) listener: RawFd,
     pub(super) network: NetworkNamespace,
-    pub(super) last_words: RawFd,
+    pub(super) exit_pipe: RawFd,
     pub(super) watch: UsageLimits,
     pub(super) covered: CoveredPaths<'static>,
 }
 
-impl Init {
+impl InitProcess {
     /// Looks after the sandbox until the command and what it left behind are gone or must go.
     pub(super) fn run(&self) -> ! {
-        let mut last = Last::before_the_end();
-        let mut refusals = Refusals::default();
+        let mut last = FinalReport::new();
+        let mut refusals = RefusedCalls::default();
         let signals = signals();
         let mut deadline = i64::MAX;
         let mut broker = ConnectBroker::new(self.listener, self.network);
@@ -91,7 +91,7 @@ impl Init {
             let next = deadline.min(covers.due()).min(counter.due()).min(broker.due());
             let [mounts, names] = covers.events();
             let mut waiting =
-                [event(signals), event(broker.listener()), event_of_loss(self.last_words), mounts, names];
+                [event(signals), event(broker.listener()), event_of_loss(self.exit_pipe), mounts, names];
             wait(&mut waiting, next.saturating_sub(now()));
             let now = now();
             if waiting[3].revents | waiting[4].revents != 0 || now >= covers.due() {
@@ -111,19 +111,19 @@ impl Init {
                 broker.close();
             }
             match bury(self.command, &mut last.status) {
-                Buried::All => {
+                ReapedProcesses::All => {
                     last.all_gone = 1;
                     break;
                 }
-                Buried::Command => deadline = deadline.min(now.saturating_add(SETTLING_MILLIS)),
-                Buried::Others => {}
+                ReapedProcesses::Command => deadline = deadline.min(now.saturating_add(SETTLING_MILLIS)),
+                ReapedProcesses::Others => {}
             }
             if now >= counter.due() {
                 last.over = counter.count(now) as u32;
             }
             // Our parent is gone, perhaps since before we could ask to be told.
             let abandoned = waiting[2].revents != 0;
-            if last.over != Over::Nothing as u32 || abandoned || now >= deadline {
+            if last.over != ExceededLimit::Nothing as u32 || abandoned || now >= deadline {
                 break;
             }
         }
@@ -135,7 +135,7 @@ impl Init {
         }
         // SAFETY: the structure is a local that lives across the call.
         unsafe {
-            libc::write(self.last_words, (&raw const last).cast(), mem::size_of::<Last>());
+            libc::write(self.exit_pipe, (&raw const last).cast(), mem::size_of::<FinalReport>());
             libc::_exit(0)
         }
     }
@@ -148,17 +148,17 @@ fn wait(waiting: &mut [libc::pollfd], millis: i64) {
 }
 
 /// Collects every process that has ended, and the status of the command.
-pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> Buried {
-    let mut buried = Buried::Others;
+pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> ReapedProcesses {
+    let mut reaped = ReapedProcesses::Others;
     loop {
         let mut how = 0;
         // SAFETY: `how` lives across the call.
         match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG | libc::__WALL) } {
-            0 => return buried,
-            -1 => return Buried::All,
+            0 => return reaped,
+            -1 => return ReapedProcesses::All,
             pid if pid == command => {
                 *status = how;
-                buried = Buried::Command;
+                reaped = ReapedProcesses::Command;
             }
             _ => {}
         }
@@ -166,7 +166,7 @@ pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> Buried {
 }
 
 /// The processes that were collected.
-pub(super) enum Buried {
+pub(super) enum ReapedProcesses {
     Command,
     Others,
     All,
@@ -245,7 +245,7 @@ fn any_signal(signals: RawFd, is_one: impl Fn(&libc::signalfd_siginfo) -> bool) 
 }
 
 /// Reports the processes that are still there, and their processor time: they will not be collected.
-fn survivors(last: &mut Last) {
+fn survivors(last: &mut FinalReport) {
     // What cannot be read is missing in a report, and harms nothing.
     let _visited = each_pid(|pid| {
         last.cpu_micros += number_in(pid, b"/stat", cpu_ticks_in) * TICK_MICROS;
@@ -274,7 +274,7 @@ pub(super) fn usage_of_collected() -> libc::rusage {
 }
 
 /// Writes down one that is to be killed.
-pub(super) fn name_killed(last: &mut Last, pid: u32) {
+pub(super) fn name_killed(last: &mut FinalReport, pid: u32) {
     if let Some(name) = usize::try_from(last.killed).ok().and_then(|index| last.names.get_mut(index)) {
         let _gone = proc_files::read(pid, b"/comm", |text| {
             let length =

@@ -19,7 +19,7 @@ use std::{
 use crate::id_maps::IdMaps;
 
 use super::{
-    ChildPid, StartError, arena::Arena, landlock::last_errno, restrictions::RestrictionStep,
+    ChildPid, StartError, arena::SharedArena, landlock::last_errno, restrictions::RestrictionStep,
     start_error::StartFailure, without_signals,
 };
 
@@ -56,7 +56,7 @@ impl SharedNamespaces {
         let (_listener, port) = listen_outside();
         let maps = Some(identity_maps()?);
         let mut setup = NamespaceSetup { maps, port, fds: [-1; NAMESPACES.len()], failure: None };
-        let arena = Arena::new()?;
+        let arena = SharedArena::new()?;
         let stack = arena.stack()?;
         let flags = NAMESPACES.iter().fold(VFORK_FLAGS, |flags, (_, kind)| flags | kind);
         // SAFETY: the stack is an aligned allocation with no other user; it and `setup` live until
@@ -79,7 +79,7 @@ impl SharedNamespaces {
         let (go, mut go_writer) = io::pipe()?;
         let setup = NamespaceSetup { maps: None, port, fds: [-1; NAMESPACES.len()], failure: None };
         let mut waiting = WaitingSetup { setup, go: go.as_raw_fd(), report: report_writer.as_raw_fd() };
-        let arena = Arena::new()?;
+        let arena = SharedArena::new()?;
         let stack = arena.stack()?;
         let flags =
             NAMESPACES.iter().fold(libc::CLONE_FILES | libc::SIGCHLD, |flags, (_, kind)| flags | kind);

@@ -14,12 +14,12 @@ use crate::sys::{landlock::last_errno, proc_files};
 const TIMEVAL_BYTES: libc::socklen_t = mem::size_of::<libc::timeval>() as libc::socklen_t;
 
 /// A thread that waits for an answer.
-pub(super) struct Caller {
+pub(super) struct CallerThread {
     listener: RawFd,
     notification: libc::seccomp_notif,
 }
 
-impl Caller {
+impl CallerThread {
     pub(super) fn new(listener: RawFd, notification: libc::seccomp_notif) -> Self {
         Self { listener, notification }
     }
@@ -50,19 +50,19 @@ impl Caller {
 
     /// A handle of the caller. Threads other than the first can be named since Linux 6.9; before that only the process,
     /// which has the same descriptors unless somebody unshared them.
-    fn pidfd(&self) -> Result<Descriptor, c_int> {
+    fn pidfd(&self) -> Result<OwnedDescriptor, c_int> {
         // SAFETY: only numbers are passed, and the descriptor is new.
         unsafe {
             let mut opened = libc::syscall(libc::SYS_pidfd_open, self.thread(), libc::PIDFD_THREAD);
             if opened < 0 {
                 opened = libc::syscall(libc::SYS_pidfd_open, self.thread(), 0);
             }
-            Descriptor::from_result(opened)
+            OwnedDescriptor::from_result(opened)
         }
     }
 
     /// A duplicate of one of the caller's descriptors.
-    pub(super) fn descriptor(&self, number: u64) -> Result<Descriptor, c_int> {
+    pub(super) fn descriptor(&self, number: u64) -> Result<OwnedDescriptor, c_int> {
         let pidfd = self.pidfd()?;
         duplicate(&pidfd, number)
     }
@@ -76,7 +76,7 @@ impl Caller {
             match duplicate(&pidfd, u64::from(number)) {
                 Ok(descriptor) => *place = mem::ManuallyDrop::new(descriptor).0,
                 Err(errno) => {
-                    to.iter().take(count).for_each(|open| drop(Descriptor(*open)));
+                    to.iter().take(count).for_each(|open| drop(OwnedDescriptor(*open)));
                     return Err(errno);
                 }
             }
@@ -191,24 +191,24 @@ pub(super) fn remote(address: u64, length: usize) -> Result<libc::iovec, c_int> 
     Ok(libc::iovec { iov_base: ptr::with_exposed_provenance_mut::<c_void>(address), iov_len: length })
 }
 
-fn duplicate(pidfd: &Descriptor, number: u64) -> Result<Descriptor, c_int> {
+fn duplicate(pidfd: &OwnedDescriptor, number: u64) -> Result<OwnedDescriptor, c_int> {
     let number = number & u64::from(u32::MAX);
     // SAFETY: only numbers are passed, and the descriptor is new.
-    unsafe { Descriptor::from_result(libc::syscall(libc::SYS_pidfd_getfd, pidfd.0, number, 0)) }
+    unsafe { OwnedDescriptor::from_result(libc::syscall(libc::SYS_pidfd_getfd, pidfd.0, number, 0)) }
 }
 
 /// A descriptor that is closed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Descriptor(pub(super) RawFd);
+pub(super) struct OwnedDescriptor(pub(super) RawFd);
 
-impl Descriptor {
+impl OwnedDescriptor {
     /// Takes the result of a system call that makes a descriptor.
     pub(super) fn from_result(result: libc::c_long) -> Result<Self, c_int> {
         RawFd::try_from(result).ok().filter(|number| *number >= 0).map(Self).ok_or_else(last_errno)
     }
 }
 
-impl Drop for Descriptor {
+impl Drop for OwnedDescriptor {
     fn drop(&mut self) {
         // SAFETY: it is ours, and is not used afterwards.
         unsafe { libc::close(self.0) };
@@ -241,14 +241,14 @@ struct CapabilityHeader {
 const _LINUX_CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 
 /// Effective, permitted and inheritable capabilities; the low and the high half of each.
-type Capabilities = [[u32; 3]; 2];
+type CapabilitySets = [[u32; 3]; 2];
 
 /// Does something without PID 1's capabilities in effect. The kernel would lend them to the caller: on a netlink socket
 /// that the caller has connected, it checks who sends, not who made the socket.
 pub(super) fn without_capabilities<T>(act: impl FnOnce() -> Result<T, c_int>) -> Result<T, c_int> {
-    let mut held: Capabilities = [[0; 3]; 2];
+    let mut held: CapabilitySets = [[0; 3]; 2];
     let header = CapabilityHeader { version: _LINUX_CAPABILITY_VERSION_3, pid: 0 };
-    let set = |capabilities: &Capabilities| {
+    let set = |capabilities: &CapabilitySets| {
         // SAFETY: both structures have the sizes of this version and live across the call.
         let set = unsafe { libc::syscall(libc::SYS_capset, &raw const header, capabilities.as_ptr()) };
         if set < 0 { Err(last_errno()) } else { Ok(()) }

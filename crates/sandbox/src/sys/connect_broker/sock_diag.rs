@@ -2,7 +2,7 @@
 
 use std::{ffi::c_int, mem, os::fd::RawFd};
 
-use super::caller::Descriptor;
+use super::caller::OwnedDescriptor;
 use crate::sys::landlock::last_errno;
 
 /// Constants of `<linux/sock_diag.h>` and `<linux/unix_diag.h>` that `libc` does not have, under their kernel names.
@@ -59,7 +59,7 @@ fn is_listed(inode: u32, device: u32) -> Result<bool, c_int> {
     // SAFETY: takes numbers only, and the descriptor is new.
     let kernel = unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        Descriptor::from_result(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG).into())?
+        OwnedDescriptor::from_result(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG).into())?
     };
     let request = dump_request();
     let size = mem::size_of::<DumpRequest>();

@@ -1,6 +1,6 @@
 //! What `/proc/PID/status` tells of the size of a process.
 
-use super::super::proc_files::{self, Unread, number_after};
+use super::super::proc_files::{self, ProcReadError, number_after};
 
 /// The size of a process that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub(crate) struct ProcessStatus {
 
 impl ProcessStatus {
     /// Reads it; nothing if the process has ended.
-    pub(in crate::sys) fn read(pid: u32) -> Result<Option<Self>, Unread> {
+    pub(in crate::sys) fn read(pid: u32) -> Result<Option<Self>, ProcReadError> {
         let mut status = None;
         match proc_files::read(pid, b"/status", |text| status = parse(text)) {
-            Err(Unread::Gone) => Ok(None),
+            Err(ProcReadError::Gone) => Ok(None),
             Err(unread) => Err(unread),
             Ok(()) => {
-                let (status, is_over) = status.ok_or(Unread::Failed(libc::EBADMSG))?;
+                let (status, is_over) = status.ok_or(ProcReadError::Failed(libc::EBADMSG))?;
                 Ok((!is_over).then_some(status))
             }
         }

@@ -4,7 +4,7 @@
 
 use std::{ffi::c_int, mem};
 
-use super::super::{landlock::last_errno, proc_files::Unread};
+use super::super::{landlock::last_errno, proc_files::ProcReadError};
 
 /// Constants and structures of `<sys/shm.h>` and `<sys/sem.h>` that `libc` does not have for every C library.
 const SHM_INFO: c_int = 14;
@@ -49,11 +49,11 @@ const UNDO_BYTES: u64 = 2;
 const MESSAGE_HEADER_BYTES: u64 = 48;
 
 /// Bytes of all SysV IPC, used by so many processes.
-pub(super) fn bytes(processes: u64) -> Result<u64, Unread> {
+pub(super) fn bytes(processes: u64) -> Result<u64, ProcReadError> {
     Ok(segments()? + messages()? + semaphores(processes)?)
 }
 
-fn segments() -> Result<u64, Unread> {
+fn segments() -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
     // the calls; the last takes and gives a number.
     let (told, info, page) = unsafe {
@@ -65,7 +65,7 @@ fn segments() -> Result<u64, Unread> {
     unless_absent(told, (info.shm_rss + info.shm_swp) * page)
 }
 
-fn messages() -> Result<u64, Unread> {
+fn messages() -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value of this plain structure, which the kernel fills and which lives across the call.
     let (told, info) = unsafe {
         let mut info: libc::msginfo = mem::zeroed();
@@ -83,7 +83,7 @@ fn message_bytes(queues: c_int, messages: c_int, text_bytes: c_int) -> u64 {
     queues * QUEUE_BYTES + 2 * (messages * MESSAGE_HEADER_BYTES + text_bytes)
 }
 
-fn semaphores(processes: u64) -> Result<u64, Unread> {
+fn semaphores(processes: u64) -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
     // the call.
     let (told, info) = unsafe {
@@ -101,10 +101,10 @@ fn semaphore_bytes(sets: c_int, semaphores: c_int, processes: u64) -> u64 {
 }
 
 /// Takes what a call told, or nothing on a kernel without SysV IPC.
-fn unless_absent(told: c_int, bytes: u64) -> Result<u64, Unread> {
+fn unless_absent(told: c_int, bytes: u64) -> Result<u64, ProcReadError> {
     match told {
         ..0 if last_errno() == libc::ENOSYS => Ok(0),
-        ..0 => Err(Unread::Failed(last_errno())),
+        ..0 => Err(ProcReadError::Failed(last_errno())),
         _ => Ok(bytes),
     }
 }

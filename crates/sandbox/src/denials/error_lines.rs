@@ -1,16 +1,16 @@
 //! What programs print when the kernel refused something: lines that name candidates, which prove nothing.
 
 /// How much of the end of an output is read. Programs complain last.
-const READ_BYTES: usize = 16 * 1024;
+const MAX_READ_BYTES: usize = 16 * 1024;
 
 /// How many complaints are looked at, the last ones first.
-const MAX_COMPLAINTS: usize = 32;
+const MAX_ERROR_LINES: usize = 32;
 
 /// How many candidates of one complaint are looked at.
 const MAX_CANDIDATES: usize = 12;
 
 /// How many lines before a complaint may name what it is about, as in `failed to open: PATH`, `Caused by:`, `EROFS`.
-const LINES_BEFORE: usize = 4;
+const MAX_LINES_BEFORE: usize = 4;
 
 /// The longest path that is taken for one.
 const MAX_PATH_BYTES: usize = 4096;
@@ -65,7 +65,7 @@ const NETWORK_SIGNS: [&str; 11] = [
 
 /// A line that says that something was refused.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct ErrorLine {
     pub(super) class: ErrorClass,
     /// Paths it may be about, the likeliest first.
     pub(super) candidates: Vec<String>,
@@ -78,7 +78,7 @@ pub(super) struct Complaint {
 }
 
 /// Returns the complaints about files at the end of an output, the last one first.
-pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
+pub(super) fn error_lines(output: &[u8]) -> Vec<ErrorLine> {
     let text = end_of(output);
     let lines: Vec<&str> = text.lines().collect();
     let found = lines.iter().enumerate().rev().filter_map(|(number, line)| {
@@ -90,12 +90,12 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
             || rest.starts_with([')', ',', '.', ':', ';', '(', '@'])
             || rest.starts_with("at ");
         let (before, after) = line.split_at_checked(at)?;
-        let before_it = lines[number.saturating_sub(LINES_BEFORE)..number].iter().rev();
+        let before_it = lines[number.saturating_sub(MAX_LINES_BEFORE)..number].iter().rev();
         let earlier = before_it.flat_map(|earlier| {
             let quoted = quoted(earlier).into_iter().rev().filter(|text| text.contains('/'));
             quoted.chain(words_with_slash(earlier).into_iter().rev()).collect::<Vec<_>>()
         });
-        Some(Complaint {
+        Some(ErrorLine {
             class,
             candidates: usable(named_in(before, after)),
             words: usable(words_beside(before, after)),
@@ -103,7 +103,7 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
             is_last,
         })
     });
-    found.take(MAX_COMPLAINTS).collect()
+    found.take(MAX_ERROR_LINES).collect()
 }
 
 /// Returns the host that the last complaint about the network names; an empty text if there is a complaint that names none.
@@ -134,7 +134,7 @@ pub(super) fn host_of_address(arguments: &[String]) -> Option<String> {
 }
 
 fn end_of(output: &[u8]) -> String {
-    String::from_utf8_lossy(&output[output.len().saturating_sub(READ_BYTES)..]).into_owned()
+    String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_READ_BYTES)..]).into_owned()
 }
 
 /// Returns what may be a path in a line, the likeliest first: in quotes, with a slash, alone between colons, next to the error.
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn first(line: &str) -> Option<String> {
-        let Complaint { candidates, words, earlier, .. } = complaints(line.as_bytes()).into_iter().next()?;
+        let ErrorLine { candidates, words, earlier, .. } = error_lines(line.as_bytes()).into_iter().next()?;
         candidates.into_iter().chain(words).chain(earlier).next()
     }
 
@@ -270,7 +270,7 @@ mod tests {
         ] {
             assert_eq!(first(line).as_deref(), Some(path), "{line}");
         }
-        let ruby = complaints(b"in 'initialize': Read-only file system @ rb_sysopen - f (Errno::EROFS)");
+        let ruby = error_lines(b"in 'initialize': Read-only file system @ rb_sysopen - f (Errno::EROFS)");
         assert!(ruby[0].words.contains(&"f".to_owned()), "{ruby:?}");
     }
 
@@ -285,7 +285,7 @@ mod tests {
     fn ordinary_failures_are_no_complaints() {
         for line in ["ls: cannot access 'x': No such file or directory", "test failed", "", "2 tests passed"]
         {
-            assert_eq!(complaints(line.as_bytes()), [], "{line}");
+            assert_eq!(error_lines(line.as_bytes()), [], "{line}");
         }
     }
 
