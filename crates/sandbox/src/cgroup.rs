@@ -199,14 +199,14 @@ fn limit(path: &Path, quota: &Quota) -> io::Result<File> {
 pub(crate) struct CommandCgroup {
     tree: &'static CgroupTree,
     path: PathBuf,
-    /// A process that writes a zero here moves in.
+    /// `cgroup.procs`: a process that writes a zero here moves into the cgroup.
     pub(crate) cgroup_procs: File,
 }
 
 impl CommandCgroup {
     /// Kills every process in it.
     pub(crate) fn kill(&self) {
-        // Kernels before 5.14 have no such file; the others who kill do not need it.
+        // Kernels before 5.14 have no such file; there, processes are killed by other means only.
         drop(write(&self.path.join("cgroup.kill"), "1"));
     }
 

@@ -1,4 +1,5 @@
-//! What the sandbox stopped: seen where it was stopped, or named by the program and verified here.
+//! Denials: actions that the sandbox observed and stopped, or that a program named and this module
+//! verified.
 
 use std::net::SocketAddr;
 
@@ -30,7 +31,7 @@ pub(crate) const TOO_MANY: &str = "open files and mappings";
 pub(crate) const MAX_DESCRIPTORS: u32 = 128 * 1024;
 pub(crate) const MAX_MAPPINGS: u32 = 1024 * 1024;
 
-/// What the first process of a sandbox and the way of dying tell for certain.
+/// Returns the denials that the first process of a sandbox reports, or that the exit signal proves.
 pub fn observed(exit: Exit, report: &ExitReport, held: &Held) -> Vec<Denial> {
     let by_signal = match exit {
         Exit::Signal(libc::SIGXCPU) => Some("processor time"),

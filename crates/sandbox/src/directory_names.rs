@@ -1,4 +1,4 @@
-//! Which names a directory has: one look at it instead of one at each name that is asked for.
+//! Names of the entries of a directory, listed once instead of one lookup per name.
 
 use std::{
     collections::HashSet,
@@ -11,7 +11,7 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// Larger directories cost more to list than to be asked for every name.
+/// Maximum number of entries; for larger directories, single lookups are cheaper than a listing.
 const MAX_ENTRIES: usize = 512;
 
 /// The names of a directory, as far as they are known.
@@ -24,7 +24,8 @@ impl DirectoryNames {
         SEEN.get_or_read(directory, || Self(read(directory).map(Arc::new)))
     }
 
-    /// Whether a path below the directory certainly leads to nothing. To be asked in lower case: else nothing is certain.
+    /// Returns true if a path below the directory certainly does not exist. Only lower-case names
+    /// give a certain answer.
     pub(crate) fn lack(&self, below: &Path) -> bool {
         let first = below.iter().next().filter(|first| !first.as_bytes().iter().any(u8::is_ascii_uppercase));
         self.0.as_ref().zip(first).is_some_and(|(names, first)| !names.contains(first))

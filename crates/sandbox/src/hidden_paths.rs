@@ -18,7 +18,8 @@ use windlass_contract::grant::SandboxRules;
 
 use crate::{directory_names, sandbox_paths::SandboxPaths, secrets};
 
-/// Places in `/run` of daemons that would act for whoever asks them. Hidden even where the network may be used.
+/// Paths in `/run` of daemons that execute requests of any client. Hidden even if the network may
+/// be used.
 #[rustfmt::skip]
 const DAEMONS: &[&str] = &[
     "docker.sock",        // starts containers as root
@@ -33,7 +34,8 @@ const DAEMONS: &[&str] = &[
     "lxd.socket",
 ];
 
-/// How many hidden paths of a session are kept open, and the share of what this process may have open.
+/// Maximum number of hidden paths of a session that stay open, and the maximum share (one part in
+/// so many) of this process's descriptors.
 const MAX_OPEN: usize = 512;
 const MAX_OPEN_SHARE: u64 = 16;
 

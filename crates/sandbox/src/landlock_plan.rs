@@ -41,7 +41,7 @@ pub(crate) struct LandlockPlan {
     rules: Arc<OwnedFd>,
     sockets: AllowedSockets,
     rlimits: Vec<(u32, u64)>,
-    /// What the command goes into its cgroup by, if it has one.
+    /// Descriptor of `cgroup.procs`, if the command has a cgroup.
     pub(crate) cgroup: Option<RawFd>,
     forbidden: Option<CString>,
     network: NetworkTest,
@@ -121,7 +121,7 @@ impl LandlockPlan {
     }
 }
 
-/// What this rung leaves open.
+/// Returns the limitations of this mechanism, one line each.
 pub(crate) fn not_covered(version: u32) -> Vec<String> {
     let mut lines = vec![
         "modes, owners, times and attributes of the user's files outside the roots can be changed".to_owned(),

@@ -1,7 +1,8 @@
-//! A sandbox with namespaces in the form the system takes: everything a child needs to confine itself, worked out before
-//! it exists.
+//! Plan for a sandbox with namespaces: everything that a child needs to confine itself, prepared
+//! before it exists.
 //!
-//! What is here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the child and may not.
+//! The code here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the
+//! child and may not.
 
 use std::{
     ffi::{CStr, CString},
@@ -31,14 +32,14 @@ use mount_step::c;
 pub(crate) use mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MAX_HELD_TREES, MountStep};
 use private_directories::{DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp};
 
-/// What differs on a layer, for the receipt.
+/// Limitation of a layer, for the receipt.
 const RENAME_ON_LAYER: &str = "on a layer rename(2) of a directory that was there before fails with EXDEV: `mv` copies it, \
                                other programs may stop";
 
-/// How far the kernel's own limit on processes is above the counted one, so that who counts can tell of it. Root has
-/// no limit but the counted one.
+/// Margin of the kernel's process limit above the counted one, so that the counter notices first.
+/// Root has only the counted limit.
 const HEADROOM: u64 = 8;
-/// A place that Landlock lets a command write to.
+/// A path that Landlock lets a command write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WritablePath<S = CString> {
     pub(crate) path: S,
@@ -46,13 +47,13 @@ pub(crate) struct WritablePath<S = CString> {
 }
 
 impl WritablePath {
-    /// The same, with its path where it is.
+    /// Returns the same with a borrowed path.
     pub(crate) fn borrowed(&self) -> WritablePath<&CStr> {
         WritablePath { path: &self.path, is_directory: self.is_directory }
     }
 }
 
-/// What is counted while a command runs. Zero means no limit.
+/// Limits that are enforced by counting while a command runs. Zero means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     pub(crate) memory_bytes: u64,
@@ -70,7 +71,7 @@ impl UsageLimits {
         self.memory_bytes > 0 || self.processes > 0 || self.disk_bytes > 0
     }
 
-    /// The file systems in memory that the command can write to.
+    /// Returns the tmpfs mounts that the command can write.
     pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
         match (self.tmp_is_tmpfs, self.var_tmp_is_tmpfs) {
             (true, true) => &[c"/dev/shm", c"/tmp", c"/var/tmp"],
@@ -80,7 +81,7 @@ impl UsageLimits {
     }
 }
 
-/// Everything a child needs to put itself behind walls with namespaces.
+/// Everything that a child needs to confine itself with namespaces.
 #[derive(Debug)]
 pub(crate) struct NamespacePlan {
     pub(crate) steps: Vec<MountStep>,
@@ -89,16 +90,16 @@ pub(crate) struct NamespacePlan {
     pub(crate) own_network: bool,
     pub(crate) forbidden: Option<CString>,
     pub(crate) rlimits: Vec<(u32, u64)>,
-    /// What the command goes into its cgroup by, if it has one.
+    /// Descriptor of `cgroup.procs`, if the command has a cgroup.
     pub(crate) cgroup: Option<RawFd>,
     pub(crate) watch: UsageLimits,
-    /// What may not be read inside what may be written.
+    /// Unreadable paths inside the writable directories.
     pub(crate) hidden_inside: Vec<PathBuf>,
     pub(crate) not_covered: Vec<String>,
 }
 
 impl NamespacePlan {
-    /// Draws walls for the rung with namespaces.
+    /// Makes the plan for the mechanism with namespaces.
     pub(crate) fn new(
         walls: &SandboxRules,
         quota: &Quota,
@@ -163,7 +164,7 @@ impl NamespacePlan {
     }
 }
 
-/// What counting leaves out, one line each.
+/// Returns the limitations of counting, one line each.
 fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
     let (memory, processes) = (quota.memory_limit().is_some(), quota.process_limit().is_some());
     let counts = processes || memory || quota.disk_bytes.is_some();

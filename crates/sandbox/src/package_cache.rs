@@ -17,22 +17,23 @@ use std::{
 
 use ring::digest::{SHA256, digest};
 
-/// When a package manager is pointed to another cache.
+/// Condition for moving the cache of a package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CacheRelocation {
-    /// It does not work with a cache it cannot write.
+    /// The package manager does not work with a read-only cache.
     Always,
-    /// It works offline with a cache it can only read. The other one is used once the network was granted.
+    /// The package manager works offline with a read-only cache. It is moved once the network was
+    /// granted.
     OnceOnline,
 }
 
-/// A variable that says where a package manager keeps its cache.
+/// An environment variable that sets the cache directory of a package manager.
 #[derive(Debug)]
 struct CacheVariable {
     name: &'static str,
-    /// Where the cache is without the variable, below the home directory.
+    /// Default directory of the cache, below the home directory.
     usual: &'static str,
-    /// Its name below our own.
+    /// Name of the directory below our own cache.
     place: &'static str,
     relocation: CacheRelocation,
 }
@@ -64,7 +65,7 @@ const VARIABLES: &[CacheVariable] = &[
     variable("NUGET_PACKAGES", ".nuget/packages", "nuget", CacheRelocation::OnceOnline),
 ];
 
-/// What decides where a command's package managers keep their caches.
+/// The inputs that decide which cache directories a command gets.
 #[derive(Debug)]
 pub(crate) struct CacheRequest<'a> {
     /// The cache of this workspace.
@@ -72,7 +73,7 @@ pub(crate) struct CacheRequest<'a> {
     pub(crate) home: Option<&'a Path>,
     /// Directories that the command may write.
     pub(crate) writable: &'a [PathBuf],
-    /// Where the command begins.
+    /// Working directory of the command.
     pub(crate) directory: &'a Path,
     pub(crate) is_online: bool,
 }

@@ -22,8 +22,8 @@ pub struct PrivateTmp {
     made: OnceLock<LockedDirectory>,
 }
 
-/// A directory, and the lock that says that it is in use: a directory whose process was killed can be told from one that
-/// is needed.
+/// A directory with a lock that marks it as in use. The lock distinguishes it from the directory of
+/// a killed process.
 #[derive(Debug)]
 struct LockedDirectory {
     path: PathBuf,
@@ -88,13 +88,14 @@ fn second(temporary: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Where they are.
+/// Parent of the directories.
 const PARENT: &str = "/tmp";
 
-/// How their names begin; the number of the process and another follow.
+/// Prefix of the names; the process id and a number follow.
 const NAME_PREFIX: &str = "windlass-";
 
-/// Makes a directory nobody else can look into. Names are tried until one is free, so nobody can wait in one for us.
+/// Makes a directory that no other user can access. Names are tried until one is free, so no other
+/// process can prepare it in advance.
 fn make() -> io::Result<LockedDirectory> {
     const MAX_TRIES: u32 = 100;
     /// No name is used twice, so that one that was removed stays gone.
@@ -125,19 +126,20 @@ fn make() -> io::Result<LockedDirectory> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Takes a directory for ourselves, if it is one, is still there and nobody has it.
+/// Locks a directory if it is one, still exists and is not locked.
 fn lock(path: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let directory = File::options().read(true).custom_flags(flags).open(path)?;
     directory.try_lock()?;
-    // Whoever sweeps might have been quicker.
+    // A sweep may have removed it in between.
     let (held, named) = (directory.metadata()?, fs::symlink_metadata(path)?);
     if held.ino() == named.ino() { Ok(directory) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-/// Removes what this user's killed processes have left: nobody has its lock, and the process its name tells of is gone.
-/// The lock alone would not do, since it is taken a moment after the directory is made; nor would the name, since
-/// processes of other containers have the same numbers.
+/// Removes directories that killed processes of this user left behind: they are unlocked, and the
+/// process in their name is gone. The lock alone is not enough, because it is taken a moment after
+/// the directory is made. Neither is the name, because processes in other containers have the same
+/// ids.
 fn sweep(place: &Path, user: u32) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let name = entry.file_name();

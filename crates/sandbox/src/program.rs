@@ -17,7 +17,7 @@ use windlass_contract::{
 
 mod shell_bypass;
 
-/// Where programs are looked for if the environment has no `PATH`.
+/// Search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A program with its arguments, environment and directory.

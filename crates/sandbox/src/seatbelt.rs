@@ -6,11 +6,11 @@ use windlass_contract::effects::Network;
 
 use crate::ProtectedPaths;
 
-/// By its full path, so that nobody can put another in front of it.
+/// Full path of the program, so that `PATH` cannot replace it.
 #[cfg(target_os = "macos")]
 pub(crate) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// What every program needs to run at all. Each line says what for.
+/// Rules that every program needs. Comments give the reasons.
 const BASE: &str = "\
 (version 1)
 (deny default)
@@ -36,8 +36,8 @@ const BASE: &str = "\
 (allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (regex #\"^/dev/(tty|ptmx|fd/).*\"))
 ";
 
-/// A profile and the paths it speaks of. Paths are parameters, never text of the profile, so that no name can say
-/// something.
+/// A profile and its paths. Paths are parameters, never text of the profile, so that no name can
+/// become a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SeatbeltProfile {
     text: String,
@@ -45,7 +45,7 @@ pub(crate) struct SeatbeltProfile {
 }
 
 impl SeatbeltProfile {
-    /// Draws walls.
+    /// Makes the profile for the rules of a sandbox.
     pub(crate) fn new(
         roots: &[PathBuf],
         temporary: &Path,
@@ -83,7 +83,7 @@ impl SeatbeltProfile {
         }
     }
 
-    /// What goes before the command.
+    /// Returns the arguments that precede the command.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let parameters = self.parameters.iter().map(|(name, path)| format!("-D{name}={}", path.display()));
         ["-p".to_owned(), self.text.clone()].into_iter().chain(parameters).chain(["--".to_owned()]).collect()

@@ -223,7 +223,7 @@ const OWN_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_prctl, &[(0, Is(PR_SET_DUMPABLE)), (1, Is(0))], Errno(0)),
 ];
 
-/// Where the user's other processes are in sight.
+/// Rules for commands that can see the user's other processes.
 #[rustfmt::skip]
 const EVERYONES_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_ptrace, ALWAYS, Errno(EPERM)),                          // controlling another process
@@ -261,7 +261,7 @@ const BROKERED: &[SyscallRule] = &[
     (libc::SYS_sendmmsg, ALWAYS, UserNotif),
 ];
 
-/// Where what is written to disk is limited: blocks reserved without writing are not in anyone's `write_bytes`.
+/// Rules for a disk limit: blocks that are reserved without writing are not in any `write_bytes`.
 /// Programs fall back to writing.
 #[rustfmt::skip]
 const DISK_LIMITED: &[SyscallRule] = &[

@@ -21,7 +21,8 @@ pub(crate) mod mounts;
 mod stand_in;
 mod tree;
 
-/// How many home directories of other users are looked at for root, who can read all of them.
+/// Maximum number of home directories of other users that are searched for root, who can read all
+/// of them.
 const MAX_HOMES: usize = 16;
 
 /// Finds the paths of the table that may exist: in this home directory, in those of the user that runs this process,

@@ -1,7 +1,9 @@
-//! What was read before and cannot have changed since: so that a call costs no more in a large workspace.
+//! Caches results of reading files and directories until they change, so that the cost of a call
+//! does not depend on the size of the workspace.
 //!
-//! A command may set any time of a file but that of its last change, which the kernel keeps in steps of some
-//! milliseconds. What changed just before it was read may have changed once more within the same step; it is read again.
+//! A command may set any time of a file except `ctime`, which the kernel keeps in steps of some
+//! milliseconds. A file that changed just before it was read may change again within the same step,
+//! so it is read again.
 
 use std::{
     collections::BTreeMap,
@@ -12,14 +14,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Longer than any step of the kernel's clock; and of file systems that keep whole seconds, or every other of them.
+/// Time after which a later change gets a different `ctime`. Longer than any step of the kernel's
+/// clock; the second one is for file systems that store whole seconds, or every other one.
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLED_COARSE: Duration = Duration::from_millis(2100);
 
-/// How much is remembered: a few roots, with the directories and repositories in them.
+/// Maximum number of entries: enough for a few roots with their directories and repositories.
 const MAX_ENTRIES: usize = 1024;
 
-/// Which file it was, and in which state.
+/// Identity and state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StatStamp {
     file: (u64, u64),
@@ -29,7 +32,7 @@ struct StatStamp {
 }
 
 impl StatStamp {
-    /// None if there is no such file.
+    /// Returns `None` if there is no such file.
     fn read(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
@@ -41,7 +44,7 @@ impl StatStamp {
     }
 }
 
-/// Whether a change right now would get another time than this.
+/// Returns true if a change right now would get a different time than this.
 pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
     let since = u64::try_from(seconds).ok().zip(u64::try_from(nanos).ok());
     since.is_some_and(|(seconds, nanos)| {
@@ -51,7 +54,7 @@ pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
     })
 }
 
-/// Remembers what was made of files and directories.
+/// Cache of values computed from files and directories.
 pub(crate) struct StatCache<T>(Mutex<BTreeMap<PathBuf, (Option<StatStamp>, T)>>);
 
 impl<T: Clone> StatCache<T> {
@@ -59,9 +62,9 @@ impl<T: Clone> StatCache<T> {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// What was made of a file, if it is as it was; else what is made of it now.
+    /// Returns the cached value if the file is unchanged, and computes it otherwise.
     pub(crate) fn get_or_read(&self, path: &Path, read: impl FnOnce() -> T) -> T {
-        // Before it is read: what changes meanwhile is found changed the next time.
+        // Stat before reading: a change in between is then found the next time.
         let stamp = StatStamp::read(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, made)) = seen.get(path)

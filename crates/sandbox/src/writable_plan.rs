@@ -55,12 +55,12 @@ impl PrivateFile<'_> {
     }
 }
 
-/// What a command may write, and what of it must not change.
+/// The directories that a command may write, and the paths in them that must not change.
 #[derive(Debug, Clone, Copy)]
 pub struct WritablePlan<'a> {
-    /// None lies in another one.
+    /// The directories; none lies in another one.
     pub roots: &'a [WritableRoot<'a>],
-    /// What in the roots must not change.
+    /// Paths in the roots that must not change.
     pub protected: &'a ProtectedPaths,
     /// Only mounts can provide them: without namespaces there must be none.
     pub private_files: &'a [PrivateFile<'a>],

@@ -23,23 +23,23 @@ use super::{
 };
 use crate::{links, sandbox_spec::SandboxSpec, secrets::home_directories};
 
-/// How many denials are told.
+/// Maximum number of reported denials.
 const MAX_DENIALS: usize = 5;
 
-/// How many words of a command line are looked at.
+/// Maximum number of words of a command line that are checked.
 const MAX_WORDS: usize = 64;
 
 /// Directories of the kernel's own, and temporary ones of which commands have their own.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// A command that failed, and what it was held to. Blocks: it looks at files.
+/// A command that failed, with the rules of its sandbox. Its methods block: they look at files.
 pub struct DeniedPathCheck<'a> {
-    /// What it was held to.
+    /// The rules of its sandbox.
     pub spec: &'a SandboxSpec,
-    /// What held it.
+    /// The mechanism that confined it.
     pub held: &'a Held,
-    /// Where it ran.
+    /// Its working directory.
     pub directory: &'a Path,
     /// Its arguments, or the line for a shell.
     pub arguments: &'a [String],
@@ -58,7 +58,7 @@ impl fmt::Debug for DeniedPathCheck<'_> {
 /// A path that the sandbox keeps from being written.
 struct ConfirmedPath {
     path: PathBuf,
-    /// It is inside of what may be written, under a protected name.
+    /// True if it is inside a writable directory, under a protected name.
     is_protected: bool,
 }
 

@@ -1,21 +1,23 @@
-//! What programs print when the kernel refused something: lines that name candidates, which prove nothing.
+//! Finds error messages in output that report a refused system call. They name candidates, which
+//! prove nothing.
 
-/// How much of the end of an output is read. Programs complain last.
+/// Maximum number of bytes read from the end of an output. Programs print errors last.
 const MAX_READ_BYTES: usize = 16 * 1024;
 
-/// How many complaints are looked at, the last ones first.
+/// Maximum number of error lines that are checked, the last ones first.
 const MAX_ERROR_LINES: usize = 32;
 
-/// How many candidates of one complaint are looked at.
+/// Maximum number of candidates of one error line.
 const MAX_CANDIDATES: usize = 12;
 
-/// How many lines before a complaint may name what it is about, as in `failed to open: PATH`, `Caused by:`, `EROFS`.
+/// Maximum number of lines before an error line that may name its path, as in `failed to open:
+/// PATH`, `Caused by:`, `EROFS`.
 const MAX_LINES_BEFORE: usize = 4;
 
-/// The longest path that is taken for one.
+/// Maximum length of a path.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The error that a complaint is about.
+/// The error that a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorClass {
     /// `EROFS`.
@@ -28,7 +30,7 @@ pub(super) enum ErrorClass {
     Busy,
 }
 
-/// How programs write each error, in lower case.
+/// Texts that programs print for each error, in lower case.
 const SIGNS: [(&str, ErrorClass); 16] = [
     ("read-only file system", ErrorClass::ReadOnly),
     ("erofs", ErrorClass::ReadOnly),
@@ -48,7 +50,7 @@ const SIGNS: [(&str, ErrorClass); 16] = [
     ("device or resource busy", ErrorClass::Busy),
 ];
 
-/// How programs say that they reach nobody, in lower case.
+/// Texts that programs print if the network is unreachable, in lower case.
 const NETWORK_SIGNS: [&str; 11] = [
     "network is unreachable",
     "could not resolve host",
@@ -63,11 +65,11 @@ const NETWORK_SIGNS: [&str; 11] = [
     "address family not supported",
 ];
 
-/// A line that says that something was refused.
+/// A line that reports a refused system call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ErrorLine {
     pub(super) class: ErrorClass,
-    /// Paths it may be about, the likeliest first.
+    /// Paths that it may refer to, the likeliest first.
     pub(super) candidates: Vec<String>,
     /// Words that may be paths as well as words of a sentence.
     pub(super) words: Vec<String>,
@@ -77,7 +79,7 @@ pub(super) struct ErrorLine {
     pub(super) is_last: bool,
 }
 
-/// Returns the complaints about files at the end of an output, the last one first.
+/// Returns the error lines about files at the end of an output, the last one first.
 pub(super) fn error_lines(output: &[u8]) -> Vec<ErrorLine> {
     let text = end_of(output);
     let lines: Vec<&str> = text.lines().collect();
@@ -106,7 +108,8 @@ pub(super) fn error_lines(output: &[u8]) -> Vec<ErrorLine> {
     found.take(MAX_ERROR_LINES).collect()
 }
 
-/// Returns the host that the last complaint about the network names; an empty text if there is a complaint that names none.
+/// Returns the host that the last error about the network names, or an empty text if there is such
+/// an error without a host.
 pub(super) fn unreachable_host(output: &[u8]) -> Option<String> {
     let text = end_of(output);
     let end_of_sign = |line: &str| {

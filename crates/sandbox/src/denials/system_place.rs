@@ -1,5 +1,5 @@
-//! Places that no question offers because a program has printed their names: whoever can write there becomes every program
-//! of the machine.
+//! Places that are never offered for writing because a program printed their names. A process that
+//! can write there can replace programs of the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ const COLLECTIONS: [&str; 6] = ["/home", "/media", "/mnt", "/srv", "/Users", "/V
 /// Directories of which every entry is the home directory of somebody.
 const HOMES: [&str; 2] = ["/home", "/Users"];
 
-/// What the answer depends on. All paths are without links.
+/// Directories that need protection from such offers. All paths are without links.
 pub(super) struct SystemPlaces<'a> {
     /// The working directory of the session. The mode for writing grants it, wherever it is.
     pub(super) workspace: &'a Path,

@@ -1,8 +1,8 @@
-//! Landlock's rules for a command, kept for the next one that needs the same.
+//! Landlock rulesets, cached for the next command that needs the same.
 //!
-//! Naming everything around what may not be read means listing directories and opening what is in them, which takes
-//! longer than all else in a start. Rules hold what they name by identity, so they stay good until one of the listed
-//! directories changes or something is mounted.
+//! Naming every readable path around the hidden ones means listing directories and opening their
+//! entries, which takes longer than the rest of a start. Rules refer to files by identity. A
+//! ruleset is therefore valid until one of the listed directories changes or something is mounted.
 
 use std::{
     ffi::CString,
@@ -25,24 +25,24 @@ use crate::{
     },
 };
 
-/// How many paths are named around what may not be read.
+/// Maximum number of readable paths named around hidden ones.
 const MAX_NAMED_PATHS: usize = 8192;
 
-/// What rules are to say.
+/// The inputs of a ruleset.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RulesetRequest {
     /// Directories that may be written.
     pub(crate) trees: Vec<PathBuf>,
-    /// What may not be read, and what of it may.
+    /// Unreadable paths, and readable ones inside them.
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) shown: Vec<PathBuf>,
-    /// Whether TCP is ruled out, too.
+    /// True if TCP is denied, too.
     pub(crate) offline: bool,
     /// The version of Landlock.
     pub(crate) version: u32,
 }
 
-/// The rules that were made last, for everything below a directory.
+/// The last ruleset, for everything below a directory.
 #[derive(Debug)]
 pub(crate) struct RulesetCache {
     top: PathBuf,
@@ -59,13 +59,14 @@ impl Default for RulesetCache {
 struct CachedRuleset {
     wanted: RulesetRequest,
     set: Arc<OwnedFd>,
-    /// What was looked at, as it was.
+    /// The visited directories and their state at that time.
     looked_at: Vec<(PathBuf, DirectoryState)>,
-    /// Tells when something is mounted.
+    /// `/proc/self/mountinfo`, which reports new mounts to `poll`.
     mounts: File,
 }
 
-/// A directory's identity, and when it and what is in it changed. Of a tree nothing but its identity counts.
+/// Identity of a directory, and the time of its last change. For a writable tree only the identity
+/// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DirectoryState {
     identity: (u64, u64),
@@ -73,11 +74,11 @@ struct DirectoryState {
 }
 
 impl RulesetCache {
-    /// Rules that say this.
+    /// Returns the ruleset for a request.
     #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
     pub(crate) fn get_or_create(&self, wanted: RulesetRequest) -> Result<Arc<OwnedFd>, PlanError> {
         let mut kept = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out: what was found wanting once is not asked again, should there be no others.
+        // Take it out: an outdated ruleset is not checked again, even if no new one can be made.
         if let Some(made) = kept.take().filter(|made| made.says(&wanted)) {
             return Ok(Arc::clone(&kept.insert(made).set));
         }
@@ -95,7 +96,7 @@ impl RulesetCache {
 }
 
 impl CachedRuleset {
-    /// Whether these rules say what is wanted, still.
+    /// Returns true if the ruleset fits the request and is up to date.
     fn says(&self, wanted: &RulesetRequest) -> bool {
         let as_it_was = |(path, before): &(PathBuf, DirectoryState)| {
             DirectoryState::read(path, before.changed.is_some()) == Some(*before)
@@ -111,13 +112,14 @@ impl DirectoryState {
         Some(Self { identity: (found.dev(), found.ino()), changed })
     }
 
-    /// Whether a change right now would show.
+    /// Returns true if a change right now would be noticed.
     fn is_settled(self) -> bool {
         self.changed.is_none_or(is_settled)
     }
 }
 
-/// The state of what was listed before the rules were made, and of the trees; nothing if a change could go unnoticed.
+/// Returns the state of the listed directories and of the trees, or `None` if a change could go
+/// unnoticed.
 fn state_of_all(
     listed: Vec<(PathBuf, DirectoryState)>,
     trees: &[PathBuf],
@@ -145,7 +147,7 @@ fn make(wanted: &RulesetRequest, around: &[PathBuf]) -> Result<OwnedFd, PlanErro
     }
     for path in around.iter().chain(&wanted.shown) {
         match landlock::allow_reading(set, &c(path)?) {
-            // Gone, or none of the user's: not naming it allows nothing.
+            // Gone, or not the user's: leaving it out grants nothing.
             Ok(()) | Err(libc::ENOENT | libc::EACCES | libc::ENXIO) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -153,16 +155,16 @@ fn make(wanted: &RulesetRequest, around: &[PathBuf]) -> Result<OwnedFd, PlanErro
     Ok(rules)
 }
 
-/// Everything but what is hidden.
+/// Collects all paths except the hidden ones.
 struct ReadablePaths<'a> {
     hidden: &'a [PathBuf],
     named: Vec<PathBuf>,
-    /// The directories that were listed for it, as they were before.
+    /// The directories that were listed, with their state before.
     listed: Vec<(PathBuf, DirectoryState)>,
 }
 
 impl ReadablePaths<'_> {
-    /// DirectoryNames everything below a path.
+    /// Adds everything below a path.
     fn name(&mut self, path: &Path) -> Result<(), PlanError> {
         if self.named.len() > MAX_NAMED_PATHS {
             return Err(PlanError("too many files lie around what may not be read".to_owned()));
@@ -176,7 +178,7 @@ impl ReadablePaths<'_> {
         }
         self.listed.extend(DirectoryState::read(path, true).map(|state| (path.to_owned(), state)));
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            // A link is followed by whoever opens it, and what it leads to is judged there.
+            // The kernel checks the target of a link when it is opened.
             if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                 self.name(&entry.path())?;
             }

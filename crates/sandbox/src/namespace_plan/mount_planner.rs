@@ -19,7 +19,7 @@ use crate::{
     writable_plan::{LayerMount, PrivateFile, UPPER_NAME, WORK_NAME, WritablePlan, WritableRoot},
 };
 
-/// What is seen inside what is hidden.
+/// Visible paths inside hidden ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShownPaths<'a> {
     pub(super) all: &'a [PathBuf],

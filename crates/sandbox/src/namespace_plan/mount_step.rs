@@ -8,10 +8,10 @@ use std::{
 
 use crate::sandbox_paths::PlanError;
 
-/// How many directories can be carried over into a new view of the files.
+/// Maximum number of mount trees that are carried over into a new mount namespace.
 pub(crate) const MAX_HELD_TREES: usize = 60;
 
-/// What is put in the place of what may not be read.
+/// Empty file and directory that replace unreadable ones.
 pub(crate) const HIDDEN_FILE: &CStr = c"/dev/.hidden-file";
 pub(crate) const HIDDEN_DIRECTORY: &CStr = c"/dev/.hidden-directory";
 
@@ -62,7 +62,7 @@ pub(crate) enum MountStep<S = CString> {
 }
 
 impl MountStep {
-    /// The same step with its texts put elsewhere.
+    /// Returns the same step with its strings stored elsewhere.
     pub(crate) fn moved<'a, E>(
         &self,
         put: impl Fn(&CString) -> Result<&'a CStr, E>,
@@ -94,7 +94,7 @@ impl MountStep {
         })
     }
 
-    /// What is done, for an error.
+    /// Describes the step for an error message.
     pub(crate) fn describe(&self) -> String {
         let (what, path) = match self {
             Self::AllReadOnly => return "making all mounts read-only".to_owned(),

@@ -46,7 +46,7 @@ pub(super) fn kept_in_var_tmp(trees: &[PathBuf], paths: SandboxPaths<'_>) -> Vec
     kept
 }
 
-/// How the file systems in memory are mounted.
+/// Mount options for file systems in memory.
 #[derive(Debug)]
 pub(super) struct TmpfsOptions {
     /// Mode and size: what lies there counts as memory, and where disk is limited, as disk.

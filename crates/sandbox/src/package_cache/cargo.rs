@@ -16,10 +16,10 @@ use super::cache_dir::{enter, link, open_cache};
 pub(super) const PLACE: &str = "cargo";
 const WITH_SETTINGS: &str = "cargo-with-settings";
 
-/// How many files of the user's cache are linked.
+/// Maximum number of files of the user's cache that are linked.
 const MAX_LINKS: usize = 20_000;
 
-/// How deep directories of the index are: `index/NAME/.cache/ab/cd`.
+/// Maximum depth of the index: `index/NAME/.cache/ab/cd`.
 const MAX_DEPTH: usize = 6;
 
 /// Returns whether Cargo was ever started with one of the directories: it leaves its lock there.

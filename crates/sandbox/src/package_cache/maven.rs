@@ -19,16 +19,17 @@ use super::cache_dir::{copy, enter, link, open_cache};
 /// Its name below the cache of a workspace.
 pub(super) const PLACE: &str = "maven";
 
-/// How many files and directories of the user's repository are looked at. With sources and checksums an artifact has ten.
+/// Maximum number of entries of the user's repository that are visited. With sources and checksums
+/// an artifact has ten.
 const MAX_ENTRIES: usize = 200_000;
 
-/// How deep a repository is: the parts of a group, the artifact, the version.
+/// Maximum depth of a repository: the parts of a group, the artifact, the version.
 const MAX_DEPTH: usize = 24;
 
 /// The steps of file times, on file systems that keep every other second only.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
 
-/// The largest file that is copied.
+/// Maximum size of a file that is copied.
 const MAX_COPIED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Makes the repository, and links what the user's own has by now: once in each process.

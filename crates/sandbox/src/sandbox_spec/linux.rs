@@ -24,7 +24,7 @@ use crate::{
 /// The mechanisms this machine has, found out when it matters.
 #[derive(Debug, Default)]
 pub struct Mechanisms {
-    /// Why there are no namespaces, once that is known.
+    /// Reason why there are no namespaces, once that is known.
     no_namespaces: OnceLock<String>,
     version: OnceLock<u32>,
     shared: OnceLock<SharedNamespaces>,
@@ -55,7 +55,7 @@ impl Mechanisms {
         })
     }
 
-    /// What namespaces need here. Made for the first command.
+    /// Returns the shared state that namespaces need. Made for the first command.
     fn namespace_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
         let landlock = self.landlock();
         if let Some(commons) = self.shared.get() {
@@ -199,7 +199,8 @@ impl SandboxSpec {
     }
 }
 
-/// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
+/// Returns the mechanism that enforces limits on memory and processes; `left` has those without a
+/// cgroup.
 fn accounting(cgroup: Option<&CommandCgroup>, left: &Quota) -> Option<Accounting> {
     let counted = left.memory_limit().is_some() || left.process_limit().is_some();
     cgroup.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))

@@ -42,7 +42,7 @@ const EPERM: FilterAction = FilterAction::Errno(libc::EPERM);
 /// Stands for the distance to the common `return` until that is known.
 const TO_EPERM: u8 = u8::MAX;
 
-/// Where the kernel puts the number of the call and the architecture.
+/// Offsets of the system call number and the architecture.
 pub(super) const NUMBER: u32 = offset(std::mem::offset_of!(seccomp_data, nr));
 pub(super) const ARCH: u32 = offset(std::mem::offset_of!(seccomp_data, arch));
 
@@ -51,7 +51,7 @@ const fn offset(bytes: usize) -> u32 {
     bytes as u32
 }
 
-/// Where the low half of an argument is; both architectures are little-endian.
+/// Returns the offset of the low half of an argument; both architectures are little-endian.
 pub(super) const fn argument(place: u32) -> u32 {
     offset(std::mem::offset_of!(seccomp_data, args)) + 8 * place
 }

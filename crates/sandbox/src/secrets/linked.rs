@@ -8,13 +8,14 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// How many entries of one directory, those of its own directories included, are looked at for links.
+/// Maximum number of entries of one directory, with its subdirectories, that are searched for
+/// links.
 const MAX_ENTRIES: usize = 1024;
 
-/// How many links are followed for one command.
+/// Maximum number of links followed for one command.
 const MAX_LINKS: usize = 64;
 
-/// How often what a link leads to is itself looked into for links.
+/// Maximum number of rounds in which targets of links are searched for links.
 const MAX_ROUNDS: usize = 3;
 
 /// Directories that programs come with. Files of the system that a link leads to can be read by everyone.

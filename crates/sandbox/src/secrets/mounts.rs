@@ -37,7 +37,7 @@ pub(crate) struct MountLine {
     pub(crate) device: Vec<u8>,
     /// The directory of the file system that is mounted.
     pub(crate) root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) point: PathBuf,
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// Larger directories cost more to list than to be asked for every name.
+/// Maximum number of entries; for larger directories, single lookups are cheaper than a listing.
 const MAX_ENTRIES: usize = 4096;
 
 /// Paths by their names. The first node is where they begin.
@@ -20,12 +20,12 @@ pub(super) struct PathTree {
     seen: StatCache<Arc<NodeMatches>>,
 }
 
-/// What may follow in a directory, in lower case.
+/// The names that may follow in a directory, in lower case.
 #[derive(Debug, Default)]
 struct PathNode {
     named: HashMap<String, usize>,
     wild: Vec<(String, usize)>,
-    /// Whether a path ends here.
+    /// True if a path ends here.
     is_end: bool,
 }
 

@@ -22,7 +22,7 @@ use address::{ResolvedTarget, SocketAddress};
 use caller::CallerThread;
 use send::SendBuffers;
 
-/// Calls that may wait at the same time. One more is told to try again (`EAGAIN`).
+/// Maximum number of calls that may wait at the same time. One more fails with `EAGAIN`.
 const MAX_PENDING: usize = 64;
 
 /// Time between two attempts: doubles from the first to the last while nothing happens.

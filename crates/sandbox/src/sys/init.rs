@@ -20,16 +20,16 @@ use crate::namespace_plan::UsageLimits;
 /// Time that processes left behind by the command may go on, as the `tee` in `make > >(tee log)` must.
 pub(super) const SETTLING_MILLIS: i64 = 50;
 
-/// Time that a command may take to end when it was told to.
+/// Maximum time for a command to end after SIGTERM.
 pub(super) const GRACE_MILLIS: i64 = 200;
 
-/// The most killed processes that are named in the report.
+/// Maximum number of killed processes that are named in the report.
 pub(super) const MAX_NAMED: usize = 8;
 
 /// The unit of processor time in `/proc` (`USER_HZ`): a hundredth of a second.
 const TICK_MICROS: u64 = 10_000;
 
-/// The longest name of a process, with a zero.
+/// Maximum length of a process name, with a zero.
 pub(super) const NAME_BYTES: usize = 16;
 
 /// The report to the parent at the end. Smaller than what a pipe takes at once.
@@ -55,7 +55,8 @@ pub(super) struct FinalReport {
 }
 
 impl FinalReport {
-    /// The report as long as the command is not collected: PID 1 ends after it, and that kills the command.
+    /// Returns the report to send if PID 1 ends before the command is reaped, which kills the
+    /// command.
     pub(super) fn new() -> Self {
         // SAFETY: all zeros is a valid value of this plain structure.
         let nothing: Self = unsafe { mem::zeroed() };
@@ -67,7 +68,7 @@ impl FinalReport {
 /// Signals that are read before anything else gets its turn.
 const MAX_SIGNALS_AT_ONCE: usize = 64;
 
-/// Everything PID 1 works with.
+/// State of PID 1 in a sandbox.
 pub(super) struct InitProcess {
     pub(super) command: libc::pid_t,
     pub(super) listener: RawFd,
@@ -121,7 +122,7 @@ impl InitProcess {
             if now >= counter.due() {
                 last.over = counter.count(now) as u32;
             }
-            // Our parent is gone, perhaps since before we could ask to be told.
+            // The parent is gone, perhaps since before we could ask for a signal.
             let abandoned = waiting[2].revents != 0;
             if last.over != ExceededLimit::Nothing as u32 || abandoned || now >= deadline {
                 break;
@@ -165,7 +166,7 @@ pub(super) fn bury(command: libc::pid_t, status: &mut c_int) -> ReapedProcesses 
     }
 }
 
-/// The processes that were collected.
+/// The processes that were reaped.
 pub(super) enum ReapedProcesses {
     Command,
     Others,

@@ -13,7 +13,7 @@ use super::landlock::last_errno;
 /// Bytes of a file that are looked at. A `status` is that long for a user in a thousand groups.
 const TEXT_BYTES: usize = 8192;
 
-/// Why something about a process could not be read.
+/// Reason why information about a process could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcReadError {
     /// The process has ended.
@@ -33,7 +33,7 @@ impl ProcReadError {
     }
 }
 
-/// Takes what has gone for nothing, and passes on every other error.
+/// Treats a process that has ended as zero, and passes on every other error.
 pub(super) fn unless_gone(result: Result<u64, ProcReadError>) -> Result<u64, ProcReadError> {
     match result {
         Err(ProcReadError::Gone) => Ok(0),

@@ -28,8 +28,8 @@ use super::{
 };
 use crate::program::Program;
 
-/// How long killed processes are waited for. They need more only if they are stuck in the kernel or
-/// belong to another user.
+/// Maximum time to wait for killed processes. They need more only if they are stuck in the kernel
+/// or belong to another user.
 const DYING_MILLIS: i64 = 2000;
 
 /// The pause before the next round of SIGKILL, for processes that were forked while their parents

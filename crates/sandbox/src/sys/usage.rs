@@ -15,10 +15,10 @@ mod sysv_ipc;
 use process_status::ProcessStatus;
 use shared_memory::SharedMemory;
 
-/// Time from one round to the next, at least.
+/// Minimum time from one round to the next.
 const MIN_INTERVAL_MILLIS: i64 = 5;
 
-/// The longest time from one round to the next.
+/// Maximum time from one round to the next.
 const MAX_INTERVAL_MILLIS: i64 = 250;
 
 /// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is used. Glances, which tell
@@ -44,7 +44,7 @@ pub(super) enum ExceededLimit {
 }
 
 impl ExceededLimit {
-    /// The limit by its number in the last report, in words.
+    /// Returns the name of a limit by its number in the final report.
     pub(super) fn describe(number: u32) -> Option<&'static str> {
         [
             (Self::Memory, "memory"),

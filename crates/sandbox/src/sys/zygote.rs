@@ -35,7 +35,7 @@ mod worker;
 
 use worker::{ZygoteWorker, fork_with_pidfd, unneeded_memory};
 
-/// How long a report is waited for before the child is continued. Longer than a start takes, except on
+/// Time to wait for a report before the child gets SIGCONT. Longer than a start takes, except on
 /// the busiest machine, where a needless SIGCONT does no harm.
 const CONTINUE_MILLIS: c_int = 100;
 

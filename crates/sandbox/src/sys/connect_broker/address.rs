@@ -31,13 +31,13 @@ pub(crate) struct SocketAddress {
     pub(super) length: usize,
 }
 
-/// To whom an address leads.
+/// The receiver that an address leads to.
 pub(super) enum ResolvedTarget {
     /// The address is all there is to it.
     Address(SocketAddress),
     /// A local socket of the command's own, by its file.
     Own(OwnedDescriptor),
-    /// Somebody else's.
+    /// A socket of another process.
     Foreign,
 }
 

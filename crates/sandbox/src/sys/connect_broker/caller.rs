@@ -13,7 +13,7 @@ use crate::sys::{landlock::last_errno, proc_files};
 #[expect(clippy::cast_possible_truncation, reason = "it is 16")]
 const TIMEVAL_BYTES: libc::socklen_t = mem::size_of::<libc::timeval>() as libc::socklen_t;
 
-/// A thread that waits for an answer.
+/// A thread that is blocked in a system call until the broker answers.
 pub(super) struct CallerThread {
     listener: RawFd,
     notification: libc::seccomp_notif,

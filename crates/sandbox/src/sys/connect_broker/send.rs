@@ -83,7 +83,7 @@ struct UserMessage {
     flags: c_int,
     name: Option<(u64, u64)>,
     control: (u64, u64),
-    /// Where the pieces are described; nothing for the one piece of `sendto`.
+    /// Address and length of the `iovec` array; `None` for the one piece of `sendto`.
     vector: Option<(u64, u64)>,
     piece: libc::iovec,
 }

@@ -1,4 +1,4 @@
-//! What `/proc/PID/status` tells of the size of a process.
+//! Reads the size of a process from `/proc/PID/status`.
 
 use super::super::proc_files::{self, ProcReadError, number_after};
 

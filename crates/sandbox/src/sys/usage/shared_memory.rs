@@ -16,7 +16,7 @@ use super::{
 };
 use crate::denials::{MAX_DESCRIPTORS, MAX_MAPPINGS};
 
-/// Objects that are told apart. What is beyond is counted once for each process.
+/// Maximum number of distinct objects. More are counted once for each process.
 const MAX_OBJECTS: usize = 512;
 
 /// Descriptors that are looked at one by one, where a process hides its list of them.
@@ -39,7 +39,7 @@ pub(super) struct SharedMemory {
     /// Bytes of those that did not fit.
     overflow_bytes: u64,
     round: u32,
-    /// What this round may still look at.
+    /// Numbers of descriptors and mappings that this round may still visit.
     descriptors_left: u32,
     mappings_left: u32,
 }
@@ -270,7 +270,7 @@ fn spend(left: &mut u32) -> Result<(), ProcReadError> {
     Ok(())
 }
 
-/// Tells whether two threads share their descriptor table. What cannot be told counts as no, and both are looked at.
+/// Tells whether two threads share their descriptor table. If that is unknown, both are visited.
 fn has_same_files(one: u32, other: u32) -> bool {
     // SAFETY: takes and gives numbers.
     one == other || unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) } == 0

@@ -100,7 +100,7 @@ fn semaphore_bytes(sets: c_int, semaphores: c_int, processes: u64) -> u64 {
     sets * QUEUE_BYTES + semaphores * (SEMAPHORE_BYTES + UNDO_BYTES * processes)
 }
 
-/// Takes what a call told, or nothing on a kernel without SysV IPC.
+/// Returns the result of a call, or nothing on a kernel without SysV IPC.
 fn unless_absent(told: c_int, bytes: u64) -> Result<u64, ProcReadError> {
     match told {
         ..0 if last_errno() == libc::ENOSYS => Ok(0),
