@@ -59,9 +59,9 @@ impl<'a> From<&'a LandlockPlan> for ChildRestrictions<'a> {
 }
 
 impl LandlockPlan {
-    /// Draws walls for this rung, or says why it cannot hold them.
+    /// Makes the plan for Landlock, or returns the reason why Landlock cannot enforce the rules.
     pub(crate) fn new(
-        walls: &SandboxRules,
+        sandbox_rules: &SandboxRules,
         quota: &Quota,
         paths: SandboxPaths<'_>,
         writable: &WritablePlan<'_>,
@@ -75,7 +75,7 @@ impl LandlockPlan {
         let mut trees: Vec<_> = writable.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut not_covered = self::not_covered(version);
         not_covered.extend(writable.protected.not_covered.iter().cloned());
-        let hidden = hidden(walls, paths, &trees, &mut not_covered);
+        let hidden = hidden(sandbox_rules, paths, &trees, &mut not_covered);
         if let Some(path) = hidden.iter().find(|path| trees.iter().any(|tree| path.starts_with(tree))) {
             return Err(PlanError(format!(
                 "without namespaces `{}` cannot be hidden inside a directory that may be written",
@@ -99,18 +99,18 @@ impl LandlockPlan {
             not_covered
                 .push("the default limit on processes: without namespaces they are not counted".to_owned());
         }
-        let (sockets, network) = match walls.network {
+        let (sockets, network) = match sandbox_rules.network {
             Network::None => (AllowedSockets::Pairs, NetworkTest::NoSocket),
             Network::Any => (AllowedSockets::Internet, NetworkTest::Granted),
         };
         let forbidden = forbidden_file(&trees, paths.home);
-        let shown = shown(walls, &hidden);
+        let shown = shown(sandbox_rules, &hidden);
         trees.extend(paths.temporary.into_iter().chain(paths.package_cache).map(Path::to_owned));
-        let offline = walls.network == Network::None;
-        let wanted = RulesetRequest { trees, hidden, shown, offline, version };
+        let offline = sandbox_rules.network == Network::None;
+        let request = RulesetRequest { trees, hidden, shown, offline, version };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
         Ok(Self {
-            rules: rules.get_or_create(wanted)?,
+            rules: rules.get_or_create(request)?,
             sockets,
             cgroup: None,
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),

@@ -101,7 +101,7 @@ pub(crate) struct NamespacePlan {
 impl NamespacePlan {
     /// Makes the plan for the mechanism with namespaces.
     pub(crate) fn new(
-        walls: &SandboxRules,
+        sandbox_rules: &SandboxRules,
         quota: &Quota,
         paths: SandboxPaths<'_>,
         plan: &WritablePlan<'_>,
@@ -109,7 +109,7 @@ impl NamespacePlan {
         let writable_trees: Vec<_> = plan.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut protected = plan.protected.clone();
         let mut not_covered = protected.not_covered.clone();
-        let hidden = hidden(walls, paths, &writable_trees, &mut not_covered);
+        let hidden = hidden(sandbox_rules, paths, &writable_trees, &mut not_covered);
         for path in &hidden {
             if let Some(root) = writable_trees.iter().find(|root| path.starts_with(root)) {
                 let above = path.ancestors().skip(1).take_while(|above| above != root);
@@ -120,7 +120,7 @@ impl NamespacePlan {
         let hidden_inside = hidden.iter().filter(is_inside).cloned().collect();
         let mut planner = MountPlanner::default();
         let tmpfs = TmpfsOptions::new(quota, paths);
-        let mut shown = shown(walls, &hidden);
+        let mut shown = shown(sandbox_rules, &hidden);
         let cache = paths.package_cache.map(Path::to_owned);
         // The home of Windlass is hidden, and the cache is in it.
         let (inside, beside) = cache.iter().partition::<Vec<_>, _>(|cache| is_below(cache, &hidden));
@@ -131,7 +131,7 @@ impl NamespacePlan {
         if plan.has_layers() {
             not_covered.push(RENAME_ON_LAYER.to_owned());
         }
-        let own_network = walls.network == Network::None;
+        let own_network = sandbox_rules.network == Network::None;
         let scope = FilterScope { sockets: AllowedSockets::Watched, processes: VisibleProcesses::Own };
         if !own_network {
             not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());

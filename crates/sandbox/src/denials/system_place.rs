@@ -33,7 +33,7 @@ const SHARED: [&str; 4] = ["/var/tmp", "/private/var/tmp", "/var/folders", "/pri
 /// Directories that hold data of people and sites. What is in them may be offered, not all of it at once.
 const COLLECTIONS: [&str; 6] = ["/home", "/media", "/mnt", "/srv", "/Users", "/Volumes"];
 
-/// Directories of which every entry is the home directory of somebody.
+/// Directories whose entries are home directories.
 const HOMES: [&str; 2] = ["/home", "/Users"];
 
 /// Directories that need protection from such offers. All paths are without links.

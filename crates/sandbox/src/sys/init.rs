@@ -92,13 +92,13 @@ impl InitProcess {
             let next = deadline.min(covers.due()).min(counter.due()).min(broker.due());
             let [mounts, names] = covers.events();
             let mut waiting =
-                [event(signals), event(broker.listener()), event_of_loss(self.exit_pipe), mounts, names];
+                [event(signals), event(broker.listener()), hangup_event(self.exit_pipe), mounts, names];
             wait(&mut waiting, next.saturating_sub(now()));
             let now = now();
             if waiting[3].revents | waiting[4].revents != 0 || now >= covers.due() {
                 covers.check();
             }
-            if waiting[0].revents != 0 && told_from_outside(signals) {
+            if waiting[0].revents != 0 && take_outside_termination_request(signals) {
                 // SAFETY: takes numbers only; -1 is everyone in this namespace but us.
                 unsafe { libc::kill(-1, libc::SIGTERM) };
                 deadline = deadline.min(now.saturating_add(GRACE_MILLIS));
@@ -192,8 +192,8 @@ pub(super) fn event(descriptor: RawFd) -> libc::pollfd {
     libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 }
 }
 
-/// For a pipe, when its reader is gone.
-fn event_of_loss(pipe: RawFd) -> libc::pollfd {
+/// Returns the `poll` entry that reports a pipe without a reader.
+fn hangup_event(pipe: RawFd) -> libc::pollfd {
     libc::pollfd { fd: pipe, events: 0, revents: 0 }
 }
 
@@ -209,19 +209,19 @@ pub(super) fn signals() -> RawFd {
     }
 }
 
-/// Empties the descriptor; tells whether anyone wants us to end.
-pub(super) fn told_to_end(signals: RawFd) -> bool {
+/// Empties the descriptor and returns true if there was a SIGTERM.
+pub(super) fn take_termination_request(signals: RawFd) -> bool {
     any_signal(signals, |signal| signal.ssi_signo == libc::SIGTERM.cast_unsigned())
 }
 
-/// Empties the descriptor; tells whether someone outside our PID namespace wants us to end.
-fn told_from_outside(signals: RawFd) -> bool {
-    any_signal(signals, is_order_from_outside)
+/// Empties the descriptor and returns true if a SIGTERM came from outside our PID namespace.
+fn take_outside_termination_request(signals: RawFd) -> bool {
+    any_signal(signals, is_sigterm_from_outside)
 }
 
 /// Tells whether a signal is a `SIGTERM` that `kill` has sent from outside our PID namespace: then the sender has no
 /// number here. `F_SETSIG` sends signals without a sender, too, but not as `SI_USER`, which only the kernel can say.
-fn is_order_from_outside(signal: &libc::signalfd_siginfo) -> bool {
+fn is_sigterm_from_outside(signal: &libc::signalfd_siginfo) -> bool {
     signal.ssi_signo == libc::SIGTERM.cast_unsigned()
         && signal.ssi_code == libc::SI_USER
         && signal.ssi_pid == 0
@@ -302,7 +302,7 @@ mod tests {
             // SAFETY: all zeros is a valid value of this plain structure.
             let mut info: libc::signalfd_siginfo = unsafe { mem::zeroed() };
             (info.ssi_signo, info.ssi_code, info.ssi_pid) = (signo.cast_unsigned(), code, pid);
-            is_order_from_outside(&info)
+            is_sigterm_from_outside(&info)
         };
         let from_fcntl = -5; // SI_SIGIO
         assert!(signal(libc::SIGTERM, libc::SI_USER, 0));

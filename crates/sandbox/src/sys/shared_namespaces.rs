@@ -86,20 +86,20 @@ impl SharedNamespaces {
         // SAFETY: the stack is an aligned allocation with no other user. Without CLONE_VM the child works on its own copy
         // of `waiting`, and makes system calls only.
         let pid = without_signals(|| unsafe {
-            libc::clone(set_up_when_told, stack, flags, (&raw mut waiting).cast())
+            libc::clone(set_up_after_go, stack, flags, (&raw mut waiting).cast())
         });
         if pid < 0 {
             return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
         }
         let [uid_map, gid_map] = maps.lines();
-        let told = fs::write(format!("/proc/{pid}/setgroups"), "deny")
+        let written = fs::write(format!("/proc/{pid}/setgroups"), "deny")
             .and_then(|()| fs::write(format!("/proc/{pid}/uid_map"), uid_map))
             .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), gid_map))
             .and_then(|()| go_writer.write_all(&[1]));
         // The child has the same table: once this end is closed, it waits no longer.
         drop(go_writer);
         ChildPid(pid).reap(0)?;
-        told.map_err(|error| {
+        written.map_err(|error| {
             StartError::Confine("writing the uid map of a user namespace".to_owned(), error)
         })?;
         drop(report_writer);
@@ -170,12 +170,12 @@ struct WaitingSetup {
     report: RawFd,
 }
 
-extern "C" fn set_up_when_told(waiting: *mut c_void) -> c_int {
+extern "C" fn set_up_after_go(waiting: *mut c_void) -> c_int {
     // SAFETY: the pointer is to this process's copy of what was passed to `clone`; the locals live across the calls.
     unsafe {
         let waiting = &mut *waiting.cast::<WaitingSetup>();
-        let mut told = 0_u8;
-        if libc::read(waiting.go, (&raw mut told).cast(), 1) == 1 {
+        let mut go = 0_u8;
+        if libc::read(waiting.go, (&raw mut go).cast(), 1) == 1 {
             waiting.setup.failure = waiting.setup.carry_out().err();
             let report = waiting.setup.to_report();
             libc::write(waiting.report, report.as_ptr().cast(), report.len());

@@ -18,7 +18,7 @@ use super::{
     ChildStdio, ExecPlan, StartError, StartFailure, StartedChild, exec_plan,
     init::{
         FinalReport, GRACE_MILLIS, ReapedProcesses, SETTLING_MILLIS, bury, cpu_of_collected, event,
-        name_killed, now, signals, told_to_end,
+        name_killed, now, signals, take_termination_request,
     },
     process_tree::ProcessTree,
     report_pipe,
@@ -144,7 +144,7 @@ impl SubreaperProcess {
         let (mut deadline, mut terminated) = (i64::MAX, false);
         let left = loop {
             wait(signals, deadline.saturating_sub(now()));
-            if told_to_end(signals) && !terminated {
+            if take_termination_request(signals) && !terminated {
                 terminated = true;
                 ProcessTree::of_self().signal(libc::SIGTERM);
                 deadline = deadline.min(now().saturating_add(GRACE_MILLIS));
@@ -182,7 +182,7 @@ impl SubreaperProcess {
                 return;
             }
             wait(signals, ROUND_MILLIS.into());
-            told_to_end(signals);
+            take_termination_request(signals);
         }
     }
 

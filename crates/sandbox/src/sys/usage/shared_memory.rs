@@ -350,12 +350,12 @@ fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, ProcReadError> {
 pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value, and it lives across the call; the path is a C string.
     unsafe {
-        let mut told: libc::statvfs = mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut told) < 0 {
+        let mut file_system: libc::statvfs = mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &raw mut file_system) < 0 {
             return Err(ProcReadError::Failed(last_errno()));
         }
-        let content = told.f_blocks.saturating_sub(told.f_bfree) * told.f_bsize;
-        Ok(content + told.f_files.saturating_sub(told.f_ffree) * INODE_BYTES)
+        let content = file_system.f_blocks.saturating_sub(file_system.f_bfree) * file_system.f_bsize;
+        Ok(content + file_system.f_files.saturating_sub(file_system.f_ffree) * INODE_BYTES)
     }
 }
 

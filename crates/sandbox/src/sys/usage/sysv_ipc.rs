@@ -56,23 +56,23 @@ pub(super) fn bytes(processes: u64) -> Result<u64, ProcReadError> {
 fn segments() -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
     // the calls; the last takes and gives a number.
-    let (told, info, page) = unsafe {
+    let (result, info, page) = unsafe {
         let mut info: ShmInfo = mem::zeroed();
-        let told = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
-        (told, info, libc::sysconf(libc::_SC_PAGESIZE))
+        let result = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
+        (result, info, libc::sysconf(libc::_SC_PAGESIZE))
     };
     let page = u64::try_from(page).unwrap_or(4096);
-    unless_absent(told, (info.shm_rss + info.shm_swp) * page)
+    unless_absent(result, (info.shm_rss + info.shm_swp) * page)
 }
 
 fn messages() -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value of this plain structure, which the kernel fills and which lives across the call.
-    let (told, info) = unsafe {
+    let (result, info) = unsafe {
         let mut info: libc::msginfo = mem::zeroed();
-        let told = libc::msgctl(0, libc::MSG_INFO, (&raw mut info).cast());
-        (told, info)
+        let result = libc::msgctl(0, libc::MSG_INFO, (&raw mut info).cast());
+        (result, info)
     };
-    unless_absent(told, message_bytes(info.msgpool, info.msgmap, info.msgtql))
+    unless_absent(result, message_bytes(info.msgpool, info.msgmap, info.msgtql))
 }
 
 /// Bytes of so many queues with so many messages of so many bytes. The kernel rounds each message with its header up, at
@@ -86,12 +86,12 @@ fn message_bytes(queues: c_int, messages: c_int, text_bytes: c_int) -> u64 {
 fn semaphores(processes: u64) -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
     // the call.
-    let (told, info) = unsafe {
+    let (result, info) = unsafe {
         let mut info: SemInfo = mem::zeroed();
-        let told = libc::semctl(0, 0, SEM_INFO, &raw mut info);
-        (told, info)
+        let result = libc::semctl(0, 0, SEM_INFO, &raw mut info);
+        (result, info)
     };
-    unless_absent(told, semaphore_bytes(info.semusz, info.semaem, processes))
+    unless_absent(result, semaphore_bytes(info.semusz, info.semaem, processes))
 }
 
 /// Bytes of so many sets with so many semaphores in all. Each process may have values to undo for each semaphore.
@@ -101,8 +101,8 @@ fn semaphore_bytes(sets: c_int, semaphores: c_int, processes: u64) -> u64 {
 }
 
 /// Returns the result of a call, or nothing on a kernel without SysV IPC.
-fn unless_absent(told: c_int, bytes: u64) -> Result<u64, ProcReadError> {
-    match told {
+fn unless_absent(result: c_int, bytes: u64) -> Result<u64, ProcReadError> {
+    match result {
         ..0 if last_errno() == libc::ENOSYS => Ok(0),
         ..0 => Err(ProcReadError::Failed(last_errno())),
         _ => Ok(bytes),
