@@ -34,7 +34,8 @@ pub enum Dialect {
     Json,
     /// `[name(a=1, b="x")]` at the beginning of a line, as Llama writes.
     Pythonic,
-    /// `<function=name><parameter=a>1</parameter></function>` as Qwen's coder writes, or `<invoke name="name">`.
+    /// `<function=name><parameter=a>1</parameter></function>` as Qwen's coder writes, or
+    /// `<invoke name="name">`.
     Xml,
     /// `[TOOL_CALLS]` and JSON, as Mistral writes.
     Mistral,

@@ -180,8 +180,9 @@ fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Opti
 }
 
 /// Builds the HTTP client. For `http:` it gets an empty root store, because the default one reads
-/// and parses the system's bundle (8 ms measured in a comparable tool). A proxy must then be `http:`, too. Redirects are not
-/// followed: they could send the key to a server that is not configured.
+/// and parses the system's bundle (8 ms measured in a comparable tool). A proxy must then be
+/// `http:`, too. Redirects are not followed: they could send the key to a server that is not
+/// configured.
 fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let is_tls = url.scheme() == "https";
     let builder = Client::builder()

@@ -15,7 +15,8 @@ const MAX_RETRIES: u32 = 100;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Provider {
-    /// A name for people. `azure` (in any case) also makes the server keep answers, which Azure demands.
+    /// A name for people. `azure` (in any case) also makes the server keep answers, which Azure
+    /// demands.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Base URL of the API, such as `https://api.openai.com/v1`; `/responses` or

@@ -1,8 +1,9 @@
-//! Limits that the kernel keeps for all processes of a command together: a cgroup of its own, where this process was
-//! given a part of the tree to divide.
+//! Limits that the kernel keeps for all processes of a command together: a cgroup of its own, where
+//! this process was given a part of the tree to divide.
 //!
-//! A cgroup that hands memory and processes on to others may hold no process itself, so this process moves into one of
-//! those it makes. It does so only where no other processes live than this one and its children: it moves no others.
+//! A cgroup that hands memory and processes on to others may hold no process itself, so this
+//! process moves into one of those it makes. It does so only where no other processes live than
+//! this one and its children: it moves no others.
 #![expect(clippy::disallowed_methods, reason = "files of the kernel, which no command can write")]
 
 use std::{
@@ -29,7 +30,8 @@ pub(crate) const REMEDY: &str = "systemd-run --user --scope -p Delegate=yes wind
 /// The tree, divided for this process. All machines of it share that.
 static DIVIDED: OnceLock<Result<CgroupTree, String>> = OnceLock::new();
 
-/// The part of the tree that this process may divide; divided for the first who needs it. The reason, if there is none.
+/// The part of the tree that this process may divide; divided for the first who needs it. The
+/// reason, if there is none.
 pub(crate) fn divided() -> Result<&'static CgroupTree, &'static str> {
     let tree = DIVIDED.get_or_init(|| {
         let place = DelegatedCgroup::find(Path::new("/proc"))?;
@@ -96,11 +98,13 @@ impl DelegatedCgroup {
     }
 }
 
-/// The directory of the cgroup this process is in, by the lines that begin with `0::` and the mounts.
+/// The directory of the cgroup this process is in, by the lines that begin with `0::` and the
+/// mounts.
 fn directory(own: &str, mounts: &str) -> Result<PathBuf, String> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"));
     let own = Path::new(own.ok_or("there is no cgroup v2 here")?);
-    // A line is: number, parent, device, root, place, options, more of them, `-`, kind, source, options.
+    // A line is: number, parent, device, root, place, options, more of them, `-`, kind, source,
+    // options.
     let mount = mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let mut fields = place.split(' ').skip(3);
@@ -118,7 +122,8 @@ fn members(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.lines().filter_map(|line| line.parse().ok())
 }
 
-/// Tells whether a process is this one or a descendant of it. One that is gone counts as ours: it need not be moved.
+/// Tells whether a process is this one or a descendant of it. One that is gone counts as ours: it
+/// need not be moved.
 fn descends_from_us(proc: &Path, pid: u32) -> bool {
     const MAX_DEPTH: u32 = 64;
     let mut above = pid;

@@ -21,13 +21,16 @@ pub use denied_path::DeniedPathCheck;
 /// The port of name servers.
 const NAME_SERVER_PORT: u16 = 53;
 
-/// The limit that is reported if what a command uses could not be counted: it was ended, since it may have been too much.
+/// The limit that is reported if what a command uses could not be counted: it was ended, since it
+/// may have been too much.
 pub(crate) const UNCOUNTED: &str = "resources";
 
-/// The limit that is reported if a command has more open files or mappings than can be counted in time.
+/// The limit that is reported if a command has more open files or mappings than can be counted in
+/// time.
 pub(crate) const TOO_MANY: &str = "open files and mappings";
 
-/// The most descriptors, and the most mappings, that one count looks at: then it takes a second at most.
+/// The most descriptors, and the most mappings, that one count looks at: then it takes a second at
+/// most.
 pub(crate) const MAX_DESCRIPTORS: u32 = 128 * 1024;
 pub(crate) const MAX_MAPPINGS: u32 = 1024 * 1024;
 
@@ -70,10 +73,10 @@ pub fn limit(what: &str) -> Denial {
     Denial { layer, what, rule, need, proof, remedy: String::new() }
 }
 
-/// Adds what a failed command's output tells about the network. Where a broker sees every connection, text adds no more than
-/// the name of a host to a lookup, of which the broker sees the name server only: such a host was named, not observed.
-/// Elsewhere a complaint counts if the network is off.
-/// Without a complaint the host is the one of an address on the command line.
+/// Adds what a failed command's output tells about the network. Where a broker sees every
+/// connection, text adds no more than the name of a host to a lookup, of which the broker sees the
+/// name server only: such a host was named, not observed. Elsewhere a complaint counts if the
+/// network is off. Without a complaint the host is the one of an address on the command line.
 pub fn name_host(
     denials: &mut Vec<Denial>,
     exit: Exit,

@@ -41,8 +41,8 @@ pub(crate) fn there<'a>(
     below.into_iter().filter(move |path| !names.lack(Path::new(path))).map(|path| directory.join(path))
 }
 
-/// All names in lower case; none if there may be others. A directory may tell no upper from lower case, and one that does
-/// not has its own opinion on what else is the same.
+/// All names in lower case; none if there may be others. A directory may tell no upper from lower
+/// case, and one that does not has its own opinion on what else is the same.
 fn read(directory: &Path) -> Option<HashSet<OsString>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(HashSet::new()),

@@ -212,8 +212,8 @@ fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Wri
     Ok(rules)
 }
 
-/// Returns a file that the user could make, and no command may: unless it may write there. A home directory may be a link
-/// to a place where it may, so real paths are compared.
+/// Returns a file that the user could make, and no command may: unless it may write there. A home
+/// directory may be a link to a place where it may, so real paths are compared.
 pub(crate) fn forbidden_file(trees: &[PathBuf], home: Option<&Path>) -> Option<CString> {
     let trees: Vec<_> =
         trees.iter().map(|tree| tree.canonicalize().unwrap_or_else(|_| tree.clone())).collect();

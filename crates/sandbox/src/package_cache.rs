@@ -1,8 +1,9 @@
 //! Caches of package managers for confined commands.
 //!
-//! The user's own caches are read-only: what lies there runs outside later. So package managers are pointed to a cache
-//! below the home of Windlass, one for each workspace: a command can spoil what the same workspace builds, and nothing
-//! else. A cache that the user has made writable is left as it is.
+//! The user's own caches are read-only: what lies there runs outside later. So package managers are
+//! pointed to a cache below the home of Windlass, one for each workspace: a command can spoil what
+//! the same workspace builds, and nothing else. A cache that the user has made writable is left as
+//! it is.
 
 mod cache_dir;
 mod cargo;
@@ -79,8 +80,8 @@ pub(crate) struct CacheRequest<'a> {
 }
 
 impl CacheRequest<'_> {
-    /// Returns the variables that point package managers to caches they can write. `current` tells what a variable is
-    /// set to.
+    /// Returns the variables that point package managers to caches they can write. `current` tells
+    /// what a variable is set to.
     pub(crate) fn variables(&self, current: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
         let mut set = Vec::new();
         for each in VARIABLES {
@@ -103,8 +104,8 @@ impl CacheRequest<'_> {
         set
     }
 
-    /// Maven takes no variable, but properties of its machine. The tail is read and not written (since Maven 3.9); for older
-    /// ones, what the user has is found through links.
+    /// Maven takes no variable, but properties of its machine. The tail is read and not written
+    /// (since Maven 3.9); for older ones, what the user has is found through links.
     fn maven(&self, current: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
         let own = self.home?.join(".m2/repository");
         let place = self.cache.join(maven::PLACE);

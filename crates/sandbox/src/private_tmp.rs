@@ -1,4 +1,5 @@
-//! The temporary directory of a machine's commands: theirs alone, kept from one to the next, gone with the machine.
+//! The temporary directory of a machine's commands: theirs alone, kept from one to the next, gone
+//! with the machine.
 #![expect(
     clippy::disallowed_methods,
     reason = "a directory of our own; the standard library removes it by descriptor and follows no link"
@@ -31,7 +32,8 @@ struct LockedDirectory {
 }
 
 impl PrivateTmp {
-    /// One that keeps what commands leave there, or one that only exists where memory cannot take its place.
+    /// One that keeps what commands leave there, or one that only exists where memory cannot take
+    /// its place.
     pub fn new(keeps: bool) -> Self {
         Self { keeps, made: OnceLock::new() }
     }
@@ -70,8 +72,9 @@ impl Drop for PrivateTmp {
     }
 }
 
-/// Makes the directory beside a temporary one that is the command's `/var/tmp`. It is outside of what commands can see, so
-/// that none can put a link in its place; what another user has put there is not used.
+/// Makes the directory beside a temporary one that is the command's `/var/tmp`. It is outside of
+/// what commands can see, so that none can put a link in its place; what another user has put there
+/// is not used.
 #[cfg(target_os = "linux")]
 pub(crate) fn make_second(temporary: &Path) -> Option<PathBuf> {
     let path = second(temporary);
@@ -114,8 +117,8 @@ fn make() -> io::Result<LockedDirectory> {
                 return Ok(LockedDirectory { path, _lock: lock });
             }
             Err(error) => {
-                // Where someone who sweeps has it or had it, another name helps; where too many files are open, it would
-                // only leave another directory behind.
+                // Where someone who sweeps has it or had it, another name helps; where too many
+                // files are open, it would only leave another directory behind.
                 drop(fs::remove_dir(&path));
                 if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) {
                     return Err(error);

@@ -185,8 +185,8 @@ impl SandboxSpec {
         variables
     }
 
-    /// Points package managers to caches they can write. Without one of our own, only Go is pointed to the temporary
-    /// directory: it builds nothing without a cache.
+    /// Points package managers to caches they can write. Without one of our own, only Go is pointed
+    /// to the temporary directory: it builds nothing without a cache.
     fn caches(&self, temporary: &Path, program: &Program) -> Vec<(&'static str, String)> {
         let Some(cache) = &self.package_cache else {
             let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));

@@ -1,4 +1,5 @@
-//! The rules of a sandbox as a profile for macOS's Seatbelt: pure text, so that it is tested everywhere.
+//! The rules of a sandbox as a profile for macOS's Seatbelt: pure text, so that it is tested
+//! everywhere.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! The seccomp filter of a confined command: rules as data, each with the reason for it.
 //!
-//! The kernel runs the filter at every system call. A filter sees the call's number and its arguments as numbers,
-//! never what a pointer leads to. What depends on a path is left to mounts and Landlock; what depends on a socket
-//! address goes to the [broker](crate::sys) by user notification. [`program`] turns the rules into BPF.
+//! The kernel runs the filter at every system call. A filter sees the call's number and its
+//! arguments as numbers, never what a pointer leads to. What depends on a path is left to mounts
+//! and Landlock; what depends on a socket address goes to the [broker](crate::sys) by user
+//! notification. [`program`] turns the rules into BPF.
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, SOCK_DGRAM, SOCK_RAW,
@@ -20,13 +21,15 @@ use program::FilterProgram;
 /// One instruction of a filter.
 pub(crate) use libc::sock_filter as Instruction;
 
-/// Constants of `<linux/fs.h>` and `<linux/ioprio.h>` that `libc` does not have, under their kernel names.
+/// Constants of `<linux/fs.h>` and `<linux/ioprio.h>` that `libc` does not have, under their kernel
+/// names.
 const FS_IOC_RESVSP: u32 = 0x4030_5828;
 const FS_IOC_RESVSP64: u32 = 0x4030_582a;
 const FS_IOC_ZERO_RANGE: u32 = 0x4030_5839;
 const IOPRIO_WHO_USER: u32 = 3;
 
-/// System calls that `libc` does not have for every architecture. Since 424 the number is the same on all of ours.
+/// System calls that `libc` does not have for every architecture. Since 424 the number is the same
+/// on all of ours.
 const SYS_QUOTACTL_FD: i64 = 443;
 const SYS_MEMFD_SECRET: i64 = 447;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
@@ -58,8 +61,8 @@ pub(crate) struct FilterScope {
 pub(crate) enum AllowedSockets {
     /// Connected pairs only: a filter cannot tell whom any other socket talks to.
     Pairs,
-    /// Internet and local ones. Every call that carries an address is put before the broker, which knows the sockets
-    /// that belong to the command.
+    /// Internet and local ones. Every call that carries an address is put before the broker, which
+    /// knows the sockets that belong to the command.
     Watched,
     /// Internet ones, because the network was granted, and pairs.
     Internet,
@@ -80,7 +83,8 @@ type SyscallRule = (i64, &'static [ArgumentTest], FilterAction);
 /// An argument of a system call by its place, and what is tested about it.
 type ArgumentTest = (u32, ValueTest);
 
-/// A test of one argument. All but `NotNull` look at the low 32 bits: the kernel takes these arguments as `int`.
+/// A test of one argument. All but `NotNull` look at the low 32 bits: the kernel takes these
+/// arguments as `int`.
 #[derive(Debug, Clone, Copy)]
 enum ValueTest {
     Is(u32),
@@ -122,11 +126,12 @@ const CLONE_NEW_ANY: u32 = (libc::CLONE_NEWNS
 
 /// Denied to every command. Each line, or the first of a few, says why.
 ///
-/// Newer calls are treated as the older ones they stand for, up to 470. Let through are `process_mrelease` (`kill` comes
-/// first), `cachestat` (`mincore`), `fchmodat2` (`fchmodat`), `statmount` and `listmount` (`/proc/self/mountinfo`), `lsm_*`
-/// (`/proc/self/attr`), `mseal` (`mprotect`), `*xattrat` (`*xattr`), `file_getattr` and `file_setattr` (the `ioctl`s
-/// `FS_IOC_FSGETXATTR` and `FS_IOC_FSSETXATTR`), `listns` (`/proc/PID/ns`): mounts and the kernel's own checks hold for them
-/// all the same.
+/// Newer calls are treated as the older ones they stand for, up to 470. Let through are
+/// `process_mrelease` (`kill` comes first), `cachestat` (`mincore`), `fchmodat2` (`fchmodat`),
+/// `statmount` and `listmount` (`/proc/self/mountinfo`), `lsm_*` (`/proc/self/attr`), `mseal`
+/// (`mprotect`), `*xattrat` (`*xattr`), `file_getattr` and `file_setattr` (the `ioctl`s
+/// `FS_IOC_FSGETXATTR` and `FS_IOC_FSSETXATTR`), `listns` (`/proc/PID/ns`): mounts and the kernel's
+/// own checks hold for them all the same.
 #[rustfmt::skip]
 const EVERYWHERE: &[SyscallRule] = &[
     (libc::SYS_mount, ALWAYS, Errno(EPERM)),              // uncovering what is covered
@@ -198,8 +203,9 @@ const ARCHITECTURE: &[SyscallRule] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ARCHITECTURE: &[SyscallRule] = &[];
 
-/// Keeps the command from starving PID 1, which counts what it uses and brokers its connections. Both run as the same
-/// user, so the kernel would allow it. glibc passes the caller's own thread number to `sched_*`, so only PID 1 is out.
+/// Keeps the command from starving PID 1, which counts what it uses and brokers its connections.
+/// Both run as the same user, so the kernel would allow it. glibc passes the caller's own thread
+/// number to `sched_*`, so only PID 1 is out.
 #[rustfmt::skip]
 const OWN_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_prlimit64, &[(0, IsNot(0)), (2, NotNull)], Errno(EPERM)),   // RLIMIT_NOFILE of 0 would blind PID 1
@@ -219,7 +225,8 @@ const OWN_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_rt_tgsigqueueinfo, &[(0, Is(INIT_PID))], Errno(EPERM)),
     (libc::SYS_rt_tgsigqueueinfo, &[(1, Is(INIT_PID))], Errno(EPERM)),
     (libc::SYS_pidfd_open, &[(0, Is(INIT_PID))], Errno(EPERM)),            // for `pidfd_send_signal`
-    // Answered with success and not done: PID 1 could not count the memory of such a process. `ssh-agent` does it.
+    // Answered with success and not done: PID 1 could not count the memory of such a process.
+    // `ssh-agent` does it.
     (libc::SYS_prctl, &[(0, Is(PR_SET_DUMPABLE)), (1, Is(0))], Errno(0)),
 ];
 
@@ -271,8 +278,9 @@ const DISK_LIMITED: &[SyscallRule] = &[
     (libc::SYS_ioctl, &[(1, Is(FS_IOC_ZERO_RANGE))], Errno(EOPNOTSUPP)),
 ];
 
-/// Families of sockets with the types that may be made of each. All others fail. `SOCK_RAW` of `AF_UNIX` is a
-/// datagram socket under another name; of the internet families it reads what belongs to others.
+/// Families of sockets with the types that may be made of each. All others fail. `SOCK_RAW` of
+/// `AF_UNIX` is a datagram socket under another name; of the internet families it reads what
+/// belongs to others.
 type SocketTypes = &'static [(i32, &'static [i32])];
 
 const INTERNET: SocketTypes = &[

@@ -125,7 +125,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let fresh = place.path().join("fresh");
         for text in ["one", "two", "six"] {
-            // The same length, and perhaps the same time: only the age tells that it must be read again.
+            // The same length, and perhaps the same time: only the age tells that it must be read
+            // again.
             fs::write(&fresh, text).unwrap();
             assert_eq!(look(&fresh).as_deref(), Some(text));
         }

@@ -190,8 +190,8 @@ pub struct ExitReport {
     pub held_back: Option<&'static str>,
     /// The first address that a connection was refused to.
     pub refused: Option<String>,
-    /// The first address outside of the session's own network that something was to go to; a name server's only if
-    /// there was no other.
+    /// The first address outside of the session's own network that something was to go to; a name
+    /// server's only if there was no other.
     pub offline: Option<SocketAddr>,
     /// The CPU time of the command and its descendants.
     pub cpu: Option<Duration>,

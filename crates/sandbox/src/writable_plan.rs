@@ -1,4 +1,5 @@
-//! The directories that a command may write, and what in them must not change. Plain data, which the host fills in.
+//! The directories that a command may write, and what in them must not change. Plain data, which
+//! the host fills in.
 
 use std::{
     ffi::OsStr,
@@ -19,11 +20,12 @@ pub struct WritableRoot<'a> {
     pub layer: Option<LayerMount<'a>>,
 }
 
-/// An overlay on a writable root: the root is its lower layer, and stays as it is. Only mounts can provide it: without
-/// namespaces nothing is started.
+/// An overlay on a writable root: the root is its lower layer, and stays as it is. Only mounts can
+/// provide it: without namespaces nothing is started.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerMount<'a> {
-    /// A directory in the root with the directories [`UPPER_NAME`] and [`WORK_NAME`]. Letters, digits, `.` and `-` only.
+    /// A directory in the root with the directories [`UPPER_NAME`] and [`WORK_NAME`]. Letters,
+    /// digits, `.` and `-` only.
     pub name: &'a str,
 }
 

@@ -1,8 +1,9 @@
 //! Paths that a failed program names, checked against the rules of its sandbox and the file system.
 //!
-//! What a program prints proves nothing. A path counts only if the sandbox really keeps it from being written, the user could
-//! write it, and the error is the one that this mechanism gives. What may be asked for is decided here as well: the directory of
-//! the path and nothing above it, and never a place of the system or of programs, a secret or a protected name.
+//! What a program prints proves nothing. A path counts only if the sandbox really keeps it from
+//! being written, the user could write it, and the error is the one that this mechanism gives. What
+//! may be asked for is decided here as well: the directory of the path and nothing above it, and
+//! never a place of the system or of programs, a secret or a protected name.
 
 use std::{
     fmt, fs,
@@ -121,7 +122,8 @@ impl DeniedPathCheck<'_> {
         beside.or_else(|| first(&error_line.earlier))
     }
 
-    /// Returns the directory of a command that may write nothing at all, if it says that it was refused and not what.
+    /// Returns the directory of a command that may write nothing at all, if it says that it was
+    /// refused and not what.
     fn unnamed(&self, error_lines: &[ErrorLine]) -> Option<ConfirmedPath> {
         let is_error = |error_line: &ErrorLine| {
             error_line.class == ErrorClass::ReadOnly && error_line.is_last && error_line.candidates.is_empty()
@@ -133,7 +135,8 @@ impl DeniedPathCheck<'_> {
         self.check(self.directory, ErrorClass::ReadOnly)
     }
 
-    /// Checks a name where the command line goes to (`cd`, `-C`), in the directory of the command, and in others it names.
+    /// Checks a name where the command line goes to (`cd`, `-C`), in the directory of the command,
+    /// and in others it names.
     fn confirm(&self, named: &str, class: ErrorClass) -> Option<ConfirmedPath> {
         if named.starts_with('/') {
             return self.check(Path::new(named), class);
@@ -153,7 +156,8 @@ impl DeniedPathCheck<'_> {
         words.filter(|word| !word.is_empty()).take(MAX_WORDS).map(str::to_owned)
     }
 
-    /// Returns the path without links if the sandbox, and nothing else, keeps it from being written.
+    /// Returns the path without links if the sandbox, and nothing else, keeps it from being
+    /// written.
     fn check(&self, path: &Path, class: ErrorClass) -> Option<ConfirmedPath> {
         let path = links::follow(path)?.end;
         let parent = path.parent().filter(|parent| parent.is_dir())?;
@@ -164,7 +168,8 @@ impl DeniedPathCheck<'_> {
             let is_protected = class != ErrorClass::Refused && (self.is_protected)(&path);
             return is_protected.then_some(ConfirmedPath { path, is_protected });
         }
-        // What the user may not write either is refused by its mode, or lies on a file system that is read-only anyway.
+        // What the user may not write either is refused by its mode, or lies on a file system that
+        // is read-only anyway.
         let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
         let is_ours = match class {
             ErrorClass::ReadOnly | ErrorClass::Unwritable => may_write(&path) || may_write(parent),
@@ -208,8 +213,9 @@ impl DeniedPathCheck<'_> {
         }
     }
 
-    /// Returns the directory that would have to be writable, unless that is more than a person should be asked for because of
-    /// a text: the home directory or what it is in, places of the system and of programs, secrets, protected names.
+    /// Returns the directory that would have to be writable, unless that is more than a person
+    /// should be asked for because of a text: the home directory or what it is in, places of the
+    /// system and of programs, secrets, protected names.
     fn directory_to_grant(&self, path: &Path, hidden: &[PathBuf]) -> Option<PathBuf> {
         let directory = if path.is_dir() { path } else { path.parent()? };
         let workspace = self.workspace();

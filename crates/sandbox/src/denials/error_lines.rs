@@ -140,7 +140,8 @@ fn end_of(output: &[u8]) -> String {
     String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_READ_BYTES)..]).into_owned()
 }
 
-/// Returns what may be a path in a line, the likeliest first: in quotes, with a slash, alone between colons, next to the error.
+/// Returns what may be a path in a line, the likeliest first: in quotes, with a slash, alone
+/// between colons, next to the error.
 fn named_in(before: &str, after: &str) -> Vec<String> {
     let mut found: Vec<String> = quoted(before).into_iter().rev().collect();
     found.extend(quoted(after));
@@ -156,7 +157,8 @@ fn named_in(before: &str, after: &str) -> Vec<String> {
     found
 }
 
-/// Returns the words beside an error, as in `cannot open output file a.out: ERROR` and `ERROR @ rb_sysopen - FILE`.
+/// Returns the words beside an error, as in `cannot open output file a.out: ERROR` and
+/// `ERROR @ rb_sysopen - FILE`.
 fn words_beside(before: &str, after: &str) -> Vec<String> {
     let behind = after.rsplit_once(" - ").and_then(|(_, rest)| bare_words(rest).next());
     bare_words(before).next_back().into_iter().chain(behind).collect()
@@ -183,7 +185,8 @@ fn quoted(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the words that look like paths, in order; not the name of the program that speaks, as in `/bin/sh: line 1: x`.
+/// Returns the words that look like paths, in order; not the name of the program that speaks, as in
+/// `/bin/sh: line 1: x`.
 fn words_with_slash(text: &str) -> Vec<String> {
     let is_speaker = |word: &str| {
         let rest = text.strip_prefix(word).and_then(|rest| rest.strip_prefix(':'));

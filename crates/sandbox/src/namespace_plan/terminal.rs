@@ -1,8 +1,8 @@
 //! The terminal of a command, where its programs look for it.
 //!
-//! A session's terminal comes from the host's devpts, and the sandbox has a devpts of its own, in which no name can be made
-//! for it. So the one device is bound to `/dev/console`, as containers do: `ttyname` searches `/dev` and finds it there. The
-//! command has the terminal open anyway.
+//! A session's terminal comes from the host's devpts, and the sandbox has a devpts of its own, in
+//! which no name can be made for it. So the one device is bound to `/dev/console`, as containers
+//! do: `ttyname` searches `/dev` and finds it there. The command has the terminal open anyway.
 
 use std::{
     ffi::{CStr, CString},
@@ -23,8 +23,8 @@ use super::{MAX_HELD_TREES, MountStep, NamespacePlan, WritablePath};
 const CONSOLE: &CStr = c"/dev/console";
 
 impl NamespacePlan {
-    /// Shows the terminal that a command gets as its input, if it is one. What cannot be shown is not: the command only
-    /// misses its name.
+    /// Shows the terminal that a command gets as its input, if it is one. What cannot be shown is
+    /// not: the command only misses its name.
     pub(crate) fn show_terminal(&mut self, input: &OwnedFd) {
         let is_held =
             |step: &&MountStep| matches!(step, MountStep::CloneTree { .. } | MountStep::CloneRoot { .. });

@@ -1,4 +1,5 @@
-//! A home directory for Cargo that can be written, in which what the user's own has is found through links.
+//! A home directory for Cargo that can be written, in which what the user's own has is found
+//! through links.
 
 use std::{
     collections::BTreeMap,
@@ -27,8 +28,8 @@ pub(super) fn is_used(cache: &Path) -> bool {
     [PLACE, WITH_SETTINGS].iter().any(|place| cache.join(place).join(".package-cache").exists())
 }
 
-/// Makes the directory and returns its path. Where Cargo would not find the user's settings by going up from where it is
-/// started, a second directory has them beside the same registry.
+/// Makes the directory and returns its path. Where Cargo would not find the user's settings by
+/// going up from where it is started, a second directory has them beside the same registry.
 pub(super) fn prepare(cache: &Path, own: &Path, directory: &Path) -> io::Result<PathBuf> {
     let top = open_cache(cache)?;
     let home = enter(&top, OsStr::new(PLACE))?;
@@ -58,7 +59,8 @@ pub(super) fn prepare(cache: &Path, own: &Path, directory: &Path) -> io::Result<
     Ok(cache.join(WITH_SETTINGS))
 }
 
-/// Returns whether the user's cache has other files than when they were last linked by this process.
+/// Returns whether the user's cache has other files than when they were last linked by this
+/// process.
 #[expect(clippy::disallowed_methods, reason = "the note is beside the cache, where commands cannot write")]
 fn has_changed(cache: &Path, own: &Path) -> bool {
     static LINKED: Mutex<BTreeMap<PathBuf, Vec<(PathBuf, SystemTime)>>> = Mutex::new(BTreeMap::new());

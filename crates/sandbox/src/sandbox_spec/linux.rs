@@ -65,7 +65,8 @@ impl Mechanisms {
         Ok(NamespaceSupport { landlock, shared: self.shared.get_or_init(|| commons) })
     }
 
-    /// The same for a command on a layer: an overlay cannot change a file whose owner is not mapped.
+    /// The same for a command on a layer: an overlay cannot change a file whose owner is not
+    /// mapped.
     fn layer_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
         let maps = IdMaps::for_layers();
         if !maps.has_others() {
@@ -124,7 +125,8 @@ fn in_words(error: &StartError) -> String {
 }
 
 impl SandboxSpec {
-    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
+    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is
+    /// an error.
     pub fn launch(
         &self,
         mechanism: Mechanism,
@@ -140,8 +142,8 @@ impl SandboxSpec {
         }
     }
 
-    /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one; and the limits that
-    /// are left to others.
+    /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one;
+    /// and the limits that are left to others.
     fn create_cgroup(&self) -> Result<(Option<CommandCgroup>, Quota), StartError> {
         let quota = self.limits.quota;
         if quota.memory_bytes.is_none() && quota.processes.is_none() {

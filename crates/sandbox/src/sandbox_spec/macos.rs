@@ -42,7 +42,8 @@ impl Mechanisms {
 }
 
 impl SandboxSpec {
-    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
+    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is
+    /// an error.
     pub fn launch(
         &self,
         mechanism: Mechanism,

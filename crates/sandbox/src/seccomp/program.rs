@@ -15,7 +15,8 @@ pub(super) const JUMP_IF_AT_LEAST: u32 = BPF_JMP | BPF_JGE | BPF_K;
 pub(super) const JUMP_IF_BITS: u32 = BPF_JMP | BPF_JSET | BPF_K;
 pub(super) const RETURN: u32 = BPF_RET | BPF_K;
 
-/// Constants of `<linux/audit.h>`, `<asm/unistd.h>` and `<net.h>` that `libc` does not have, under their kernel names.
+/// Constants of `<linux/audit.h>`, `<asm/unistd.h>` and `<net.h>` that `libc` does not have, under
+/// their kernel names.
 #[cfg(target_arch = "x86_64")]
 pub(super) const AUDIT_ARCH_NATIVE: u32 = AUDIT_ARCH_X86_64;
 #[cfg(target_arch = "aarch64")]
@@ -71,8 +72,8 @@ pub(super) struct FilterProgram {
 }
 
 impl FilterProgram {
-    /// Begins with what refuses the calls of other architectures: a 32-bit program on a 64-bit machine has other numbers
-    /// for the same calls.
+    /// Begins with what refuses the calls of other architectures: a 32-bit program on a 64-bit
+    /// machine has other numbers for the same calls.
     pub(super) fn new() -> Self {
         let mut program = Self { instructions: Vec::new() };
         program.push(LOAD, 0, 0, ARCH);
@@ -95,10 +96,11 @@ impl FilterProgram {
         self.instructions.push(sock_filter { code: code as u16, jt, jf, k });
     }
 
-    /// Adds rules, in order of their numbers and in blocks that are left as soon as a number lies beyond. The kernel
-    /// evaluates the filter for every call there is when it is installed, to cache what is always allowed; in one long
-    /// list that took 0.15 ms. It also compiles it, which takes 0.15 µs for each instruction: so a block returns `EPERM`,
-    /// which most rules do, in one place.
+    /// Adds rules, in order of their numbers and in blocks that are left as soon as a number lies
+    /// beyond. The kernel evaluates the filter for every call there is when it is installed, to
+    /// cache what is always allowed; in one long list that took 0.15 ms. It also compiles it, which
+    /// takes 0.15 µs for each instruction: so a block returns `EPERM`, which most rules do, in one
+    /// place.
     pub(super) fn rules(&mut self, mut rules: Vec<SyscallRule>) {
         // Rules for the same call keep their order, and stay in one block.
         rules.sort_by_key(|(number, ..)| *number);
@@ -174,7 +176,8 @@ impl FilterProgram {
             inside.push(LOAD, 0, 0, argument(1));
             inside.push(AND, 0, 0, SOCK_TYPE_MASK);
             for (left, kind) in (0..count).rev().zip(*types) {
-                // To the `return` that allows, or on to the next; past the last, to the next family.
+                // To the `return` that allows, or on to the next; past the last, to the next
+                // family.
                 inside.push(JUMP_IF_EQUAL, left, u8::from(left == 0), kind.cast_unsigned());
             }
             inside.push(RETURN, 0, 0, SECCOMP_RET_ALLOW);

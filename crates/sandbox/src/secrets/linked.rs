@@ -18,7 +18,8 @@ const MAX_LINKS: usize = 64;
 /// Maximum number of rounds in which targets of links are searched for links.
 const MAX_ROUNDS: usize = 3;
 
-/// Directories that programs come with. Files of the system that a link leads to can be read by everyone.
+/// Directories that programs come with. Files of the system that a link leads to can be read by
+/// everyone.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store", "/System"];
 
 /// Adds what links inside these directories lead to. Says what was not looked at.
@@ -66,8 +67,8 @@ struct LinkScan {
     is_complete: bool,
 }
 
-/// Looks for links in a directory. Not again before the directory changes: commands cannot make links in what is hidden
-/// from them.
+/// Looks for links in a directory. Not again before the directory changes: commands cannot make
+/// links in what is hidden from them.
 fn links_in(directory: &Path) -> Arc<LinkScan> {
     static SEEN: StatCache<Arc<LinkScan>> = StatCache::new();
     SEEN.get_or_read(directory, || {

@@ -1,5 +1,5 @@
-//! Paths with wildcards, looked for in a directory: one look at each directory on the way, and none at one that has not
-//! changed.
+//! Paths with wildcards, looked for in a directory: one look at each directory on the way, and none
+//! at one that has not changed.
 
 use std::{
     collections::HashMap,
@@ -47,7 +47,8 @@ impl PathTree {
         Self { nodes, seen: StatCache::new() }
     }
 
-    /// Finds those of the paths that exist below a directory, or may exist where it cannot be listed.
+    /// Finds those of the paths that exist below a directory, or may exist where it cannot be
+    /// listed.
     pub(super) fn find_below(&self, directory: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut to_see = vec![(directory.to_owned(), 0)];
@@ -85,7 +86,8 @@ impl PathTree {
         for name in names {
             let Some(lower) = name.to_str().filter(|name| name.is_ascii()).map(str::to_ascii_lowercase)
             else {
-                // A file system without case may take it for one of ours. In a home directory those begin with a dot.
+                // A file system without case may take it for one of ours. In a home directory those
+                // begin with a dot.
                 is_sure &= node == 0 && !name.as_encoded_bytes().starts_with(b".");
                 continue;
             };

@@ -1,13 +1,14 @@
-//! Brokers the calls of a command that carry the address of a socket: `connect`, `sendto`, `sendmsg`, `sendmmsg`. The
-//! filter puts them before PID 1 of the sandbox by user notification.
+//! Brokers the calls of a command that carry the address of a socket: `connect`, `sendto`,
+//! `sendmsg`, `sendmmsg`. The filter puts them before PID 1 of the sandbox by user notification.
 //!
-//! A local socket is reached by a path, and neither read-only mounts nor a network namespace keep anyone from one that
-//! belongs to a program outside. A filter cannot read paths, and what a pointer or a descriptor leads to can change
-//! after it was looked at. So no call is let through (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`): PID 1 performs it with its
-//! own copy of the address, on its own duplicate of the caller's socket.
+//! A local socket is reached by a path, and neither read-only mounts nor a network namespace keep
+//! anyone from one that belongs to a program outside. A filter cannot read paths, and what a
+//! pointer or a descriptor leads to can change after it was looked at. So no call is let through
+//! (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`): PID 1 performs it with its own copy of the address, on its
+//! own duplicate of the caller's socket.
 //!
-//! PID 1 never blocks here. What cannot be done at once is tried again later, with all its checks, until the caller is
-//! gone or a deadline passes.
+//! PID 1 never blocks here. What cannot be done at once is tried again later, with all its checks,
+//! until the caller is gone or a deadline passes.
 
 use std::{ffi::c_int, mem, os::fd::RawFd, ptr};
 
@@ -92,7 +93,8 @@ pub(super) type InternetAddress = [u8; mem::size_of::<libc::sockaddr_in6>()];
 pub(super) struct RefusedCalls {
     pub(super) count: u32,
     pub(super) first: Option<[u8; MAX_ADDRESS_BYTES]>,
-    /// The first address outside of the session's own network; a name server's only if there is no other.
+    /// The first address outside of the session's own network; a name server's only if there is no
+    /// other.
     pub(super) offline: Option<SocketAddress>,
 }
 
@@ -127,7 +129,8 @@ impl ConnectBroker {
 
     /// Takes the next call from the listener, which must be readable, and performs it.
     pub(super) fn receive(&mut self, now: i64, refusals: &mut RefusedCalls) {
-        // SAFETY: all zeros is a valid value of this plain structure, and what the kernel wants to find there.
+        // SAFETY: all zeros is a valid value of this plain structure, and what the kernel wants to
+        // find there.
         let mut notification: libc::seccomp_notif = unsafe { mem::zeroed() };
         // SAFETY: the structure is as the kernel defines it and lives across the call.
         let received =
@@ -195,7 +198,8 @@ impl ConnectBroker {
         None
     }
 
-    /// Answers a call that is not tried again: with the bytes a stream has taken, or with the error.
+    /// Answers a call that is not tried again: with the bytes a stream has taken, or with the
+    /// error.
     fn give_up(&self, call: &PendingCall, errno: c_int) {
         let caller = CallerThread::new(self.listener, call.notification);
         let is_connect = i64::from(caller.number()) == libc::SYS_connect;
@@ -272,8 +276,8 @@ fn try_connect(
     Ok(attempt.mark_offline(Some(target_address), network))
 }
 
-/// Does something while a socket does not block. Whether it does is a property that the caller shares, so it is put back
-/// at once.
+/// Does something while a socket does not block. Whether it does is a property that the caller
+/// shares, so it is put back at once.
 fn without_waiting<T>(socket: RawFd, blocks: bool, act: impl FnOnce() -> T) -> Result<T, c_int> {
     if !blocks {
         return Ok(act());

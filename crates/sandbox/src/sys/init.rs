@@ -1,7 +1,8 @@
-//! PID 1 of a sandbox: waits for the command, reaps orphans, counts what is used, brokers connections. When it ends, the
-//! kernel kills everything else in its PID namespace.
+//! PID 1 of a sandbox: waits for the command, reaps orphans, counts what is used, brokers
+//! connections. When it ends, the kernel kills everything else in its PID namespace.
 //!
-//! It never blocks but in `poll`, and takes orders from outside its namespace only: what it guards cannot stop it.
+//! It never blocks but in `poll`, and takes orders from outside its namespace only: what it guards
+//! cannot stop it.
 //!
 //! Like all code of the child, it allocates nothing and takes no locks.
 
@@ -17,7 +18,8 @@ use super::{
 };
 use crate::namespace_plan::UsageLimits;
 
-/// Time that processes left behind by the command may go on, as the `tee` in `make > >(tee log)` must.
+/// Time that processes left behind by the command may go on, as the `tee` in `make > >(tee log)`
+/// must.
 pub(super) const SETTLING_MILLIS: i64 = 50;
 
 /// Maximum time for a command to end after SIGTERM.
@@ -107,8 +109,9 @@ impl InitProcess {
             if waiting[1].revents & libc::POLLIN != 0 {
                 broker.receive(now, &mut refusals);
             } else if waiting[1].revents != 0 {
-                // Everyone under the filter is ending, and not yet to be collected. `poll` would return at once, again and
-                // again, and keep the processor from those who have to end.
+                // Everyone under the filter is ending, and not yet to be collected. `poll` would
+                // return at once, again and again, and keep the processor from those who have to
+                // end.
                 broker.close();
             }
             match bury(self.command, &mut last.status) {
@@ -219,15 +222,17 @@ fn take_outside_termination_request(signals: RawFd) -> bool {
     any_signal(signals, is_sigterm_from_outside)
 }
 
-/// Tells whether a signal is a `SIGTERM` that `kill` has sent from outside our PID namespace: then the sender has no
-/// number here. `F_SETSIG` sends signals without a sender, too, but not as `SI_USER`, which only the kernel can say.
+/// Tells whether a signal is a `SIGTERM` that `kill` has sent from outside our PID namespace: then
+/// the sender has no number here. `F_SETSIG` sends signals without a sender, too, but not as
+/// `SI_USER`, which only the kernel can say.
 fn is_sigterm_from_outside(signal: &libc::signalfd_siginfo) -> bool {
     signal.ssi_signo == libc::SIGTERM.cast_unsigned()
         && signal.ssi_code == libc::SI_USER
         && signal.ssi_pid == 0
 }
 
-/// Reads signals; tells whether any of them is one of these. Bounded: others could send them as fast as they are read.
+/// Reads signals; tells whether any of them is one of these. Bounded: others could send them as
+/// fast as they are read.
 fn any_signal(signals: RawFd, is_one: impl Fn(&libc::signalfd_siginfo) -> bool) -> bool {
     let mut any = false;
     for _ in 0..MAX_SIGNALS_AT_ONCE {
@@ -245,7 +250,8 @@ fn any_signal(signals: RawFd, is_one: impl Fn(&libc::signalfd_siginfo) -> bool) 
     any
 }
 
-/// Reports the processes that are still there, and their processor time: they will not be collected.
+/// Reports the processes that are still there, and their processor time: they will not be
+/// collected.
 fn survivors(last: &mut FinalReport) {
     // What cannot be read is missing in a report, and harms nothing.
     let _visited = each_pid(|pid| {
@@ -286,7 +292,8 @@ pub(super) fn name_killed(last: &mut FinalReport, pid: u32) {
     last.killed += 1;
 }
 
-/// Keeps others from reading the memory of this process and of its copies: it is a copy of the parent's.
+/// Keeps others from reading the memory of this process and of its copies: it is a copy of the
+/// parent's.
 pub(super) fn keep_memory_private() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };

@@ -162,8 +162,8 @@ fn hold(path: &CStr, slot: &mut Option<OwnedFd>) -> Result<(), c_int> {
     mount_setattr(tree.as_raw_fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_NOSUID | nodev)
 }
 
-/// Tells whether two descriptors are of the same file. A descriptor from the host's mount namespace cannot be cloned with
-/// `open_tree` here, so what its path leads to is compared with it.
+/// Tells whether two descriptors are of the same file. A descriptor from the host's mount namespace
+/// cannot be cloned with `open_tree` here, so what its path leads to is compared with it.
 fn is_same_file(one: RawFd, other: RawFd) -> Result<bool, c_int> {
     // SAFETY: all zeros is a valid `stat` to be filled; both live across the calls.
     unsafe {

@@ -100,8 +100,9 @@ pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), ProcReadError>) 
     })
 }
 
-/// Visits a living thread of every process but the first. The first thread may have ended before the others: then `/proc`
-/// shows nothing of the process under its own number, but all of it under that of another thread.
+/// Visits a living thread of every process but the first. The first thread may have ended before
+/// the others: then `/proc` shows nothing of the process under its own number, but all of it under
+/// that of another thread.
 pub(super) fn each_living(
     mut visit: impl FnMut(u32) -> Result<(), ProcReadError>,
 ) -> Result<(), ProcReadError> {
@@ -159,7 +160,8 @@ pub(super) fn state(pid: u32) -> u8 {
     state
 }
 
-/// The state of a process: the third field of its `stat`, of which the second is a name in brackets.
+/// The state of a process: the third field of its `stat`, of which the second is a name in
+/// brackets.
 pub(crate) fn state_in(stat: &[u8]) -> Option<u8> {
     after_name(stat)?.first().copied()
 }
@@ -169,7 +171,8 @@ pub(crate) fn parent_in(stat: &[u8]) -> Option<u64> {
     nth_number(after_name(stat)?, 1)
 }
 
-/// The ticks a process took, and those it has collected: the fourteenth field and the three after it.
+/// The ticks a process took, and those it has collected: the fourteenth field and the three after
+/// it.
 pub(crate) fn cpu_ticks_in(stat: &[u8]) -> Option<u64> {
     let fields = after_name(stat)?;
     (11..15).map(|field| nth_number(fields, field)).sum()
@@ -200,7 +203,8 @@ pub(super) fn number(
 pub(super) fn read(pid: u32, file: &[u8], show: impl FnOnce(&[u8])) -> Result<(), ProcReadError> {
     let mut text = [0_u8; TEXT_BYTES];
     let descriptor = open(pid, file)?;
-    // SAFETY: the buffer is a local of that length; the descriptor was opened above and is used no more.
+    // SAFETY: the buffer is a local of that length; the descriptor was opened above and is used no
+    // more.
     let (read, errno) = unsafe {
         let read = libc::read(descriptor, text.as_mut_ptr().cast(), text.len());
         let errno = last_errno();

@@ -69,9 +69,9 @@ impl SharedNamespaces {
         setup.finish()
     }
 
-    /// Creates the namespaces with more ids than the user's own. Only a process outside may map those, so the child is a
-    /// copy of this process that waits for its maps; it still shares the descriptor table, and sends the numbers of what it
-    /// has opened.
+    /// Creates the namespaces with more ids than the user's own. Only a process outside may map
+    /// those, so the child is a copy of this process that waits for its maps; it still shares the
+    /// descriptor table, and sends the numbers of what it has opened.
     #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
     pub(crate) fn with_id_maps(maps: &IdMaps) -> Result<Self, StartError> {
         let (_listener, port) = listen_outside();
@@ -83,8 +83,8 @@ impl SharedNamespaces {
         let stack = arena.stack()?;
         let flags =
             NAMESPACES.iter().fold(libc::CLONE_FILES | libc::SIGCHLD, |flags, (_, kind)| flags | kind);
-        // SAFETY: the stack is an aligned allocation with no other user. Without CLONE_VM the child works on its own copy
-        // of `waiting`, and makes system calls only.
+        // SAFETY: the stack is an aligned allocation with no other user. Without CLONE_VM the child
+        // works on its own copy of `waiting`, and makes system calls only.
         let pid = without_signals(|| unsafe {
             libc::clone(set_up_after_go, stack, flags, (&raw mut waiting).cast())
         });
@@ -151,8 +151,8 @@ impl NamespaceFds {
     }
 }
 
-/// Listens on the loopback interface of the host, for the test that it cannot be reached. Without such an interface there is
-/// nothing to be reached.
+/// Listens on the loopback interface of the host, for the test that it cannot be reached. Without
+/// such an interface there is nothing to be reached.
 fn listen_outside() -> (Option<TcpListener>, Option<u16>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).ok();
     let port =
@@ -171,7 +171,8 @@ struct WaitingSetup {
 }
 
 extern "C" fn set_up_after_go(waiting: *mut c_void) -> c_int {
-    // SAFETY: the pointer is to this process's copy of what was passed to `clone`; the locals live across the calls.
+    // SAFETY: the pointer is to this process's copy of what was passed to `clone`; the locals live
+    // across the calls.
     unsafe {
         let waiting = &mut *waiting.cast::<WaitingSetup>();
         let mut go = 0_u8;

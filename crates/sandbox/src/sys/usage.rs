@@ -1,6 +1,8 @@
-//! Counts what the processes of a sandbox use, and decides whether it is more than they may. Runs in PID 1.
+//! Counts what the processes of a sandbox use, and decides whether it is more than they may. Runs
+//! in PID 1.
 //!
-//! It fails closed: what cannot be read counts as over the limit. Only a process that has ended counts as nothing.
+//! It fails closed: what cannot be read counts as over the limit. Only a process that has ended
+//! counts as nothing.
 
 use super::{
     init::{now_micros, usage_of_collected},
@@ -21,8 +23,9 @@ const MIN_INTERVAL_MILLIS: i64 = 5;
 /// Maximum time from one round to the next.
 const MAX_INTERVAL_MILLIS: i64 = 250;
 
-/// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is used. Glances, which tell
-/// when that is, take no more than 5 %: a few processes take 100 MB in 25 ms.
+/// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is
+/// used. Glances, which tell when that is, take no more than 5 %: a few processes take 100 MB in 25
+/// ms.
 const SHARE_OF_TIME: i64 = 50;
 const SHARE_NEAR_A_LIMIT: i64 = 5;
 const SHARE_OF_GLANCES: i64 = 20;
@@ -121,7 +124,8 @@ impl UsageCounter {
         decide(usage, self.watch)
     }
 
-    /// Counts processes without their threads, memory as they have it, however many share it, and what they have written.
+    /// Counts processes without their threads, memory as they have it, however many share it, and
+    /// what they have written.
     fn glance(&self) -> Result<UsageTotals, ProcReadError> {
         let mut usage = UsageTotals::default();
         proc_files::each_living(|pid| {
@@ -167,7 +171,8 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    /// Memory that belongs to no process alone. What is mapped is looked through only if it could make a difference.
+    /// Memory that belongs to no process alone. What is mapped is looked through only if it could
+    /// make a difference.
     fn shared_memory(&mut self, mapped_bytes: u64, processes: u64) -> Result<u64, ProcReadError> {
         let mut bytes = sysv_ipc::bytes(processes)?;
         for path in self.watch.tmpfs() {
@@ -213,8 +218,9 @@ fn interval(round_micros: i64, share: i64) -> i64 {
     (round_micros.saturating_mul(share) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
 }
 
-/// Bytes that a process has written, and the children it has collected. A process that ends has no memory any more, and
-/// then its files belong to root: what it wrote is counted when it is collected.
+/// Bytes that a process has written, and the children it has collected. A process that ends has no
+/// memory any more, and then its files belong to root: what it wrote is counted when it is
+/// collected.
 fn written(pid: u32) -> Result<u64, ProcReadError> {
     let written = |text: &[u8]| proc_files::number_after(text, b"\nwrite_bytes: ");
     match proc_files::number(pid, b"/io", written) {

@@ -7,8 +7,8 @@
 //! User, limits, cgroup, umask and confinement of this process are as they were when the zygote was
 //! forked.
 //!
-//! An order is written to memory that both sides map ([`SharedArena`]), and its address is sent through a
-//! socket. Like all code of the child, the zygote allocates nothing and takes no locks.
+//! An order is written to memory that both sides map ([`SharedArena`]), and its address is sent
+//! through a socket. Like all code of the child, the zygote allocates nothing and takes no locks.
 
 use std::{
     ffi::{c_int, c_void},
@@ -212,7 +212,8 @@ impl ZygoteProcess {
             unsafe { (*argument.cast::<T>()).run() }
         }
         let order = ForkOrder { run: run::<T>, argument: ptr::from_ref(first).cast() };
-        // Without a reply to this order, the next reply could be taken for it: another zygote is forked then.
+        // Without a reply to this order, the next reply could be taken for it: another zygote is
+        // forked then.
         let reply = self.request_fork(&order).inspect_err(|_| self.pid.kill())?;
         let child = ForkedChild::from_reply(reply)?;
         let report = self.receive_report(&child);

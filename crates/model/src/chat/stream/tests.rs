@@ -10,7 +10,8 @@ fn decoder() -> ChatDecoder {
     ChatDecoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), TextReading::Plain)
 }
 
-/// Plays chunks and tells what came out, one line each. A chunk that is a string stands for itself, not for JSON.
+/// Plays chunks and tells what came out, one line each. A chunk that is a string stands for itself,
+/// not for JSON.
 fn play(chunks: &[Value]) -> Vec<String> {
     play_text(&chunks.iter().map(text_of_chunk).collect::<Vec<_>>())
 }

@@ -43,7 +43,8 @@ fn read<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a str>) -> Vec<
     joined.into_iter().map(line).collect()
 }
 
-/// Whole, letter by letter, and cut at every place the result is the same, also where any dialect is looked for.
+/// Whole, letter by letter, and cut at every place the result is the same, also where any dialect
+/// is looked for.
 #[track_caller]
 fn check(dialect: Dialect, text: &str, expected: &[&str]) {
     for dialect in [dialect, Dialect::Auto] {
@@ -287,7 +288,8 @@ proptest! {
 
     #[test]
     fn what_is_written_for_a_server_is_what_is_read_from_it(b in ".*", a in any::<i64>(), dialect in any_dialect()) {
-        // Elements have no escapes: a value that holds their tags, or ends in a line break, cannot be told apart.
+        // Elements have no escapes: a value that holds their tags, or ends in a line break, cannot
+        // be told apart.
         prop_assume!(dialect != Dialect::Xml || !(b.contains("</") || b.starts_with('\r') || b.ends_with('\r')));
         let arguments = json!({"a": a, "b": b});
         let lines = read(dialect, [dialect.call("f", &arguments.to_string()).as_str()]);

@@ -64,8 +64,8 @@ impl SocketAddress {
         }
     }
 
-    /// Returns whether it leads out of a network that has a loopback only. A name server on the loopback is one of the
-    /// machine's, too: a command has no right to listen there.
+    /// Returns whether it leads out of a network that has a loopback only. A name server on the
+    /// loopback is one of the machine's, too: a command has no right to listen there.
     pub(super) fn leads_outside(&self) -> bool {
         self.internet().is_some_and(|(ip, port)| {
             port == NAME_SERVER_PORT || !(ip.to_canonical().is_loopback() || ip.is_unspecified())
@@ -115,7 +115,8 @@ impl SocketAddress {
     }
 }
 
-/// Returns the address and the port of a `struct sockaddr_in` or `sockaddr_in6`; `None` for other families.
+/// Returns the address and the port of a `struct sockaddr_in` or `sockaddr_in6`; `None` for other
+/// families.
 pub(crate) fn socket_address(start: &InternetAddress) -> Option<SocketAddr> {
     let mut bytes = [0; MAX_ADDRESS_BYTES];
     bytes[..start.len()].copy_from_slice(start);

@@ -36,20 +36,22 @@ impl CallerThread {
         self.notification.pid
     }
 
-    /// Tells whether the call still waits. If it does not, the thread's number may belong to another by now.
+    /// Tells whether the call still waits. If it does not, the thread's number may belong to
+    /// another by now.
     pub(super) fn is_valid(&self) -> bool {
         let id = self.notification.id;
         // SAFETY: the number is a local that lives across the call.
         unsafe { libc::ioctl(self.listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
     }
 
-    /// Fails if the call no longer waits. To be asked after everything was read, and before it is used.
+    /// Fails if the call no longer waits. To be asked after everything was read, and before it is
+    /// used.
     pub(super) fn check_valid(&self) -> Result<(), c_int> {
         if self.is_valid() { Ok(()) } else { Err(libc::EINTR) }
     }
 
-    /// A handle of the caller. Threads other than the first can be named since Linux 6.9; before that only the process,
-    /// which has the same descriptors unless somebody unshared them.
+    /// A handle of the caller. Threads other than the first can be named since Linux 6.9; before
+    /// that only the process, which has the same descriptors unless somebody unshared them.
     fn pidfd(&self) -> Result<OwnedDescriptor, c_int> {
         // SAFETY: only numbers are passed, and the descriptor is new.
         unsafe {
@@ -100,8 +102,8 @@ impl CallerThread {
         }
         let count = libc::c_ulong::try_from(theirs.len()).map_err(|_| libc::EMSGSIZE)?;
         let thread = self.thread().cast_signed();
-        // SAFETY: our side is a slice that lives across the call; theirs are addresses in another process, which the
-        // kernel checks.
+        // SAFETY: our side is a slice that lives across the call; theirs are addresses in another
+        // process, which the kernel checks.
         let read = unsafe { libc::process_vm_readv(thread, &raw const ours, 1, theirs.as_ptr(), count, 0) };
         usize::try_from(read).map_err(|_| libc::EFAULT)
     }
@@ -112,8 +114,8 @@ impl CallerThread {
         let ours = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let theirs = remote(address, bytes.len())?;
         let thread = self.thread().cast_signed();
-        // SAFETY: our side is a local that lives across the call and is only read; theirs is an address in another
-        // process, which the kernel checks.
+        // SAFETY: our side is a local that lives across the call and is only read; theirs is an
+        // address in another process, which the kernel checks.
         let written = unsafe { libc::process_vm_writev(thread, &raw const ours, 1, &raw const theirs, 1, 0) };
         if usize::try_from(written) == Ok(bytes.len()) { Ok(()) } else { Err(libc::EFAULT) }
     }
@@ -134,8 +136,8 @@ impl CallerThread {
         found.ok().and_then(|number| u32::try_from(number).ok()).ok_or(libc::ESRCH)
     }
 
-    /// Tells whether a signal waits for the caller that it neither blocks nor ignores. While we perform its call, only a
-    /// fatal one wakes it.
+    /// Tells whether a signal waits for the caller that it neither blocks nor ignores. While we
+    /// perform its call, only a fatal one wakes it.
     pub(super) fn has_signal(&self) -> bool {
         let mut waits = false;
         // A caller that cannot be looked at is gone, or goes on waiting.
@@ -147,8 +149,8 @@ impl CallerThread {
         waits
     }
 
-    /// The time after which a blocking call is given up: as the socket says (`SO_SNDTIMEO`), and for `connect` at the
-    /// latest when the kernel gives up.
+    /// The time after which a blocking call is given up: as the socket says (`SO_SNDTIMEO`), and
+    /// for `connect` at the latest when the kernel gives up.
     pub(super) fn deadline(&self, now: i64) -> i64 {
         let is_connect = i64::from(self.number()) == libc::SYS_connect;
         let latest = if is_connect { now.saturating_add(CONNECT_DEADLINE_MILLIS) } else { i64::MAX };
@@ -243,8 +245,8 @@ const _LINUX_CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 /// Effective, permitted and inheritable capabilities; the low and the high half of each.
 type CapabilitySets = [[u32; 3]; 2];
 
-/// Does something without PID 1's capabilities in effect. The kernel would lend them to the caller: on a netlink socket
-/// that the caller has connected, it checks who sends, not who made the socket.
+/// Does something without PID 1's capabilities in effect. The kernel would lend them to the caller:
+/// on a netlink socket that the caller has connected, it checks who sends, not who made the socket.
 pub(super) fn without_capabilities<T>(act: impl FnOnce() -> Result<T, c_int>) -> Result<T, c_int> {
     let mut held: CapabilitySets = [[0; 3]; 2];
     let header = CapabilityHeader { version: _LINUX_CAPABILITY_VERSION_3, pid: 0 };

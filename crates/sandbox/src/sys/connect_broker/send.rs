@@ -1,7 +1,7 @@
 //! Sends for the caller: `sendto`, `sendmsg`, `sendmmsg`.
 //!
-//! Every attempt reads the message anew, checks it, and sends what it has read. What another thread of the caller
-//! changes meanwhile is either seen and checked, or not sent.
+//! Every attempt reads the message anew, checks it, and sends what it has read. What another thread
+//! of the caller changes meanwhile is either seen and checked, or not sent.
 
 use std::{
     ffi::{c_int, c_void},
@@ -71,8 +71,9 @@ impl SendBuffers {
             }
             self.0 = place.cast();
         }
-        // SAFETY: it was mapped above with the size of the structure, aligned to a page and filled with zeros, which are
-        // a valid value of it; it is never unmapped, and `self` is borrowed for as long as what is given.
+        // SAFETY: it was mapped above with the size of the structure, aligned to a page and filled
+        // with zeros, which are a valid value of it; it is never unmapped, and `self` is borrowed
+        // for as long as what is given.
         unsafe { self.0.as_mut() }
     }
 }
@@ -118,7 +119,8 @@ impl UserMessage {
     ) -> Result<Self, c_int> {
         let mut bytes = [0_u8; USER_MSGHDR_BYTES];
         caller.read(at, &mut bytes)?;
-        // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its size.
+        // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its
+        // size.
         let header: UserMsghdr = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
         let has_name = header.msg_name != 0 && header.msg_namelen != 0;
         Ok(Self {
@@ -142,7 +144,8 @@ impl UserMessage {
                 let count = usize::try_from(count).map_err(|_| libc::EMSGSIZE)?;
                 let places = to.get_mut(..count).ok_or(libc::EMSGSIZE)?;
                 let size = mem::size_of_val(places);
-                // SAFETY: the slice is that long, and any bytes are valid in it: pointers there are never followed.
+                // SAFETY: the slice is that long, and any bytes are valid in it: pointers there are
+                // never followed.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size) };
                 caller.read(at, bytes)?;
                 count
@@ -292,7 +295,8 @@ impl OutgoingMessage {
             caller.check_valid()?;
             self.send_message(data, control, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
         };
-        // A local socket needs them to say who the caller is (`SCM_CREDENTIALS`), which was checked.
+        // A local socket needs them to say who the caller is (`SCM_CREDENTIALS`), which was
+        // checked.
         let result = if is_local { send() } else { caller::without_capabilities(send) };
         control.close_passed();
         if result == Err(libc::EPIPE) && self.is_stream && flags & libc::MSG_NOSIGNAL == 0 {
@@ -306,8 +310,8 @@ impl OutgoingMessage {
         let mut piece =
             libc::iovec { iov_base: data.as_ptr().cast_mut().cast::<c_void>(), iov_len: data.len() };
         let control = control.bytes();
-        // SAFETY: all zeros is a valid value. The name, the piece and the control data live across the call, are as long
-        // as said, and are only read.
+        // SAFETY: all zeros is a valid value. The name, the piece and the control data live across
+        // the call, are as long as said, and are only read.
         let sent = unsafe {
             let mut message: libc::msghdr = mem::zeroed();
             if let Some(destination) = &self.destination {

@@ -27,8 +27,9 @@ impl ProcessStatus {
     }
 }
 
-/// The size, and whether the process has ended; nothing of what is no whole status. A process that is ending has no memory
-/// any more, and no lines about it. Those stand before `Threads`: where that is, they are all there.
+/// The size, and whether the process has ended; nothing of what is no whole status. A process that
+/// is ending has no memory any more, and no lines about it. Those stand before `Threads`: where
+/// that is, they are all there.
 pub(crate) fn parse(text: &[u8]) -> Option<(ProcessStatus, bool)> {
     let threads = number_after(text, b"\nThreads:")?;
     let state = text_after(text, b"\nState:\t")?.first().copied()?;

@@ -22,12 +22,13 @@ const MAX_OBJECTS: usize = 512;
 /// Descriptors that are looked at one by one, where a process hides its list of them.
 const MAX_HIDDEN_DESCRIPTORS: u64 = 4096;
 
-/// `KCMP_FILES` of `<linux/kcmp.h>` and `PIDFD_THREAD` of `<linux/pidfd.h>`, which `libc` does not have.
+/// `KCMP_FILES` of `<linux/kcmp.h>` and `PIDFD_THREAD` of `<linux/pidfd.h>`, which `libc` does not
+/// have.
 const KCMP_FILES: c_int = 2;
 const PIDFD_THREAD: c_int = libc::O_EXCL;
 
-/// Bytes that the kernel takes for a file in tmpfs without its content: the file, its name, and the unit in which it counts
-/// extended attributes (`BOGO_INODE_SIZE`).
+/// Bytes that the kernel takes for a file in tmpfs without its content: the file, its name, and the
+/// unit in which it counts extended attributes (`BOGO_INODE_SIZE`).
 const INODE_BYTES: u64 = 1024;
 
 /// Objects on the kernel's own tmpfs, where memfds and shared mappings are.
@@ -44,8 +45,8 @@ pub(super) struct SharedMemory {
     mappings_left: u32,
 }
 
-/// One object. It is remembered as large as it was seen, for as long as it is seen: of one that is only mapped, just
-/// the mapping can be measured.
+/// One object. It is remembered as large as it was seen, for as long as it is seen: of one that is
+/// only mapped, just the mapping can be measured.
 #[derive(Clone, Copy)]
 struct MemoryObject {
     inode: u64,
@@ -94,7 +95,8 @@ impl SharedMemory {
         seen.fold(self.overflow_bytes, |sum, object| sum.saturating_add(object.bytes))
     }
 
-    /// Tells whether an object of an earlier round was not seen yet in this one: it may still be mapped.
+    /// Tells whether an object of an earlier round was not seen yet in this one: it may still be
+    /// mapped.
     pub(super) fn has_unseen(&self) -> bool {
         self.objects[..self.count].iter().any(|object| object.seen != self.round)
     }
@@ -114,7 +116,8 @@ impl SharedMemory {
         let (round, bytes) = (self.round, now.bytes);
         let known = self.objects[..self.count].iter_mut().find(|object| object.inode == now.inode);
         if let Some(object) = known {
-            // A measured size counts, whatever is mapped. One process may have mapped a page, another all of it.
+            // A measured size counts, whatever is mapped. One process may have mapped a page,
+            // another all of it.
             *object = match (now.measured == round, object.measured == round) {
                 (true, _) => now,
                 (false, true) => MemoryObject { seen: round, ..*object },
@@ -128,7 +131,8 @@ impl SharedMemory {
         }
     }
 
-    /// Adds what a process with so many threads has open. A thread may have a descriptor table of its own.
+    /// Adds what a process with so many threads has open. A thread may have a descriptor table of
+    /// its own.
     pub(super) fn add_open_files(&mut self, pid: u32, threads: u64) -> Result<(), ProcReadError> {
         self.add_descriptors(pid)?;
         if threads < 2 {
@@ -227,7 +231,8 @@ impl SharedMemory {
     }
 }
 
-/// The most of a line that is looked at. What comes behind is the name of a file, which may be as long as a command likes.
+/// The most of a line that is looked at. What comes behind is the name of a file, which may be as
+/// long as a command likes.
 pub(crate) const MAX_LINE_BYTES: usize = 8192;
 
 /// Shows every line of a text that is read piece by piece, long ones up to [`MAX_LINE_BYTES`].
@@ -290,8 +295,9 @@ fn pidfd_open(pid: u32) -> Result<ProcDirectory, ProcReadError> {
     }
 }
 
-/// The inode of an object on this device, and up to which byte of it a line of `/proc/PID/maps` says that it is mapped. SysV
-/// segments are counted for themselves. A line is: begin-end rights offset major:minor inode name.
+/// The inode of an object on this device, and up to which byte of it a line of `/proc/PID/maps`
+/// says that it is mapped. SysV segments are counted for themselves. A line is: begin-end rights
+/// offset major:minor inode name.
 pub(crate) fn mapping(line: &[u8], device: u64) -> Option<(u64, u64)> {
     let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
     let mut range = fields.next()?.split(|byte| *byte == b'-').map(hexadecimal);
@@ -336,7 +342,8 @@ fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, ProcReadError> {
     let mut name = [0_u8; 12];
     let number = u32::try_from(number).map_err(|_| ProcReadError::Failed(libc::EINVAL))?;
     write_path(&mut name[..11], b"", number, b"");
-    // SAFETY: all zeros is a valid value, and it lives across the call; the name ends in a zero, since its array is longer.
+    // SAFETY: all zeros is a valid value, and it lives across the call; the name ends in a zero,
+    // since its array is longer.
     unsafe {
         let mut state: libc::stat = mem::zeroed();
         if libc::fstatat(directory, name.as_ptr().cast(), &raw mut state, 0) < 0 {
@@ -346,7 +353,8 @@ fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, ProcReadError> {
     }
 }
 
-/// Bytes in use on a tmpfs: by content, and by files and extended attributes as such, which the kernel counts as inodes.
+/// Bytes in use on a tmpfs: by content, and by files and extended attributes as such, which the
+/// kernel counts as inodes.
 pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value, and it lives across the call; the path is a C string.
     unsafe {
@@ -452,7 +460,8 @@ mod tests {
     #[test]
     fn a_memfd_and_a_shared_mapping_of_this_process_are_found() {
         use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-        // SAFETY: a constant C string; the descriptor is new; new memory is asked for and never given back.
+        // SAFETY: a constant C string; the descriptor is new; new memory is asked for and never
+        // given back.
         let memfd = unsafe {
             let memfd = OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC));
             assert_eq!(libc::write(memfd.as_raw_fd(), [1_u8; 8192].as_ptr().cast(), 8192), 8192);
@@ -477,7 +486,8 @@ mod tests {
         let (ready, wait_ready) = channel();
         let (done, wait_done) = channel::<()>();
         let thread = std::thread::spawn(move || {
-            // SAFETY: a constant C string; the descriptor is in the table of this thread alone, and ends with it.
+            // SAFETY: a constant C string; the descriptor is in the table of this thread alone, and
+            // ends with it.
             unsafe {
                 assert_eq!(libc::unshare(libc::CLONE_FILES), 0);
                 let memfd = libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC);

@@ -6,7 +6,8 @@ use std::{ffi::c_int, mem};
 
 use super::super::{landlock::last_errno, proc_files::ProcReadError};
 
-/// Constants and structures of `<sys/shm.h>` and `<sys/sem.h>` that `libc` does not have for every C library.
+/// Constants and structures of `<sys/shm.h>` and `<sys/sem.h>` that `libc` does not have for every
+/// C library.
 const SHM_INFO: c_int = 14;
 const SEM_INFO: c_int = 19;
 
@@ -41,7 +42,8 @@ struct SemInfo {
 /// Bytes of a queue, and of a set of semaphores, without what is in it.
 const QUEUE_BYTES: u64 = 512;
 
-/// Bytes of a semaphore: a line of the cache. And of what the kernel keeps of one for each process that used `SEM_UNDO`.
+/// Bytes of a semaphore: a line of the cache. And of what the kernel keeps of one for each process
+/// that used `SEM_UNDO`.
 const SEMAPHORE_BYTES: u64 = 64;
 const UNDO_BYTES: u64 = 2;
 
@@ -54,8 +56,8 @@ pub(super) fn bytes(processes: u64) -> Result<u64, ProcReadError> {
 }
 
 fn segments() -> Result<u64, ProcReadError> {
-    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
-    // the calls; the last takes and gives a number.
+    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the
+    // kernel fills and lives across the calls; the last takes and gives a number.
     let (result, info, page) = unsafe {
         let mut info: ShmInfo = mem::zeroed();
         let result = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
@@ -66,7 +68,8 @@ fn segments() -> Result<u64, ProcReadError> {
 }
 
 fn messages() -> Result<u64, ProcReadError> {
-    // SAFETY: all zeros is a valid value of this plain structure, which the kernel fills and which lives across the call.
+    // SAFETY: all zeros is a valid value of this plain structure, which the kernel fills and which
+    // lives across the call.
     let (result, info) = unsafe {
         let mut info: libc::msginfo = mem::zeroed();
         let result = libc::msgctl(0, libc::MSG_INFO, (&raw mut info).cast());
@@ -75,8 +78,8 @@ fn messages() -> Result<u64, ProcReadError> {
     unless_absent(result, message_bytes(info.msgpool, info.msgmap, info.msgtql))
 }
 
-/// Bytes of so many queues with so many messages of so many bytes. The kernel rounds each message with its header up, at
-/// most to twice its size.
+/// Bytes of so many queues with so many messages of so many bytes. The kernel rounds each message
+/// with its header up, at most to twice its size.
 fn message_bytes(queues: c_int, messages: c_int, text_bytes: c_int) -> u64 {
     let [queues, messages, text_bytes] =
         [queues, messages, text_bytes].map(|count| u64::from(count.cast_unsigned()));
@@ -84,8 +87,8 @@ fn message_bytes(queues: c_int, messages: c_int, text_bytes: c_int) -> u64 {
 }
 
 fn semaphores(processes: u64) -> Result<u64, ProcReadError> {
-    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
-    // the call.
+    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the
+    // kernel fills and lives across the call.
     let (result, info) = unsafe {
         let mut info: SemInfo = mem::zeroed();
         let result = libc::semctl(0, 0, SEM_INFO, &raw mut info);
@@ -94,7 +97,8 @@ fn semaphores(processes: u64) -> Result<u64, ProcReadError> {
     unless_absent(result, semaphore_bytes(info.semusz, info.semaem, processes))
 }
 
-/// Bytes of so many sets with so many semaphores in all. Each process may have values to undo for each semaphore.
+/// Bytes of so many sets with so many semaphores in all. Each process may have values to undo for
+/// each semaphore.
 fn semaphore_bytes(sets: c_int, semaphores: c_int, processes: u64) -> u64 {
     let [sets, semaphores] = [sets, semaphores].map(|count| u64::from(count.cast_unsigned()));
     sets * QUEUE_BYTES + semaphores * (SEMAPHORE_BYTES + UNDO_BYTES * processes)

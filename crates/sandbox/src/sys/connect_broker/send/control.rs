@@ -1,5 +1,5 @@
-//! Control data of a message (`cmsg(3)`): descriptors are replaced by duplicates of the caller's, credentials are the
-//! caller's own.
+//! Control data of a message (`cmsg(3)`): descriptors are replaced by duplicates of the caller's,
+//! credentials are the caller's own.
 
 use std::{ffi::c_int, mem, os::fd::RawFd};
 
@@ -47,8 +47,9 @@ impl ControlData {
         &self.bytes[..self.length]
     }
 
-    /// Copies the caller's control data and makes it ours. Without a local socket only its form is checked: the kernel
-    /// ignores descriptors and credentials there. Must be followed by [`close_passed`](Self::close_passed).
+    /// Copies the caller's control data and makes it ours. Without a local socket only its form is
+    /// checked: the kernel ignores descriptors and credentials there. Must be followed by
+    /// [`close_passed`](Self::close_passed).
     pub(super) fn prepare(
         &mut self,
         caller: &CallerThread,
@@ -77,8 +78,8 @@ impl ControlData {
         self.passed[..count].iter().for_each(|descriptor| drop(OwnedDescriptor(*descriptor)));
     }
 
-    /// Makes the control data of a process ours. `duplicate` puts duplicates of its descriptors, which come as bytes, into
-    /// the array, and returns how many.
+    /// Makes the control data of a process ours. `duplicate` puts duplicates of its descriptors,
+    /// which come as bytes, into the array, and returns how many.
     pub(crate) fn translate(
         &mut self,
         process: u32,
@@ -97,7 +98,8 @@ impl ControlData {
             }
             at = header.end.next_multiple_of(ALIGNMENT);
         }
-        // The kernel ignores what is too short for a header. With more behind it, it would be one, and hide what is added.
+        // The kernel ignores what is too short for a header. With more behind it, it would be one,
+        // and hide what is added.
         self.length = self.length.min(at);
         if has_credentials { Ok(()) } else { self.add_credentials(process) }
     }
