@@ -215,7 +215,7 @@ impl CommandCgroup {
         drop(write(&self.path.join("cgroup.kill"), "1"));
     }
 
-    /// Returns the limits that were met.
+    /// Returns the limits that the command reached.
     pub(crate) fn met(&self) -> CgroupEvents {
         let read = |name: &str| fs::read_to_string(self.path.join(name)).unwrap_or_default();
         CgroupEvents {
@@ -234,7 +234,7 @@ impl Drop for CommandCgroup {
     }
 }
 
-/// The limits that were met.
+/// The limits that the command reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CgroupEvents {
     /// A process was killed for it.
@@ -243,7 +243,7 @@ pub(crate) struct CgroupEvents {
     pub(crate) processes: bool,
 }
 
-/// The number after a name, in lines of both.
+/// Returns the number after a name, in lines of both.
 fn count(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
@@ -253,7 +253,7 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
     result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// Writes to a file that is there: a directory of ours is not one of the kernel's if it is not.
+/// Writes to an existing file. A missing one means that the directory is no cgroup.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }

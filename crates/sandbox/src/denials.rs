@@ -21,15 +21,15 @@ pub use denied_path::DeniedPathCheck;
 /// The port of name servers.
 const NAME_SERVER_PORT: u16 = 53;
 
-/// The limit that is reported if what a command uses could not be counted: it was ended, since it
-/// may have been too much.
+/// The limit that is reported if usage could not be counted. The command was ended, because it may
+/// have exceeded a limit.
 pub(crate) const UNCOUNTED: &str = "resources";
 
 /// The limit that is reported if a command has more open files or mappings than can be counted in
 /// time.
 pub(crate) const TOO_MANY: &str = "open files and mappings";
 
-/// The most descriptors, and the most mappings, that one count looks at: then it takes a second at
+/// Maximum numbers of descriptors and mappings that one count visits, so that it takes a second at
 /// most.
 pub(crate) const MAX_DESCRIPTORS: u32 = 128 * 1024;
 pub(crate) const MAX_MAPPINGS: u32 = 1024 * 1024;
@@ -58,7 +58,7 @@ pub fn observed(exit: Exit, report: &ExitReport, held: &Held) -> Vec<Denial> {
     limits.chain(offline).chain(refused).collect()
 }
 
-/// That a command was ended at a limit.
+/// Returns the denial for a command that was ended at a limit.
 pub fn limit(what: &str) -> Denial {
     let rule = match what {
         UNCOUNTED => "what the command used could not be counted, and it was ended".to_owned(),

@@ -1,4 +1,4 @@
-//! The temporary directory of a machine's commands: theirs alone, kept from one to the next, gone
+//! The private temporary directory of a machine's commands. It is kept between commands and removed
 //! with the machine.
 #![expect(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-/// Made when it is first needed.
+/// A temporary directory, made when it is first needed.
 #[derive(Debug)]
 pub struct PrivateTmp {
     keeps: bool,
@@ -32,23 +32,23 @@ struct LockedDirectory {
 }
 
 impl PrivateTmp {
-    /// One that keeps what commands leave there, or one that only exists where memory cannot take
-    /// its place.
+    /// Makes a directory that keeps files between commands, or one that exists only if a tmpfs
+    /// cannot replace it.
     pub fn new(keeps: bool) -> Self {
         Self { keeps, made: OnceLock::new() }
     }
 
-    /// The directory, if it is to keep what is left there.
+    /// Returns the directory if it keeps files between commands.
     pub fn lasting(&self) -> io::Result<Option<&Path>> {
         if self.keeps { self.path().map(Some) } else { Ok(None) }
     }
 
-    /// The directory, if it was needed before.
+    /// Returns the directory if it exists already.
     pub fn made(&self) -> Option<&Path> {
         self.made.get().map(|made| made.path.as_path())
     }
 
-    /// The directory.
+    /// Returns the directory, and makes it if needed.
     pub fn path(&self) -> io::Result<&Path> {
         if let Some(made) = self.made.get() {
             return Ok(&made.path);

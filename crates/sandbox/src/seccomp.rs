@@ -46,17 +46,17 @@ const F_SETDELEG: u32 = 1024 + 16;
 /// `libc` has it as an `int`.
 const PR_SET_DUMPABLE: u32 = libc::PR_SET_DUMPABLE.cast_unsigned();
 
-/// The number of the first process in a PID namespace, which looks after the command.
+/// Process id of the first process in a PID namespace, which supervises the command.
 const INIT_PID: u32 = 1;
 
-/// Describes where a filter will be used.
+/// The environment in which a filter is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilterScope {
     pub(crate) sockets: AllowedSockets,
     pub(crate) processes: VisibleProcesses,
 }
 
-/// Sockets that may be made.
+/// Sockets that a command may create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllowedSockets {
     /// Connected pairs only: a filter cannot tell whom any other socket talks to.
@@ -77,7 +77,7 @@ pub(crate) enum VisibleProcesses {
     Everyones,
 }
 
-/// One rule: what happens to a system call if all its tests hold.
+/// A rule: the action for a system call if all its tests match.
 type SyscallRule = (i64, &'static [ArgumentTest], FilterAction);
 
 /// An argument of a system call by its place, and what is tested about it.
@@ -95,12 +95,12 @@ enum ValueTest {
     NotNull,
 }
 
-/// The answer of the filter.
+/// The action of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FilterAction {
     /// Fails with this error.
     Errno(i32),
-    /// Is put before PID 1.
+    /// Notifies PID 1 (`SECCOMP_RET_USER_NOTIF`).
     UserNotif,
 }
 

@@ -21,7 +21,7 @@ use crate::{
     writable_plan::WritablePlan,
 };
 
-/// The mechanisms this machine has, found out when it matters.
+/// The mechanisms of this machine, detected when they are needed.
 #[derive(Debug, Default)]
 pub struct Mechanisms {
     /// Reason why there are no namespaces, once that is known.
@@ -34,12 +34,13 @@ pub struct Mechanisms {
 }
 
 impl Mechanisms {
-    /// The version of Landlock; 0 if there is none.
+    /// Returns the version of Landlock, or 0 if there is none.
     pub fn landlock(&self) -> u32 {
         *self.version.get_or_init(landlock::abi_version)
     }
 
-    /// The mechanism for the next command: namespaces, unless this machine is known to have none.
+    /// Returns the mechanism for the next command: namespaces, unless this machine is known to have
+    /// none.
     pub fn preferred(&self) -> Mechanism {
         if self.no_namespaces.get().is_none() { Mechanism::Namespaces } else { Mechanism::Landlock }
     }

@@ -16,7 +16,7 @@ use crate::{
 pub struct Mechanisms;
 
 impl Mechanisms {
-    /// There is no Landlock here.
+    /// Returns 0: macOS has no Landlock.
     pub fn landlock(&self) -> u32 {
         0
     }
@@ -27,17 +27,17 @@ impl Mechanisms {
         if is_there { Ok(()) } else { Err(format!("there is no `{}`", seatbelt::PROGRAM)) }
     }
 
-    /// The mechanism for the next command.
+    /// Returns the mechanism for the next command.
     pub fn preferred(&self) -> Mechanism {
         Mechanism::Seatbelt
     }
 
-    /// There are no namespaces here.
+    /// Returns an error: macOS has no namespaces.
     pub fn try_namespaces(&self) -> Result<(), String> {
         Err("macOS has none; Seatbelt is used".to_owned())
     }
 
-    /// There are none to leave out.
+    /// Does nothing: macOS has no namespaces.
     pub fn without_namespaces(&self, _reason: &str) {}
 }
 

@@ -72,7 +72,7 @@ enum CallAttempt {
 }
 
 impl CallAttempt {
-    /// The same attempt, marked if its address leads out of the session's own network.
+    /// Returns the attempt, marked if its address leads out of the session's own network.
     fn mark_offline(self, address: Option<SocketAddress>, network: NetworkNamespace) -> Self {
         match (self, address) {
             (Self::Done(result), Some(address))
@@ -111,7 +111,7 @@ impl ConnectBroker {
         Self { listener, network, pending: [None; MAX_PENDING], buffers: SendBuffers::new() }
     }
 
-    /// The descriptor to wait on; -1 when all who could call are gone.
+    /// Returns the descriptor to wait on; -1 when all who could call are gone.
     pub(super) fn listener(&self) -> RawFd {
         self.listener
     }
@@ -122,7 +122,7 @@ impl ConnectBroker {
         self.pending = [None; MAX_PENDING];
     }
 
-    /// The time of the next attempt, if any call waits for one.
+    /// Returns the time of the next attempt, if any call waits for one.
     pub(super) fn due(&self) -> i64 {
         self.pending.iter().flatten().map(|call| call.next_try).min().unwrap_or(i64::MAX)
     }

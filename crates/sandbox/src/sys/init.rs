@@ -67,7 +67,7 @@ impl FinalReport {
     }
 }
 
-/// Signals that are read before anything else gets its turn.
+/// Maximum number of signals that are read before other work is done.
 const MAX_SIGNALS_AT_ONCE: usize = 64;
 
 /// State of PID 1 in a sandbox.

@@ -44,7 +44,7 @@ pub(crate) struct NamespaceSupport<'a> {
     pub(crate) shared: &'a SharedNamespaces,
 }
 
-/// Starts a program in namespaces, restricted as the blueprint says.
+/// Starts a program in namespaces, restricted by a plan.
 pub(crate) fn start(
     program: &Program,
     blueprint: &NamespacePlan,

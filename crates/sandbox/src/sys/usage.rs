@@ -33,7 +33,7 @@ const SHARE_OF_GLANCES: i64 = 20;
 /// Bytes of a block in `ru_oublock`, and of one in `st_blocks`.
 const BLOCK_BYTES: u64 = 512;
 
-/// Limits that are counted here.
+/// The limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExceededLimit {
     Nothing = 0,
@@ -79,7 +79,7 @@ impl UsageTotals {
     }
 }
 
-/// Counts from time to time.
+/// Counts the usage of a sandbox at intervals.
 pub(super) struct UsageCounter {
     watch: UsageLimits,
     shared_memory: SharedMemory,
@@ -102,7 +102,7 @@ impl UsageCounter {
         self.due.min(self.glance_due)
     }
 
-    /// Counts what is due, and says which limit was met.
+    /// Counts what is due, and returns the limit that was exceeded.
     pub(super) fn count(&mut self, now: i64) -> ExceededLimit {
         if now < self.due {
             let (seen, took) = timed(|| self.glance());

@@ -42,7 +42,8 @@ pub(super) enum ResolvedTarget {
 }
 
 impl SocketAddress {
-    /// The address of the local socket behind a descriptor: exactly the file that was looked at.
+    /// Returns the address of the local socket behind a descriptor: exactly the file that was
+    /// checked.
     pub(super) fn through(file: RawFd) -> Self {
         let mut bytes = [0_u8; MAX_ADDRESS_BYTES];
         bytes[..PATH_OFFSET].copy_from_slice(&AF_UNIX.to_ne_bytes());

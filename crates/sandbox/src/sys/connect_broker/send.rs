@@ -25,7 +25,7 @@ const UIO_MAXIOV: usize = 1024;
 /// Bytes sent at once. No local datagram is longer; a stream goes on with the next piece.
 const MAX_DATA_BYTES: usize = 512 * 1024;
 
-/// Pieces of a stream that are sent before anything else gets its turn.
+/// Maximum number of pieces of a stream that are sent before other work is done.
 const MAX_PIECES: usize = 4;
 
 /// `struct user_msghdr` of the kernel's `<linux/socket.h>`.

@@ -5,10 +5,10 @@ use std::{ffi::c_int, mem, os::fd::RawFd};
 
 use crate::sys::connect_broker::caller::{CallerThread, OwnedDescriptor};
 
-/// The most control data of one message. `SCM_MAX_FD` descriptors take 1 KiB.
+/// Maximum size of the control data of one message. `SCM_MAX_FD` descriptors take 1 KiB.
 pub(crate) const MAX_CONTROL_BYTES: usize = 4096;
 
-/// The most descriptors that can be passed at once, as in `<net/scm.h>`.
+/// Maximum number of descriptors that can be passed at once, as in `<net/scm.h>`.
 const SCM_MAX_FD: usize = 253;
 
 const CMSGHDR_BYTES: usize = mem::size_of::<libc::cmsghdr>();
