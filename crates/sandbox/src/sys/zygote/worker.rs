@@ -116,8 +116,8 @@ fn exit() -> ! {
 pub(super) fn unneeded_memory() -> Vec<(usize, usize)> {
     let here = 0_u8;
     // `errno` is in the thread-local storage of this thread, next to what the C library knows of
-    // the thread. The kernel makes one mapping of it and a large one beside it. SAFETY: takes
-    // nothing, and gives an address.
+    // the thread. The kernel makes one mapping of it and a large one beside it.
+    // SAFETY: takes nothing, and gives an address.
     let thread_local = unsafe { libc::__errno_location() };
     let needed = [(&raw const here).addr(), thread_local.addr()];
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
