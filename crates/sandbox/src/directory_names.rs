@@ -32,7 +32,7 @@ impl DirectoryNames {
     }
 }
 
-/// Those of some paths below a directory that may lead to something.
+/// Returns the given paths below a directory that may exist.
 pub(crate) fn there<'a>(
     directory: &Path,
     below: impl IntoIterator<Item = &'a str>,
@@ -41,8 +41,8 @@ pub(crate) fn there<'a>(
     below.into_iter().filter(move |path| !names.lack(Path::new(path))).map(|path| directory.join(path))
 }
 
-/// All names in lower case; none if there may be others. A directory may tell no upper from lower
-/// case, and one that does not has its own opinion on what else is the same.
+/// Returns all names in lower case, or `None` if the list may be incomplete. A directory may ignore
+/// case, and then has its own rules for other equal names.
 fn read(directory: &Path) -> Option<HashSet<OsString>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(HashSet::new()),

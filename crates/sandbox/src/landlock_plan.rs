@@ -35,7 +35,7 @@ pub(crate) const NEEDED_VERSION: u32 = 3;
 /// The first version that keeps signals and abstract sockets inside.
 const SCOPING_VERSION: u32 = 6;
 
-/// Everything a child needs to be held by Landlock and a filter.
+/// Everything that a child needs to be confined by Landlock and a seccomp filter.
 #[derive(Debug)]
 pub(crate) struct LandlockPlan {
     rules: Arc<OwnedFd>,

@@ -46,7 +46,8 @@ pub(crate) struct ShellBypass {
 }
 
 impl Program {
-    /// Checks a command. Its own variables go before the machine's, its directory starts at `base`.
+    /// Checks a command. Its own variables override those of the environment; its directory is
+    /// relative to `base`.
     pub fn new(
         command: &Command,
         environment: &BTreeMap<String, String>,
@@ -96,7 +97,7 @@ impl Program {
 
     /// Returns the command on one short line, for display. Of a shell command, just its line.
     pub fn line(&self) -> String {
-        /// Enough to recognise a command.
+        /// Maximum length of a displayed command.
         const MAX_CHARS: usize = 72;
         let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let whole = match &words[..] {

@@ -71,9 +71,9 @@ pub(crate) enum AllowedSockets {
 /// Processes within reach of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VisibleProcesses {
-    /// Those of its own PID namespace, which may debug one another; and PID 1.
+    /// Processes of its own PID namespace, which may debug one another, and PID 1.
     Own,
-    /// All of the user's.
+    /// All processes of the user.
     Everyones,
 }
 
@@ -110,7 +110,7 @@ const fn request(number: libc::Ioctl) -> u32 {
     number as u32
 }
 
-/// For rules without tests.
+/// No tests: the rule always matches.
 const ALWAYS: &[ArgumentTest] = &[];
 
 /// Any flag that makes a namespace, for `clone` and `unshare`.

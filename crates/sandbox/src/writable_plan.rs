@@ -76,7 +76,7 @@ impl WritablePlan<'_> {
 }
 
 impl WritablePlan<'static> {
-    /// Nothing may be written.
+    /// Returns a plan that allows no writes.
     pub const fn nothing() -> Self {
         static NOTHING: ProtectedPaths = ProtectedPaths::nothing();
         Self { roots: &[], protected: &NOTHING, private_files: &[] }

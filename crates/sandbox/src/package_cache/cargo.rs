@@ -13,7 +13,7 @@ use std::{
 
 use super::cache_dir::{enter, link, open_cache};
 
-/// Its name below the cache of a workspace, and that of the one with the user's settings.
+/// Names of Cargo's home below the cache of a workspace: without and with the user's settings.
 pub(super) const PLACE: &str = "cargo";
 const WITH_SETTINGS: &str = "cargo-with-settings";
 

@@ -17,7 +17,7 @@ use std::{
 
 use super::cache_dir::{copy, enter, link, open_cache};
 
-/// Its name below the cache of a workspace.
+/// Name of the repository below the cache of a workspace.
 pub(super) const PLACE: &str = "maven";
 
 /// Maximum number of entries of the user's repository that are visited. With sources and checksums

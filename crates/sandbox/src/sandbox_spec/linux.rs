@@ -28,7 +28,7 @@ pub struct Mechanisms {
     no_namespaces: OnceLock<String>,
     version: OnceLock<u32>,
     shared: OnceLock<SharedNamespaces>,
-    /// The same for commands on a layer, where more ids than the user's own can be mapped.
+    /// Shared namespaces for commands on a layer, where more ids than the user's own can be mapped.
     layered: OnceLock<SharedNamespaces>,
     rules: RulesetCache,
 }
@@ -66,8 +66,8 @@ impl Mechanisms {
         Ok(NamespaceSupport { landlock, shared: self.shared.get_or_init(|| commons) })
     }
 
-    /// The same for a command on a layer: an overlay cannot change a file whose owner is not
-    /// mapped.
+    /// Returns the shared state for a command on a layer: an overlay cannot change a file whose
+    /// owner is not mapped.
     fn layer_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
         let maps = IdMaps::for_layers();
         if !maps.has_others() {

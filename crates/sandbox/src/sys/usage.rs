@@ -40,9 +40,9 @@ pub(super) enum ExceededLimit {
     Memory = 1,
     Processes = 2,
     Disk = 3,
-    /// It could not be counted.
+    /// The usage could not be counted.
     Uncounted = 4,
-    /// It could not be counted in time.
+    /// The usage could not be counted in time.
     TooMany = 5,
 }
 
