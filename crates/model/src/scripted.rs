@@ -30,7 +30,7 @@ pub(crate) struct ScriptedClient {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Script")]
 struct ModelScript {
     turns: Vec<ScriptTurn>,
 }
