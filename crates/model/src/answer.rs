@@ -1,4 +1,4 @@
-//! An answer as it arrives: the server's events in, the model's events out.
+//! Decodes an answer while it arrives: server-sent events in, model events out.
 
 use std::collections::VecDeque;
 
@@ -9,90 +9,104 @@ use windlass_contract::{
 };
 
 use crate::{
-    failure::{broken, unreadable},
-    http::Events,
-    sse::Event,
+    failure::{truncated_event, unreadable_event},
+    http::EventStream,
+    sse::ServerSentEvent,
 };
 
-/// Understands the events of one wire. Implemented for each wire, called by [`Answer`] alone; does no I/O.
-pub(crate) trait Decoder: Send {
-    /// Takes one event. An error ends the answer, after what has been put out before it.
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError>;
+/// Decodes the events of one wire protocol. Implemented once per protocol and called only by
+/// [`DecodedStream`]. Must not do I/O.
+pub(crate) trait EventDecoder: Send {
+    /// Decodes one event. An error ends the answer, after the events already in `out`.
+    fn take(
+        &mut self,
+        event: &ServerSentEvent,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<EventValidity, ModelError>;
 
-    /// The transfer is over, well or not. Puts out [`ModelEvent::Completed`] or says what is missing.
+    /// Handles the end of the transfer. Pushes [`ModelEvent::Completed`] or returns the error for
+    /// an answer that is incomplete.
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
 }
 
-/// Whether an event made sense.
+/// Validity of an event on its wire protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sense {
-    /// It did, or is of a kind that does not concern us.
-    Some,
-    /// It has not the form its kind has. Servers send such things between others, to keep a connection open.
-    None,
+pub(crate) enum EventValidity {
+    /// The event is valid, or of a kind that this crate ignores.
+    Valid,
+    /// The event lacks a member that its kind requires. Some servers send such events to keep the
+    /// connection open.
+    Malformed,
 }
 
-impl Sense {
-    /// What to make of an event that is not JSON. One that begins as an object was a piece of the answer, and what is
-    /// left of an answer without one of its pieces may be another command.
-    pub(crate) fn of_other_than_json(data: &str, error: &serde_json::Error) -> Result<Self, ModelError> {
+impl EventValidity {
+    /// Classifies an event that is not valid JSON. Text that begins like an object was part of the
+    /// answer, so it is an error: an answer that lost a part may run a different command.
+    pub(crate) fn from_non_json(data: &str, error: &serde_json::Error) -> Result<Self, ModelError> {
         match data.trim() {
-            "" | "[DONE]" => Ok(Self::Some),
-            object if object.starts_with('{') && error.is_eof() => Err(broken(object)),
-            object if object.starts_with('{') => Err(unreadable(object)),
-            _ => Ok(Self::None),
+            "" | "[DONE]" => Ok(Self::Valid),
+            object if object.starts_with('{') && error.is_eof() => Err(truncated_event(object)),
+            object if object.starts_with('{') => Err(unreadable_event(object)),
+            _ => Ok(Self::Malformed),
         }
     }
 }
 
-/// An answer on its way.
-pub(crate) struct Answer<D> {
-    events: Events,
+/// A stream of model events, decoded from the server's events.
+pub(crate) struct DecodedStream<D> {
+    events: EventStream,
     decoder: D,
     ready: VecDeque<ModelEvent>,
     error: Option<ModelError>,
-    heard: Heard,
+    progress: AnswerProgress,
     over: bool,
 }
 
-/// What is known of an answer so far.
+/// Facts about the answer so far.
 #[derive(Debug, Default)]
-struct Heard {
-    /// The first event that made no sense, as an error.
-    senseless: Option<ModelError>,
-    /// Whether anything was said.
-    said: bool,
+struct AnswerProgress {
+    /// The first malformed event, as an error.
+    first_malformed: Option<ModelError>,
+    /// True once the answer has text, reasoning or an item.
+    has_content: bool,
 }
 
-impl Heard {
-    fn note(&mut self, event: &Event, sense: Sense) {
-        if sense == Sense::None && self.senseless.is_none() {
-            self.senseless = Some(unreadable(&event.data));
+impl AnswerProgress {
+    fn record_validity(&mut self, event: &ServerSentEvent, validity: EventValidity) {
+        if validity == EventValidity::Malformed && self.first_malformed.is_none() {
+            self.first_malformed = Some(unreadable_event(&event.data));
         }
     }
 
-    fn look(&mut self, out: &VecDeque<ModelEvent>) {
-        self.said |= out.iter().any(|event| match event {
+    fn record_content(&mut self, out: &VecDeque<ModelEvent>) {
+        self.has_content |= out.iter().any(|event| match event {
             ModelEvent::Item(item) => item.body != Body::Other,
             ModelEvent::TextDelta(_) | ModelEvent::ReasoningDelta(_) => true,
             ModelEvent::CallDelta(_) | ModelEvent::Completed { .. } | ModelEvent::Notice(_) => false,
         });
     }
 
-    /// Why an answer that is over is none, although its end may look like one: nothing was said, and something was not
-    /// understood.
-    fn nothing(&mut self) -> Option<ModelError> {
-        self.senseless.take_if(|_| !self.said)
+    /// Returns the error of an answer that ended without any content after a malformed event. The
+    /// end of such an answer may look normal.
+    fn take_empty_error(&mut self) -> Option<ModelError> {
+        self.first_malformed.take_if(|_| !self.has_content)
     }
 }
 
-impl<D: Decoder> Answer<D> {
-    pub(crate) fn new(events: Events, decoder: D) -> Self {
-        Self { events, decoder, ready: VecDeque::new(), error: None, heard: Heard::default(), over: false }
+impl<D: EventDecoder> DecodedStream<D> {
+    pub(crate) fn new(events: EventStream, decoder: D) -> Self {
+        Self {
+            events,
+            decoder,
+            ready: VecDeque::new(),
+            error: None,
+            progress: AnswerProgress::default(),
+            over: false,
+        }
     }
 
-    /// Puts something out before the answer itself.
-    pub(crate) fn after(mut self, first: Option<ModelEvent>) -> Self {
+    /// Adds an event that comes before the answer.
+    pub(crate) fn with_first_event(mut self, first: Option<ModelEvent>) -> Self {
         self.ready.extend(first);
         self
     }
@@ -100,7 +114,7 @@ impl<D: Decoder> Answer<D> {
     async fn advance(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         while !self.over {
             if let Some(ModelEvent::Completed { .. }) = self.ready.front() {
-                // Before the event is taken: a caller may drop this future here and call again.
+                // Drain before popping: a caller may drop this future here and call again.
                 self.events.drain().await;
                 self.over = true;
             }
@@ -115,7 +129,7 @@ impl<D: Decoder> Answer<D> {
                 Ok(Some(event)) => self.take(&event),
                 Ok(None) => {
                     let end = self.decoder.end(Ok(()), &mut self.ready);
-                    end.map_err(|error| self.heard.nothing().unwrap_or(error))
+                    end.map_err(|error| self.progress.take_empty_error().unwrap_or(error))
                 }
                 Err(error) => self.decoder.end(Err(error), &mut self.ready),
             };
@@ -124,12 +138,12 @@ impl<D: Decoder> Answer<D> {
         Ok(None)
     }
 
-    fn take(&mut self, event: &Event) -> Result<(), ModelError> {
-        let sense = self.decoder.take(event, &mut self.ready)?;
-        self.heard.note(event, sense);
-        self.heard.look(&self.ready);
+    fn take(&mut self, event: &ServerSentEvent) -> Result<(), ModelError> {
+        let validity = self.decoder.take(event, &mut self.ready)?;
+        self.progress.record_validity(event, validity);
+        self.progress.record_content(&self.ready);
         if let Some(ModelEvent::Completed { .. }) = self.ready.back()
-            && let Some(error) = self.heard.nothing()
+            && let Some(error) = self.progress.take_empty_error()
         {
             self.ready.clear();
             return Err(error);
@@ -138,7 +152,7 @@ impl<D: Decoder> Answer<D> {
     }
 }
 
-impl<D: Decoder> ModelStream for Answer<D> {
+impl<D: EventDecoder> ModelStream for DecodedStream<D> {
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
         Box::pin(async move { self.advance().await.transpose() })
     }

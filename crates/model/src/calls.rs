@@ -1,4 +1,4 @@
-//! What both wires must know about calls: which ids are taken, and which arguments can be sent.
+//! Call ids, tool names and arguments, in the form that both wire protocols can send.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -8,14 +8,14 @@ use windlass_contract::{
     item::{Body, Cached},
 };
 
-/// The ids that are taken. They pair calls with outputs over a whole session, so each must be given once only, whatever
-/// servers do: some leave them out, and some count from zero in every answer.
+/// The call ids in use. Ids pair calls with outputs over a whole session, so each must be unique.
+/// Some servers leave them out, and some count from zero in every answer.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds(HashSet<CallId>);
 
 impl CallIds {
-    /// The ids of a conversation so far.
-    pub(crate) fn of(history: &[Cached<Item>]) -> Self {
+    /// Collects the call ids of a conversation.
+    pub(crate) fn from_history(history: &[Cached<Item>]) -> Self {
         let ids = history.iter().filter_map(|item| match &item.get().body {
             Body::Call(call) => Some(call.id.clone()),
             _ => None,
@@ -23,7 +23,8 @@ impl CallIds {
         Self(ids.collect())
     }
 
-    /// The id for a call: the one the server gave, unless it is blank or taken; then a new one made from it.
+    /// Returns the id for a call: the server's own, unless it is empty or in use. Otherwise makes a
+    /// new id from it.
     pub(crate) fn claim(&mut self, given: &str) -> CallId {
         let mut id = CallId::from(given);
         while id.as_str().is_empty() || self.0.contains(&id) {
@@ -35,18 +36,17 @@ impl CallIds {
     }
 }
 
-/// The name of a call that came without one, so that the model is told what there is to choose
-/// from.
-pub(crate) const UNNAMED: &str = "unnamed";
-/// The longest name that servers take.
+/// Tool name of a call that came without one. The router answers it with the list of tools.
+pub(crate) const UNNAMED_TOOL: &str = "unnamed";
+/// Maximum length of a tool name that servers accept.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Returns a name that every server takes. Names of tools are like that already; a model makes up
-/// others, and strict servers then refuse the conversation.
+/// Returns a name that every server accepts. Tool names already are; a model may invent others, and
+/// strict servers then refuse the conversation.
 pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
     let is_valid = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.is_empty() {
-        UNNAMED.into()
+        UNNAMED_TOOL.into()
     } else if name.len() <= MAX_NAME_BYTES && name.chars().all(is_valid) {
         name.into()
     } else {
@@ -54,14 +54,15 @@ pub(crate) fn valid_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether arguments are a whole JSON object.
+/// Returns true if the arguments are a complete JSON object.
 pub(crate) fn is_object(arguments: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(arguments).is_ok()
 }
 
-/// Arguments as every server can read them. Those that write calls into a prompt parse the arguments first, and refuse
-/// the whole conversation, again and again, for one slip of the model: llama.cpp with HTTP 500, even for no arguments.
-pub(crate) fn readable(arguments: &str) -> Cow<'_, str> {
+/// Returns arguments that every server can parse. Servers that render calls into a prompt parse the
+/// arguments first. One malformed call would make them refuse every later request: llama.cpp
+/// answers HTTP 500, even for empty arguments.
+pub(crate) fn valid_arguments(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         "{}".into()
     } else if is_object(arguments) {
@@ -81,7 +82,7 @@ mod tests {
     fn an_id_is_kept_once_and_changed_when_it_comes_again() {
         let call = ToolCall { id: "call_0".into(), name: "t".into(), input: Input::Json(String::new()) };
         let history = [Cached::new(Item::from(Body::Call(call)))];
-        let mut ids = CallIds::of(&history);
+        let mut ids = CallIds::from_history(&history);
         assert_eq!(ids.claim("call_1").as_str(), "call_1");
         let ids: Vec<_> = ["call_0", "call_1", "", ""].into_iter().map(|given| ids.claim(given)).collect();
         assert!(ids[0].as_str().starts_with("call_0-") && ids[1].as_str().starts_with("call_1-"));
@@ -98,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_models_slip_is_sent_as_an_object_that_shows_it() {
-        assert_eq!(readable(" "), "{}");
-        assert_eq!(readable("{ \"a\": 1 }"), "{ \"a\": 1 }");
-        assert_eq!(readable("{\"a\": \"Os"), r#"{"invalid_arguments":"{\"a\": \"Os"}"#);
-        assert_eq!(readable("[1]"), r#"{"invalid_arguments":"[1]"}"#);
+        assert_eq!(valid_arguments(" "), "{}");
+        assert_eq!(valid_arguments("{ \"a\": 1 }"), "{ \"a\": 1 }");
+        assert_eq!(valid_arguments("{\"a\": \"Os"), r#"{"invalid_arguments":"{\"a\": \"Os"}"#);
+        assert_eq!(valid_arguments("[1]"), r#"{"invalid_arguments":"[1]"}"#);
     }
 }

@@ -13,10 +13,10 @@ use windlass_contract::{
 
 use crate::{
     Options, Provider, SchemaProfile,
-    answer::Answer,
+    answer::DecodedStream,
     calls::CallIds,
-    dialect::{Known, Scanner},
-    http::Http,
+    dialect::{CallScanner, KnownTools},
+    http::HttpEndpoint,
     json,
     provider::CallReading,
 };
@@ -25,58 +25,68 @@ use stream::TextReading;
 mod messages;
 mod stream;
 
-/// The parameter that carries the text for a freeform tool: this wire knows functions only.
-pub(crate) const FREEFORM: &str = "input";
+/// Name of the parameter that carries the text of a freeform tool. This protocol knows only
+/// functions.
+pub(crate) const FREEFORM_PARAMETER: &str = "input";
 
-/// Speaks Chat Completions.
-pub(crate) struct Chat {
+/// Client for the Chat Completions API.
+pub(crate) struct ChatClient {
     info: ModelInfo,
     options: Options,
     profile: SchemaProfile,
     reading: CallReading,
-    /// Whether tools, calls and results are told in the dialect.
-    is_told: bool,
-    /// What the server calls a limit on its output. OpenAI has renamed it, and others have not followed.
-    limit_name: &'static str,
-    http: Http,
+    /// True if tools, calls and results are written as text in the dialect (`tool_prompt`).
+    uses_tool_prompt: bool,
+    /// Name of the member that limits the output. OpenAI renamed it; other servers did not.
+    token_limit_member: &'static str,
+    http: HttpEndpoint,
 }
 
-impl Chat {
+impl ChatClient {
     pub(crate) fn new(
         info: ModelInfo,
         provider: &Provider,
         options: Options,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelError> {
-        let http = Http::new(&info.provider, provider, "chat/completions", env)?;
+        let http = HttpEndpoint::new(&info.provider, provider, "chat/completions", env)?;
         let is_openai = provider.base_url.as_ref().is_some_and(|url| url.contains("//api.openai.com"));
-        let limit_name =
+        let token_limit_member =
             if is_openai || provider.is_azure() { "max_completion_tokens" } else { "max_tokens" };
         let (profile, reading) = (provider.tool_schemas, provider.call_reading());
-        Ok(Self { info, options, profile, reading, is_told: provider.tool_prompt, limit_name, http })
+        Ok(Self {
+            info,
+            options,
+            profile,
+            reading,
+            uses_tool_prompt: provider.tool_prompt,
+            token_limit_member,
+            http,
+        })
     }
 
-    /// The request. History and tools are spliced in as text that was written once.
+    /// Returns the request body. History and tools are spliced in as text that was encoded once.
     fn body(&self, prompt: &Prompt<'_>) -> String {
         let tools = tools(prompt.tools, self.profile);
         let has_tools = tools != "[]";
-        let told = match self.reading {
-            CallReading::Dialect(dialect) => self.is_told.then_some(dialect),
+        let prompt_dialect = match self.reading {
+            CallReading::Dialect(dialect) => self.uses_tool_prompt.then_some(dialect),
             CallReading::Cautious | CallReading::HintOnly => None,
         };
-        let instructions = match told.filter(|_| has_tools) {
+        let instructions = match prompt_dialect.filter(|_| has_tools) {
             Some(dialect) => {
-                joined(prompt.instructions, &dialect.instructions(prompt.tools.get(), &tools)).into()
+                join_instructions(prompt.instructions, &dialect.instructions(prompt.tools.get(), &tools))
+                    .into()
             }
             None => Cow::Borrowed(prompt.instructions),
         };
-        let messages = messages::encode(&instructions, prompt.history, told);
-        let mut body = json::Object::with_capacity(messages.len() + 4096);
+        let messages = messages::encode(&instructions, prompt.history, prompt_dialect);
+        let mut body = json::JsonObjectWriter::with_capacity(messages.len() + 4096);
         body.member("model", &self.options.model);
         body.raw("messages", &messages);
         body.member("stream", &true);
         body.member("stream_options", &json!({"include_usage": true}));
-        if has_tools && told.is_none() {
+        if has_tools && prompt_dialect.is_none() {
             body.raw("tools", &tools);
             if prompt.parallel_calls {
                 body.member("parallel_tool_calls", &true);
@@ -89,7 +99,7 @@ impl Chat {
             body.member("verbosity", verbosity);
         }
         if let Some(limit) = self.options.max_output_tokens {
-            body.member(self.limit_name, &limit);
+            body.member(self.token_limit_member, &limit);
         }
         if let Some(schema) = prompt.output_schema {
             let schema = json!({"name": crate::OUTPUT_SCHEMA_NAME, "strict": true, "schema": schema});
@@ -99,7 +109,7 @@ impl Chat {
     }
 }
 
-impl ModelClient for Chat {
+impl ModelClient for ChatClient {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -107,27 +117,27 @@ impl ModelClient for Chat {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(async move {
             let events = self.http.post(prompt.thread, self.body(&prompt)).await?;
-            let (ids, tools) = (CallIds::of(prompt.history), prompt.tools.get());
+            let (ids, tools) = (CallIds::from_history(prompt.history), prompt.tools.get());
             let text = match self.reading {
-                CallReading::Dialect(dialect) => Scanner::new(dialect, || Known::of(tools))
+                CallReading::Dialect(dialect) => CallScanner::new(dialect, || KnownTools::from_specs(tools))
                     .map_or(TextReading::Plain, TextReading::Scanned),
-                // With a schema the answer is JSON because that was asked for.
+                // With an output schema, JSON in the text is the requested answer and no call.
                 _ if tools.is_empty() || prompt.output_schema.is_some() => TextReading::Plain,
-                CallReading::Cautious => {
-                    TextReading::Scanned(Scanner::cautious(Known::of_certain(tools, prompt.history)))
-                }
+                CallReading::Cautious => TextReading::Scanned(CallScanner::cautious(
+                    KnownTools::with_caution(tools, prompt.history),
+                )),
                 CallReading::HintOnly => TextReading::Hinted(tools.clone()),
             };
-            let decoder = stream::Decoder::new(ids, freeform(tools), text);
-            Ok(Box::new(Answer::new(events, decoder)) as Box<dyn ModelStream>)
+            let decoder = stream::ChatDecoder::new(ids, freeform_tools(tools), text);
+            Ok(Box::new(DecodedStream::new(events, decoder)) as Box<dyn ModelStream>)
         })
     }
 }
 
-/// A tool as this wire offers it.
+/// A tool definition of this protocol.
 #[derive(Serialize)]
 #[serde(tag = "type", content = "function", rename_all = "snake_case")]
-enum Tool<'a> {
+enum ChatTool<'a> {
     Function { name: &'a str, description: &'a str, parameters: Value },
 }
 
@@ -137,39 +147,39 @@ fn tools(tools: &Cached<Vec<ToolSpec>>, profile: SchemaProfile) -> Cow<'_, str> 
         SchemaProfile::Lossy => "chat, lossy",
     };
     tools.encoded(key, |tools| {
-        json::text_of(&tools.iter().filter_map(|tool| offer(tool, profile)).collect::<Vec<_>>())
+        json::to_text(&tools.iter().filter_map(|tool| encode_tool(tool, profile)).collect::<Vec<_>>())
     })
 }
 
-/// What this wire can express of a tool. The hosted kinds need a server that knows them.
-fn offer(spec: &ToolSpec, profile: SchemaProfile) -> Option<Tool<'_>> {
+/// Encodes a tool, or returns `None` for hosted tools, which need a server that implements them.
+fn encode_tool(spec: &ToolSpec, profile: SchemaProfile) -> Option<ChatTool<'_>> {
     let (name, description) = (spec.name.as_str(), spec.description.as_str());
     match &spec.kind {
         SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
             let parameters = profile.project(parameters);
-            Some(Tool::Function { name, description, parameters })
+            Some(ChatTool::Function { name, description, parameters })
         }
         SpecKind::Custom { grammar } => {
             let about =
                 format!("The text, which fits this {} grammar:\n{}", grammar.syntax, grammar.definition);
             let parameters = json!({
                 "type": "object",
-                "properties": {FREEFORM: {"type": "string", "description": about}},
-                "required": [FREEFORM],
+                "properties": {FREEFORM_PARAMETER: {"type": "string", "description": about}},
+                "required": [FREEFORM_PARAMETER],
                 "additionalProperties": false
             });
-            Some(Tool::Function { name, description, parameters })
+            Some(ChatTool::Function { name, description, parameters })
         }
         SpecKind::LocalShell | SpecKind::WebSearch(_) => None,
     }
 }
 
-fn joined(instructions: &str, about_tools: &str) -> String {
+fn join_instructions(instructions: &str, about_tools: &str) -> String {
     if instructions.is_empty() { about_tools.to_owned() } else { format!("{instructions}\n\n{about_tools}") }
 }
 
-/// The tools whose calls are to arrive as text.
-fn freeform(tools: &[ToolSpec]) -> HashSet<String> {
+/// Returns the names of tools whose calls carry text instead of JSON.
+fn freeform_tools(tools: &[ToolSpec]) -> HashSet<String> {
     let custom = tools.iter().filter(|tool| matches!(tool.kind, SpecKind::Custom { .. }));
     custom.map(|tool| tool.name.to_string()).collect()
 }

@@ -1,25 +1,27 @@
-//! Calls that a model writes into its text, because its server does not take them out: which ways of writing there are.
+//! Dialects: notations for calls in the text of an answer, for servers that do not extract calls
+//! themselves.
 //!
-//! One table says how each begins, what it holds and how it ends. [`scan`] finds calls by it while the text arrives,
-//! [`tell`] writes by it what a server that ignores `tools` is to be told.
+//! One table defines the opening, content and end of each form. [`scan`] uses it to find calls
+//! while the text arrives. [`prompt`] writes tools, calls and results for servers that ignore
+//! `tools`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_contract::{Input, ToolCall, ToolSpec};
 
 mod block;
-mod known;
+mod known_tools;
 mod markup;
 mod nesting;
 mod object;
+mod prompt;
 mod python;
 mod scan;
-mod tell;
 
-pub(crate) use known::Known;
-pub(crate) use scan::{Piece, Scanner};
+pub(crate) use known_tools::KnownTools;
+pub(crate) use scan::{CallScanner, ScannedPiece};
 
-/// How a model writes its calls, if its server leaves them in the text.
+/// Notation of calls, if the server leaves them in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
@@ -32,7 +34,8 @@ pub enum Dialect {
     Json,
     /// `[name(a=1, b="x")]` at the beginning of a line, as Llama writes.
     Pythonic,
-    /// `<function=name><parameter=a>1</parameter></function>` as Qwen's coder writes, or `<invoke name="name">`.
+    /// `<function=name><parameter=a>1</parameter></function>` as Qwen's coder writes, or
+    /// `<invoke name="name">`.
     Xml,
     /// `[TOOL_CALLS]` and JSON, as Mistral writes.
     Mistral,
@@ -40,33 +43,33 @@ pub enum Dialect {
     Auto,
 }
 
-/// A way to write calls.
+/// One notation for calls in text.
 #[derive(Debug)]
-struct Form {
-    /// What it begins with.
+struct CallForm {
+    /// Opening mark.
     open: &'static str,
-    /// Whether the beginning is a part of the first call.
-    is_part: bool,
-    place: Place,
-    /// What calls look like inside of it.
-    holds: &'static [Holds],
-    end: End,
-    /// Whether nobody writes this but to call something. Then an unknown name is a call as well, and the model is told
-    /// which tools there are; otherwise only a tool of the request is ever called.
+    /// True if the opening mark is part of the first call.
+    includes_open: bool,
+    place: FormPosition,
+    /// Accepted notations of the calls inside.
+    holds: &'static [CallNotation],
+    end: FormEnd,
+    /// True if this form only ever means a call. Then an unknown tool name is a call as well, and
+    /// the router answers with the list of tools. Otherwise only tools of the request are called.
     is_certain: bool,
 }
 
-/// Where a form may begin.
+/// Position in the text where a form may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FormPosition {
     Anywhere,
-    Line,
-    Message,
+    LineStart,
+    MessageStart,
 }
 
-/// What calls look like.
+/// Notation of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum CallNotation {
     /// `{"name": …, "arguments": {…}}`, or a list of these.
     Json,
     /// `[name(a=1)]`.
@@ -77,66 +80,88 @@ enum Holds {
     Named,
 }
 
-/// What a form ends with.
+/// End of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// Its first value.
+enum FormEnd {
+    /// The end of its first value.
     Value,
-    /// A mark that models forget.
-    Forgotten(&'static str),
-    /// A mark that makes the difference: without it this is something else.
-    Needed(&'static str),
+    /// A closing mark that models sometimes forget.
+    OptionalMark(&'static str),
+    /// A closing mark that is required: without it the text is no call.
+    RequiredMark(&'static str),
     /// The end of the message.
     Message,
 }
 
-impl End {
+impl FormEnd {
     fn mark(self) -> Option<&'static str> {
         match self {
-            Self::Forgotten(mark) | Self::Needed(mark) => Some(mark),
+            Self::OptionalMark(mark) | Self::RequiredMark(mark) => Some(mark),
             Self::Value | Self::Message => None,
         }
     }
 }
 
-const fn certain(open: &'static str, holds: &'static [Holds], end: End) -> Form {
-    Form { open, is_part: false, place: Place::Anywhere, holds, end, is_certain: true }
+const fn certain(open: &'static str, holds: &'static [CallNotation], end: FormEnd) -> CallForm {
+    CallForm { open, includes_open: false, place: FormPosition::Anywhere, holds, end, is_certain: true }
 }
 
-const fn fence(open: &'static str) -> Form {
-    let (holds, end) = (&[Holds::Json] as &[Holds], End::Needed("```"));
-    Form { open, is_part: false, place: Place::Line, holds, end, is_certain: false }
+const fn fence(open: &'static str) -> CallForm {
+    let (holds, end) = (&[CallNotation::Json] as &[CallNotation], FormEnd::RequiredMark("```"));
+    CallForm { open, includes_open: false, place: FormPosition::LineStart, holds, end, is_certain: false }
 }
 
-const fn whole(open: &'static str, holds: &'static [Holds]) -> Form {
-    Form { open, is_part: true, place: Place::Message, holds, end: End::Message, is_certain: false }
+const fn whole(open: &'static str, holds: &'static [CallNotation]) -> CallForm {
+    CallForm {
+        open,
+        includes_open: true,
+        place: FormPosition::MessageStart,
+        holds,
+        end: FormEnd::Message,
+        is_certain: false,
+    }
 }
 
-const TAGGED_JSON: &Form = &certain("<tool_call>", &[Holds::Json], End::Forgotten("</tool_call>"));
-const TAGGED: &Form = &certain("<tool_call>", &[Holds::Json, Holds::Markup], End::Forgotten("</tool_call>"));
-const CALLS: &Form = &certain("<function_calls>", &[Holds::Markup], End::Forgotten("</function_calls>"));
+const TAGGED_JSON: &CallForm =
+    &certain("<tool_call>", &[CallNotation::Json], FormEnd::OptionalMark("</tool_call>"));
+const TAGGED: &CallForm = &certain(
+    "<tool_call>",
+    &[CallNotation::Json, CallNotation::Markup],
+    FormEnd::OptionalMark("</tool_call>"),
+);
+const CALLS: &CallForm =
+    &certain("<function_calls>", &[CallNotation::Markup], FormEnd::OptionalMark("</function_calls>"));
 // Qwen's coder forgets `<tool_call>` and remembers `</tool_call>`.
-const FUNCTION: &Form =
-    &Form { is_part: true, ..certain("<function=", &[Holds::Markup], End::Forgotten("</tool_call>")) };
-const INVOKE: &Form =
-    &Form { is_part: true, ..certain("<invoke ", &[Holds::Markup], End::Forgotten("</function_calls>")) };
-const MISTRAL: &Form = &certain("[TOOL_CALLS]", &[Holds::Json, Holds::Named], End::Value);
-const PYTHON_TAGS: &Form = &certain("<|python_start|>", &[Holds::Python], End::Forgotten("<|python_end|>"));
-const PYTHON: &Form =
-    &Form { is_part: true, place: Place::Line, ..certain("[", &[Holds::Python], End::Value) };
-const FENCED_JSON: &Form = &fence("```json");
-const FENCED_CALL: &Form = &fence("```tool_call");
-const FENCED: &Form = &fence("```\n");
-const WHOLE_OBJECT: &Form = &whole("{", &[Holds::Json]);
-const WHOLE_LIST: &Form = &whole("[", &[Holds::Json]);
-const WHOLE_LIST_OF_EITHER: &Form = &whole("[", &[Holds::Json, Holds::Python]);
+const FUNCTION: &CallForm = &CallForm {
+    includes_open: true,
+    ..certain("<function=", &[CallNotation::Markup], FormEnd::OptionalMark("</tool_call>"))
+};
+const INVOKE: &CallForm = &CallForm {
+    includes_open: true,
+    ..certain("<invoke ", &[CallNotation::Markup], FormEnd::OptionalMark("</function_calls>"))
+};
+const MISTRAL: &CallForm =
+    &certain("[TOOL_CALLS]", &[CallNotation::Json, CallNotation::Named], FormEnd::Value);
+const PYTHON_TAGS: &CallForm =
+    &certain("<|python_start|>", &[CallNotation::Python], FormEnd::OptionalMark("<|python_end|>"));
+const PYTHON: &CallForm = &CallForm {
+    includes_open: true,
+    place: FormPosition::LineStart,
+    ..certain("[", &[CallNotation::Python], FormEnd::Value)
+};
+const FENCED_JSON: &CallForm = &fence("```json");
+const FENCED_CALL: &CallForm = &fence("```tool_call");
+const FENCED: &CallForm = &fence("```\n");
+const WHOLE_OBJECT: &CallForm = &whole("{", &[CallNotation::Json]);
+const WHOLE_LIST: &CallForm = &whole("[", &[CallNotation::Json]);
+const WHOLE_LIST_OF_EITHER: &CallForm = &whole("[", &[CallNotation::Json, CallNotation::Python]);
 
 impl Dialect {
-    /// All of them, the most common first.
+    /// All dialects, the most common first.
     pub const ALL: [Self; 7] =
         [Self::Native, Self::Hermes, Self::Json, Self::Pythonic, Self::Xml, Self::Mistral, Self::Auto];
 
-    /// The name used in configuration.
+    /// Returns the name used in configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -149,15 +174,17 @@ impl Dialect {
         }
     }
 
-    /// The calls in a text that has come to its end. Finds none in [`Native`](Self::Native).
+    /// Returns the calls in a complete text. Finds none in [`Native`](Self::Native).
     pub fn calls_in(self, text: &str, tools: &[ToolSpec]) -> Vec<ToolCall> {
-        let Some(mut scanner) = Scanner::new(self, || Known::of(tools)) else { return Vec::new() };
+        let Some(mut scanner) = CallScanner::new(self, || KnownTools::from_specs(tools)) else {
+            return Vec::new();
+        };
         let pieces = scanner.feed(text).into_iter().chain(scanner.finish());
         let found = pieces.filter_map(|piece| match piece {
-            Piece::Call(found) => Some(found),
-            Piece::Text(_) => None,
+            ScannedPiece::Call(found) => Some(found),
+            ScannedPiece::Text(_) => None,
         });
-        let call = |(at, found): (usize, Found)| ToolCall {
+        let call = |(at, found): (usize, TextCall)| ToolCall {
             id: format!("text-call-{at}").into(),
             name: found.name.into(),
             input: Input::Json(found.arguments),
@@ -165,8 +192,8 @@ impl Dialect {
         found.enumerate().map(call).collect()
     }
 
-    /// The forms to look for; where two begin alike, the longer comes first.
-    fn forms(self) -> &'static [&'static Form] {
+    /// Returns the forms to look for. If two share an opening, the longer comes first.
+    fn forms(self) -> &'static [&'static CallForm] {
         match self {
             Self::Native => &[],
             Self::Hermes => &[TAGGED_JSON],
@@ -192,8 +219,9 @@ impl Dialect {
     }
 }
 
-/// The forms of what is read with caution: calls in Python are missing, because a list in a text may look like them.
-const CAUTIOUS: &[&Form] = &[
+/// Forms for cautious reading. Calls in Python are missing, because an ordinary list may look like
+/// them.
+const CAUTIOUS: &[&CallForm] = &[
     TAGGED,
     CALLS,
     FUNCTION,
@@ -207,10 +235,10 @@ const CAUTIOUS: &[&Form] = &[
     WHOLE_LIST,
 ];
 
-/// A call as it was found: whatever its arguments are, the router reads them as those of any other call.
+/// A call found in text. The router validates its arguments like those of any other call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct TextCall {
     pub(crate) name: String,
-    /// JSON text; without its end where the model's text had none.
+    /// JSON text, truncated if the model's text was truncated.
     pub(crate) arguments: String,
 }

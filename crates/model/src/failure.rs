@@ -1,29 +1,29 @@
-//! What a server says when it fails, in the body of an answer or inside a stream, as one of our errors.
+//! Errors that a server reports, in the body of a response or inside a stream, as a [`ModelError`].
 
 use std::time::Duration;
 
 use serde_json::Value;
 use windlass_contract::model::ModelError;
 
-/// How much of a server's message is kept.
-const MESSAGE_CHARS: usize = 500;
+/// Maximum length of a server's message.
+const MAX_MESSAGE_CHARS: usize = 500;
 
-/// How much is shown of an event that cannot be read.
-const EVENT_CHARS: usize = 200;
+/// Maximum length of the excerpt of an unreadable event.
+const MAX_EVENT_CHARS: usize = 200;
 
 /// A failure as a server reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Failure {
-    /// What it says, on one line.
+pub(crate) struct ServerFailure {
+    /// The message, on one line.
     pub(crate) message: String,
-    /// Its `code` and `type`, whichever are words.
+    /// `code` and `type`, if they are words.
     words: Vec<String>,
-    /// Its `code`, if that is an HTTP status.
+    /// `code`, if it is an HTTP status.
     status: Option<u16>,
 }
 
-/// What a failure means, judged by the words servers use.
-enum Meaning {
+/// Cause of a failure, from the error codes that servers use.
+enum FailureKind {
     ContextWindow,
     Quota,
     Rejected,
@@ -32,24 +32,24 @@ enum Meaning {
     Unknown,
 }
 
-impl Failure {
-    /// Finds the error in a JSON value. Servers put it under `error` (an object or a text), `detail` or `message`;
-    /// one wraps it in a list.
+impl ServerFailure {
+    /// Finds the error in a JSON value. Servers put it under `error` (an object or a text),
+    /// `detail` or `message`. One server wraps it in a list.
     pub(crate) fn find(value: &Value) -> Option<Self> {
         match value {
             Value::Array(list) => list.first().and_then(Self::find),
             Value::Object(map) => match (map.get("error"), map.get("detail"), map.get("message")) {
-                (Some(error), ..) if !error.is_null() => Some(Self::of(error)),
-                (_, Some(detail), _) => Some(Self::of(detail)),
-                (.., Some(Value::String(_))) => Some(Self::of(value)),
+                (Some(error), ..) if !error.is_null() => Some(Self::from_error(error)),
+                (_, Some(detail), _) => Some(Self::from_error(detail)),
+                (.., Some(Value::String(_))) => Some(Self::from_error(value)),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    /// Reads an error object, or a text that stands for one.
-    pub(crate) fn of(error: &Value) -> Self {
+    /// Parses an error object, or a text in its place.
+    pub(crate) fn from_error(error: &Value) -> Self {
         let text = |name| error.get(name).and_then(Value::as_str);
         let message = text("message").or(error.as_str()).map_or_else(|| error.to_string(), str::to_owned);
         let code = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
@@ -60,73 +60,79 @@ impl Failure {
         }
     }
 
-    /// The error an event of a stream reports.
-    pub(crate) fn in_event(data: &str) -> ModelError {
+    /// Returns the error that an event of a stream reports.
+    pub(crate) fn error_in_event(data: &str) -> ModelError {
         let value: Value = serde_json::from_str(data).unwrap_or_default();
-        Self::find(&value).unwrap_or_else(|| Self::of(&value)).in_stream()
+        Self::find(&value).unwrap_or_else(|| Self::from_error(&value)).into_stream_error()
     }
 
-    /// A failure of which nothing but a line of text is known.
-    pub(crate) fn saying(message: String) -> Self {
+    /// Makes a failure from a message alone.
+    pub(crate) fn from_message(message: String) -> Self {
         Self { message, ..Self::default() }
     }
 
-    /// The error for an answer with this status.
-    pub(crate) fn with_status(self, url: &str, status: u16, retry_after: Option<Duration>) -> ModelError {
-        let retry_after = retry_after.or_else(|| self.asks_to_wait());
+    /// Returns the error for a response with this status.
+    pub(crate) fn into_status_error(
+        self,
+        url: &str,
+        status: u16,
+        retry_after: Option<Duration>,
+    ) -> ModelError {
+        let retry_after = retry_after.or_else(|| self.requested_delay());
         let message = self.message.clone();
-        match (self.meaning(), status) {
-            (Meaning::ContextWindow, _) => ModelError::ContextWindowExceeded,
-            (Meaning::Quota, _) | (_, 402) => ModelError::QuotaExceeded { message },
-            (Meaning::Overloaded, _) | (_, 529) => ModelError::Overloaded { message, retry_after },
+        match (self.kind(), status) {
+            (FailureKind::ContextWindow, _) => ModelError::ContextWindowExceeded,
+            (FailureKind::Quota, _) | (_, 402) => ModelError::QuotaExceeded { message },
+            (FailureKind::Overloaded, _) | (_, 529) => ModelError::Overloaded { message, retry_after },
             (_, 429) => ModelError::RateLimited { message, retry_after },
             (_, 400 | 413 | 422) => ModelError::InvalidRequest { status, message },
             _ => ModelError::Status { url: url.to_owned(), status, message, retry_after },
         }
     }
 
-    /// The error for a stream that was going well until now.
-    pub(crate) fn in_stream(self) -> ModelError {
-        let retry_after = self.asks_to_wait();
+    /// Returns the error for a failure inside a stream.
+    pub(crate) fn into_stream_error(self) -> ModelError {
+        let retry_after = self.requested_delay();
         let message = self.message.clone();
-        match (self.meaning(), self.status) {
-            (Meaning::ContextWindow, _) => ModelError::ContextWindowExceeded,
-            (Meaning::Quota, _) | (_, Some(402)) => ModelError::QuotaExceeded { message },
-            (Meaning::Overloaded, _) | (_, Some(503 | 529)) => {
+        match (self.kind(), self.status) {
+            (FailureKind::ContextWindow, _) => ModelError::ContextWindowExceeded,
+            (FailureKind::Quota, _) | (_, Some(402)) => ModelError::QuotaExceeded { message },
+            (FailureKind::Overloaded, _) | (_, Some(503 | 529)) => {
                 ModelError::Overloaded { message, retry_after }
             }
-            (Meaning::RateLimit, _) | (_, Some(429)) => ModelError::RateLimited { message, retry_after },
+            (FailureKind::RateLimit, _) | (_, Some(429)) => ModelError::RateLimited { message, retry_after },
             (_, Some(status @ 400..=499)) => ModelError::InvalidRequest { status, message },
-            (Meaning::Rejected, _) => ModelError::InvalidRequest { status: 400, message },
-            (Meaning::Unknown, _) => ModelError::Failed { message, retry_after },
+            (FailureKind::Rejected, _) => ModelError::InvalidRequest { status: 400, message },
+            (FailureKind::Unknown, _) => ModelError::Failed { message, retry_after },
         }
     }
 
-    fn meaning(&self) -> Meaning {
-        let meaning = |word: &String| match word.as_str() {
-            "context_length_exceeded" | "exceed_context_size_error" => Some(Meaning::ContextWindow),
+    fn kind(&self) -> FailureKind {
+        let kind = |word: &String| match word.as_str() {
+            "context_length_exceeded" | "exceed_context_size_error" => Some(FailureKind::ContextWindow),
             "insufficient_quota"
             | "usage_limit_reached"
             | "usage_not_included"
-            | "billing_hard_limit_reached" => Some(Meaning::Quota),
+            | "billing_hard_limit_reached" => Some(FailureKind::Quota),
             "invalid_prompt"
             | "bio_policy"
             | "cyber_policy"
             | "misalignment_policy_violation"
-            | "invalid_request_error" => Some(Meaning::Rejected),
-            "server_is_overloaded" | "slow_down" | "overloaded_error" => Some(Meaning::Overloaded),
-            "rate_limit_exceeded" | "rate_limit_error" => Some(Meaning::RateLimit),
+            | "invalid_request_error" => Some(FailureKind::Rejected),
+            "server_is_overloaded" | "slow_down" | "overloaded_error" => Some(FailureKind::Overloaded),
+            "rate_limit_exceeded" | "rate_limit_error" => Some(FailureKind::RateLimit),
             _ => None,
         };
-        // vLLM says it in words only.
+        // vLLM sends no code for this, only a message.
         if self.message.contains("maximum context length") {
-            return Meaning::ContextWindow;
+            return FailureKind::ContextWindow;
         }
-        self.words.iter().find_map(meaning).unwrap_or(Meaning::Unknown)
+        self.words.iter().find_map(kind).unwrap_or(FailureKind::Unknown)
     }
 
-    /// "try again in 1.5s", "in 20 ms", "in 3 seconds", "in 1m30s": how long the message asks us to wait.
-    fn asks_to_wait(&self) -> Option<Duration> {
+    /// Returns the delay that the message asks for: "try again in 1.5s", "in 20 ms", "in 3 seconds"
+    /// or "in 1m30s".
+    fn requested_delay(&self) -> Option<Duration> {
         const PHRASE: &str = "try again in";
         let lower = self.message.to_ascii_lowercase();
         let mut rest = lower.split_once(PHRASE)?.1.trim_start();
@@ -150,22 +156,24 @@ impl Failure {
     }
 }
 
-/// The error for an event that cannot be read.
-pub(crate) fn unreadable(data: &str) -> ModelError {
-    ModelError::Unreadable { event: beginning(data, EVENT_CHARS) }
+/// Returns the error for an event that cannot be parsed.
+pub(crate) fn unreadable_event(data: &str) -> ModelError {
+    ModelError::Unreadable { event: truncated_line(data, MAX_EVENT_CHARS) }
 }
 
-/// The error for an event that stops in the middle.
-pub(crate) fn broken(data: &str) -> ModelError {
-    ModelError::StreamBroken { cause: format!("an event stops after `{}`", beginning(data, EVENT_CHARS)) }
+/// Returns the error for a truncated event.
+pub(crate) fn truncated_event(data: &str) -> ModelError {
+    ModelError::StreamBroken {
+        cause: format!("an event stops after `{}`", truncated_line(data, MAX_EVENT_CHARS)),
+    }
 }
 
-/// A server's text on one line, without control characters, cut where it gets long.
+/// Returns a server's text on one line, without control characters, shortened if it is long.
 pub(crate) fn one_line(text: &str) -> String {
-    beginning(text, MESSAGE_CHARS)
+    truncated_line(text, MAX_MESSAGE_CHARS)
 }
 
-fn beginning(text: &str, most_chars: usize) -> String {
+fn truncated_line(text: &str, max_chars: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = String::new();
     for word in words {
@@ -173,7 +181,7 @@ fn beginning(text: &str, most_chars: usize) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if let Some((cut, _)) = line.char_indices().nth(most_chars) {
+        if let Some((cut, _)) = line.char_indices().nth(max_chars) {
             line.truncate(cut);
             line.push('…');
             break;
@@ -190,7 +198,7 @@ mod tests {
     use super::*;
 
     fn message(value: &Value) -> Option<String> {
-        Failure::find(value).map(|failure| failure.message)
+        ServerFailure::find(value).map(|failure| failure.message)
     }
 
     #[test]
@@ -208,7 +216,7 @@ mod tests {
 
     #[test]
     fn words_and_statuses_decide_what_a_failure_in_a_stream_means() {
-        let error = |value: Value| Failure::of(&value).in_stream();
+        let error = |value: Value| ServerFailure::from_error(&value).into_stream_error();
         let message = || "m".to_owned();
         assert_eq!(error(json!({"code": "context_length_exceeded"})), ModelError::ContextWindowExceeded);
         assert_eq!(
@@ -242,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_delay_is_read_from_the_message() {
-        let wait = |text: &str| Failure::of(&json!(text)).asks_to_wait();
+        let wait = |text: &str| ServerFailure::from_error(&json!(text)).requested_delay();
         assert_eq!(wait("Please TRY AGAIN IN 11.054s. Visit …"), Some(Duration::from_millis(11054)));
         assert_eq!(wait("try again in 28ms"), Some(Duration::from_millis(28)));
         assert_eq!(wait("try again in 3 seconds"), Some(Duration::from_secs(3)));
@@ -256,9 +264,9 @@ mod tests {
         #[test]
         fn a_message_is_always_one_short_line(text in "\\PC{0,900}|[ a\n\r\t\u{1b}]{0,900}") {
             let line = one_line(&text);
-            prop_assert!(line.chars().count() <= MESSAGE_CHARS + 1);
+            prop_assert!(line.chars().count() <= MAX_MESSAGE_CHARS + 1);
             prop_assert!(!line.contains(char::is_control));
-            Failure::of(&json!(format!("try again in {text}"))).asks_to_wait();
+            ServerFailure::from_error(&json!(format!("try again in {text}"))).requested_delay();
         }
     }
 }

@@ -1,6 +1,5 @@
-//! One server, spoken to over one kept-alive connection: sending, and telling a stream of events from everything else a
-//! server may answer. A request is sent once: the turn loop decides whether to try again, and says
-//! so.
+//! HTTP client for one server, with a keep-alive connection. It sends requests and separates event
+//! streams from all other responses. A request is sent once; the turn loop decides about retries.
 
 use std::{error::Error, io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -14,53 +13,53 @@ use windlass_contract::{id::ThreadId, model::ModelError};
 
 use crate::Provider;
 
+mod error_response;
 mod events;
-mod refusal;
 
-pub(crate) use events::Events;
+pub(crate) use events::EventStream;
 
-/// A connection that takes longer is not going to be made.
+/// Maximum time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long a connection is kept without use. Many servers and routers forget one soon after, some
-/// without a word; a request that is sent over it then fails.
+/// Maximum idle time of a pooled connection. Many servers and routers drop idle connections soon
+/// after, some without notice; a request over such a connection fails.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The same for `http:`, where a new connection costs next to nothing: llama.cpp and Node.js close
+/// Maximum idle time for `http:`, where a new connection is cheap: llama.cpp and Node.js close
 /// theirs after 5 s.
 const PLAIN_POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a server is waited for.
+/// Time limits for an answer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// The longest time without an event.
+pub(crate) struct StreamTimeouts {
+    /// Maximum time without an event.
     pub(crate) idle: Duration,
-    /// The longest time for a whole answer.
+    /// Maximum time for the whole answer.
     pub(crate) whole: Duration,
 }
 
-/// The end point of a provider. Not for debug output: its address and its headers hold keys.
-pub(crate) struct Http {
+/// The endpoint of a provider. It has no `Debug`, because its address and headers hold keys.
+pub(crate) struct HttpEndpoint {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    patience: Patience,
-    names: Names,
+    timeouts: StreamTimeouts,
+    names: EndpointNames,
 }
 
-/// What errors call things.
+/// Names that error messages use.
 #[derive(Debug, Clone)]
-struct Names {
-    /// The provider.
+struct EndpointNames {
+    /// Id of the provider.
     id: String,
-    /// The address, without its query: that may hold a key.
+    /// The URL without its query, which may hold a key.
     url: String,
-    /// Where the key comes from.
+    /// Name of the variable or setting that holds the key.
     key: String,
 }
 
-impl Http {
-    /// Makes everything ready; connects to nothing.
+impl HttpEndpoint {
+    /// Builds the client. Connects to nothing.
     pub(crate) fn new(
         id: &str,
         provider: &Provider,
@@ -79,21 +78,21 @@ impl Http {
         Ok(Self {
             client: client(&url).map_err(|error| unusable(root_cause(error.as_ref())))?,
             headers: headers(id, provider, env)?,
-            patience: provider.patience(),
-            names: Names { id: id.to_owned(), url: shown.into(), key },
+            timeouts: provider.timeouts(),
+            names: EndpointNames { id: id.to_owned(), url: shown.into(), key },
             url,
         })
     }
 
-    /// Sends a body, once, and waits for its answer to begin.
-    pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<Events, ModelError> {
+    /// Sends a body once and waits until the answer begins.
+    pub(crate) async fn post(&self, thread: &ThreadId, body: String) -> Result<EventStream, ModelError> {
         let request = self.request(thread, body)?;
         let begun = Instant::now();
-        let idle = self.patience.idle;
+        let idle = self.timeouts.idle;
         let sent = timeout(idle, self.client.execute(request)).await;
         let response = sent.map_err(|_| ModelError::Idle { after: idle, begun: false })?;
         let response = response.map_err(|error| self.unreachable(error))?;
-        refusal::events_of(response, begun, self.patience, &self.names).await
+        error_response::open_event_stream(response, begun, self.timeouts, &self.names).await
     }
 
     fn request(&self, thread: &ThreadId, body: String) -> Result<Request, ModelError> {
@@ -105,9 +104,10 @@ impl Http {
         request.map_err(|error| self.unreachable(error))
     }
 
-    /// A certificate that is not accepted now is not accepted a minute later either.
+    /// Returns the error for a failed connection. A TLS error is permanent: a certificate that is
+    /// rejected now is rejected on a retry, too.
     fn unreachable(&self, error: reqwest::Error) -> ModelError {
-        let Names { id, url, .. } = &self.names;
+        let EndpointNames { id, url, .. } = &self.names;
         if is_about_tls(&error) {
             let problem = format!("no secure connection to {url}: {}", cause(error));
             return ModelError::Provider { provider: id.clone(), problem };
@@ -167,7 +167,8 @@ fn headers(
     Ok(headers)
 }
 
-/// The key to send, if any. One the provider needs and nobody has given is an error before anything is sent.
+/// Returns the key to send, if any. A required key that is missing is an error before anything is
+/// sent.
 fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, ModelError> {
     let token = provider.experimental_bearer_token.as_ref().map(|token| token.reveal().to_owned());
     let Some(variable) = provider.key_variable() else { return Ok(token) };
@@ -178,8 +179,10 @@ fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Opti
     set(variable).or(token).ok_or_else(missing).map(Some)
 }
 
-/// For `http:` the client gets an empty set of roots, because the default reads and parses the system's bundle (8 ms
-/// at a peer, for nothing); a proxy in between must be an `http:` one, too. Redirects are not followed: they would take the key to a place nobody configured.
+/// Builds the HTTP client. For `http:` it gets an empty root store, because the default one reads
+/// and parses the system's bundle (8 ms measured in a comparable tool). A proxy must then be
+/// `http:`, too. Redirects are not followed: they could send the key to a server that is not
+/// configured.
 fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let is_tls = url.scheme() == "https";
     let builder = Client::builder()
@@ -190,7 +193,7 @@ fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
         .redirect(reqwest::redirect::Policy::none());
     let builder = if is_loopback(url) { builder.no_proxy() } else { builder };
     let builder = if is_tls {
-        // The losing side of a race finds the winner's provider, which is as good.
+        // If another thread was faster, its provider is equivalent.
         let _ = crypto::ring::default_provider().install_default();
         builder
     } else {
@@ -208,7 +211,7 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// What went wrong, without the address: its query may hold a key.
+/// Returns the cause of an error without the URL, whose query may hold a key.
 fn cause(error: reqwest::Error) -> String {
     root_cause(&error.without_url())
 }
@@ -219,14 +222,14 @@ fn is_about_tls(error: &(dyn Error + 'static)) -> bool {
         if error.is::<rustls::Error>() {
             return true;
         }
-        // The source of an I/O error is that of the error inside it, not that error itself.
+        // `source` of an I/O error skips the error inside it, so look at that first.
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         cause = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
     }
     false
 }
 
-/// The innermost error: the outer ones say "error sending request" in various ways.
+/// Returns the innermost error; the outer ones only say "error sending request".
 fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

@@ -1,4 +1,4 @@
-//! JSON text put together from parts that are already text, so that nothing is written twice.
+//! Builds JSON from parts that are already encoded, so that nothing is encoded twice.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A value as JSON text.
-pub(crate) fn text_of(value: &(impl Serialize + ?Sized)) -> String {
+/// Returns a value as JSON text.
+pub(crate) fn to_text(value: &(impl Serialize + ?Sized)) -> String {
     #[expect(
         clippy::expect_used,
         reason = "strings, numbers, lists and maps with string keys can all be written"
@@ -17,11 +17,11 @@ pub(crate) fn text_of(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("JSON of our own types")
 }
 
-/// An object under construction.
+/// A JSON object under construction.
 #[derive(Debug)]
-pub(crate) struct Object(String);
+pub(crate) struct JsonObjectWriter(String);
 
-impl Object {
+impl JsonObjectWriter {
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         let mut text = String::with_capacity(bytes);
         text.push('{');
@@ -33,19 +33,19 @@ impl Object {
         self.raw_parts(name, |text| text.push_str(json));
     }
 
-    /// Adds a member whose value is written by `write`, as JSON text.
+    /// Adds a member whose value `write` appends as JSON text.
     pub(crate) fn raw_parts(&mut self, name: &str, write: impl FnOnce(&mut String)) {
         if self.0.len() > 1 {
             self.0.push(',');
         }
-        self.0.push_str(&text_of(name));
+        self.0.push_str(&to_text(name));
         self.0.push(':');
         write(&mut self.0);
     }
 
     /// Adds a member.
     pub(crate) fn member(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
-        self.raw(name, &text_of(value));
+        self.raw(name, &to_text(value));
     }
 
     pub(crate) fn finish(mut self) -> String {
@@ -56,13 +56,14 @@ impl Object {
 
 /// Returns the members of an object in their order, each with the exact text of its value.
 pub(crate) fn members(json: &RawValue) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
-    serde_json::from_str::<Members<'_>>(json.get()).ok().map(|members| members.0)
+    serde_json::from_str::<RawMembers<'_>>(json.get()).ok().map(|members| members.0)
 }
 
-/// An object with one member set; all others keep their exact text. What is not an object stays as it is.
-pub(crate) fn with(json: &RawValue, member: &str, value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
+/// Sets one member of an object; all others keep their exact text. A value that is no object is
+/// returned unchanged.
+pub(crate) fn with_member(json: &RawValue, member: &str, value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     let changed = members(json).and_then(|members| {
-        let mut object = Object::with_capacity(json.get().len());
+        let mut object = JsonObjectWriter::with_capacity(json.get().len());
         for (name, value) in members.iter().filter(|(name, _)| name != member) {
             object.raw(name, value.get());
         }
@@ -72,32 +73,32 @@ pub(crate) fn with(json: &RawValue, member: &str, value: &(impl Serialize + ?Siz
     changed.unwrap_or_else(|| json.to_owned())
 }
 
-/// A member that may be missing, null or of a wrong type. Each counts as not there, because a server's slip in one
-/// field is no reason to lose the others. Structs of these are marked `#[serde(default)]`.
+/// A member that may be missing, null or of a wrong type. All three read as `None`, so that one
+/// wrong field does not lose the others. Structs with such fields are marked `#[serde(default)]`.
 #[derive(Debug)]
-pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+pub(crate) struct LenientField<T>(pub(crate) Option<T>);
 
-impl<T> Default for Maybe<T> {
+impl<T> Default for LenientField<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Maybe<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientField<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let json = <&RawValue>::deserialize(from)?.get();
         Ok(Self(if json == "null" { None } else { serde_json::from_str(json).ok() }))
     }
 }
 
-/// The members of an object, in their order, each with the text of its value.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+/// The members of an object in their order, each with the exact text of its value.
+struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
+        struct RawMembersVisitor;
+        impl<'de> Visitor<'de> for RawMembersVisitor {
+            type Value = RawMembers<'de>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
@@ -105,19 +106,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((name, value)) = map.next_entry::<Name<'de>, &RawValue>()? {
+                while let Some((name, value)) = map.next_entry::<MemberName<'de>, &RawValue>()? {
                     members.push((name.0, value));
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
-        from.deserialize_map(Each)
+        from.deserialize_map(RawMembersVisitor)
     }
 }
 
-/// A name, borrowed unless it has escapes in it.
+/// A member name, borrowed unless it has escapes.
 #[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
@@ -127,16 +128,19 @@ mod tests {
     fn setting_a_member_leaves_the_text_of_the_others_alone() {
         let json = r#"{ "b" : 1.50, "id":"x", "a\n":{"id": 2,  "z":[ ]}, "n":1e400 }"#;
         let json: Box<RawValue> = serde_json::from_str(json).unwrap();
-        assert_eq!(with(serde_json::from_str("[ 1]").unwrap(), "id", "x").get(), "[ 1]");
-        assert_eq!(with(&json, "b", "x").get(), r#"{"id":"x","a\n":{"id": 2,  "z":[ ]},"n":1e400,"b":"x"}"#);
+        assert_eq!(with_member(serde_json::from_str("[ 1]").unwrap(), "id", "x").get(), "[ 1]");
+        assert_eq!(
+            with_member(&json, "b", "x").get(),
+            r#"{"id":"x","a\n":{"id": 2,  "z":[ ]},"n":1e400,"b":"x"}"#
+        );
     }
 
     #[test]
     fn an_object_is_put_together_from_text_and_values() {
-        let mut object = Object::with_capacity(0);
+        let mut object = JsonObjectWriter::with_capacity(0);
         object.member("a\"b", &[1, 2]);
         object.raw("c", "{ }");
         assert_eq!(object.finish(), r#"{"a\"b":[1,2],"c":{ }}"#);
-        assert_eq!(Object::with_capacity(0).finish(), "{}");
+        assert_eq!(JsonObjectWriter::with_capacity(0).finish(), "{}");
     }
 }

@@ -1,8 +1,8 @@
-//! How models are spoken to: the Responses API, Chat Completions, and scripts.
+//! Clients for language models: the Responses API, Chat Completions, and scripts.
 //!
-//! A [`Provider`] says where a model is served; [`connect`] makes a [`ModelClient`] of it. Only this crate knows a
-//! provider's JSON. It reads no file but a script, and nothing from the environment but the proxy variables: keys come
-//! through a function the caller gives.
+//! A [`Provider`] describes the server of a model; [`connect`] makes a [`ModelClient`] from it.
+//! Only this crate knows a provider's JSON. It reads no file except a script, and no environment
+//! variable except the proxy variables. Keys come from a function that the caller passes.
 //!
 //! ```
 //! use windlass_contract::{Item, item::{Cached, Role}, model::{ModelEvent, Prompt}};
@@ -59,25 +59,25 @@ pub use dialect::Dialect;
 pub use provider::{Provider, Secret, WireApi, presets};
 pub use schema_profile::SchemaProfile;
 
-/// The name servers know the wanted shape of an answer by.
+/// Name of the output schema in requests.
 const OUTPUT_SCHEMA_NAME: &str = "codex_output_schema";
 
-/// What is asked of a model, whoever serves it. What is `None` is left to the server.
+/// Request settings that every provider understands. `None` leaves a setting to the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// The model's name.
     pub model: String,
-    /// How hard it thinks, such as `low` or `high`.
+    /// Reasoning effort, such as `low` or `high`.
     pub reasoning_effort: Option<String>,
-    /// How its thoughts are summed up, such as `auto` or `none`.
+    /// Style of reasoning summaries, such as `auto` or `none`.
     pub reasoning_summary: Option<String>,
-    /// How much it says, such as `low` or `high`.
+    /// Verbosity of the answer, such as `low` or `high`.
     pub verbosity: Option<String>,
-    /// The most it may write in one answer.
+    /// Maximum number of tokens in one answer.
     pub max_output_tokens: Option<u64>,
 }
 
-/// Makes a client for a provider. Sends nothing yet; `env` looks up environment variables.
+/// Returns a client for a provider. Sends nothing yet; `env` looks up environment variables.
 pub fn connect(
     id: &str,
     provider: &Provider,
@@ -96,19 +96,19 @@ pub fn connect(
         return Err(ModelError::Provider { provider: id.to_owned(), problem });
     }
     Ok(match provider.wire_api {
-        WireApi::Responses => Arc::new(responses::Responses::new(info, provider, options, env)?),
-        WireApi::Chat => Arc::new(chat::Chat::new(info, provider, options, env)?),
+        WireApi::Responses => Arc::new(responses::ResponsesClient::new(info, provider, options, env)?),
+        WireApi::Chat => Arc::new(chat::ChatClient::new(info, provider, options, env)?),
         WireApi::Scripted => {
             let script = provider.script.as_deref().ok_or_else(|| ModelError::Provider {
                 provider: id.to_owned(),
                 problem: "it has no `script`; name a JSON file of model turns".to_owned(),
             })?;
-            Arc::new(scripted::Scripted::new(info, script)?)
+            Arc::new(scripted::ScriptedClient::new(info, script)?)
         }
     })
 }
 
-/// A model that plays a script given as text, for tests and demos (see `docs/scripts.md`).
+/// Returns a model that plays a script given as text, for tests and demos (see `docs/scripts.md`).
 pub fn scripted(script: &str) -> Result<Arc<dyn ModelClient>, ModelError> {
     let wire = WireApi::Scripted.name();
     let info = ModelInfo {
@@ -119,5 +119,5 @@ pub fn scripted(script: &str) -> Result<Arc<dyn ModelClient>, ModelError> {
         stream_retries: 0,
         retry_budget: Duration::ZERO,
     };
-    Ok(Arc::new(scripted::Scripted::parse(info, "the script".to_owned(), script)?))
+    Ok(Arc::new(scripted::ScriptedClient::parse(info, "the script".to_owned(), script)?))
 }

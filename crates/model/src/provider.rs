@@ -1,4 +1,4 @@
-//! Where a model is served, as a user configures it.
+//! Configuration of a model server.
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration};
 
@@ -6,33 +6,35 @@ use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dialect, SchemaProfile, http::Patience};
+use crate::{Dialect, SchemaProfile, http::StreamTimeouts};
 
-/// The most retries a configuration can ask for.
-const MOST_RETRIES: u32 = 100;
+/// Maximum number of retries that a configuration can set.
+const MAX_RETRIES: u32 = 100;
 
 /// A server that answers as a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Provider {
-    /// A name for people. `azure` (in any case) also makes the server keep answers, which Azure demands.
+    /// A name for people. `azure` (in any case) also makes the server keep answers, which Azure
+    /// demands.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Where the API begins, such as `https://api.openai.com/v1`; `/responses` or `/chat/completions` is added.
-    /// A server on this machine is reached directly; any other through `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY`
-    /// if they are set and `NO_PROXY` does not name it.
+    /// Base URL of the API, such as `https://api.openai.com/v1`; `/responses` or
+    /// `/chat/completions` is added. A server on this machine is reached directly; any other
+    /// through `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY` if they are set and `NO_PROXY` does not
+    /// name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable that holds the API key. Without it no key is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_key: Option<String>,
-    /// What a user without a key is told to do.
+    /// Advice for a user without a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_key_instructions: Option<String>,
     /// The API key itself. Prefer `env_key`: configuration files get copied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experimental_bearer_token: Option<Secret>,
-    /// Which protocol the server speaks.
+    /// Protocol of the server.
     pub wire_api: WireApi,
     /// Added to the query of every request, such as Azure's `api-version`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -43,27 +45,29 @@ pub struct Provider {
     /// Headers whose values are environment variables; one that is not set or empty is left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env_http_headers: BTreeMap<String, String>,
-    /// How often a request that failed before its answer began is sent again within
-    /// `retry_budget_ms`; at most 100.
+    /// Maximum number of times that a request is sent again if it failed before its answer began,
+    /// within `retry_budget_ms`; at most 100.
     pub request_max_retries: u32,
-    /// How often an answer that broke off is asked for again; at most 100.
+    /// Maximum number of times that an answer that broke off is requested again; at most 100.
     pub stream_max_retries: u32,
-    /// The longest time spent on further tries while the server does not answer, in milliseconds.
+    /// Maximum time spent on retries while the server does not answer, in milliseconds.
     pub retry_budget_ms: u64,
-    /// How long the server may send no event, in milliseconds, before it is given up. Comments and
-    /// other bytes that are no event extend this to three times as long.
+    /// Maximum time without an event from the server, in milliseconds. Comments and other bytes
+    /// that are no event extend this to three times as long.
     pub stream_idle_timeout_ms: u64,
-    /// The longest one answer may take, in milliseconds.
+    /// Maximum duration of one answer, in milliseconds.
     pub stream_timeout_ms: u64,
-    /// How much of a tool's parameter schema the server is sent: `faithful`, or `lossy` for servers that stumble.
+    /// Form of the parameter schemas of tools: `faithful`, or `lossy` for servers that cannot
+    /// handle all keywords.
     pub tool_schemas: SchemaProfile,
-    /// How the model writes its calls, if the server leaves them in the text. Only for `wire_api = "chat"`;
-    /// `windlass models probe` finds out. Unset means `native`; but of a server on this machine or in a private network a
-    /// text that is nothing but calls is taken for calls, if they name tools of the request and fit their parameters.
+    /// Notation of calls, if the server leaves them in the text. Only for `wire_api = "chat"`;
+    /// `windlass models probe` detects it. Unset means `native`, with one exception: a server on
+    /// this machine or in a private network may leave calls in the text. A text of nothing but
+    /// calls then counts as calls if they name tools of the request and fit their parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_dialect: Option<Dialect>,
-    /// Tells the model about tools in its instructions, in words of the dialect, and sends calls and results as text:
-    /// for servers that ignore `tools` or refuse them.
+    /// Describes the tools in the instructions, in the notation of the dialect, and sends calls and
+    /// results as text: for servers that ignore `tools` or refuse them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tool_prompt: bool,
     /// For `wire_api = "scripted"`: the JSON file with the answers.
@@ -101,31 +105,31 @@ impl Default for Provider {
 }
 
 impl Provider {
-    /// The variable the key comes from, if the provider needs one.
+    /// Returns the variable that holds the key, if the provider needs one.
     pub fn key_variable(&self) -> Option<&str> {
         self.env_key.as_deref().or(self.requires_openai_auth.then_some("OPENAI_API_KEY"))
     }
 
     pub(crate) fn request_retries(&self) -> u32 {
-        self.request_max_retries.min(MOST_RETRIES)
+        self.request_max_retries.min(MAX_RETRIES)
     }
 
     pub(crate) fn stream_retries(&self) -> u32 {
-        self.stream_max_retries.min(MOST_RETRIES)
+        self.stream_max_retries.min(MAX_RETRIES)
     }
 
     pub(crate) fn retry_budget(&self) -> Duration {
         Duration::from_millis(self.retry_budget_ms)
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        Patience {
+    pub(crate) fn timeouts(&self) -> StreamTimeouts {
+        StreamTimeouts {
             idle: Duration::from_millis(self.stream_idle_timeout_ms),
             whole: Duration::from_millis(self.stream_timeout_ms),
         }
     }
 
-    /// How calls are found in the text of its models.
+    /// Returns how to find calls in the text of this provider's models.
     pub(crate) fn call_reading(&self) -> CallReading {
         let url = self.base_url.as_deref().and_then(|url| Url::parse(url).ok());
         match self.tool_dialect {
@@ -135,7 +139,7 @@ impl Provider {
         }
     }
 
-    /// What it asks for that cannot be had together.
+    /// Returns the problem if two settings contradict each other.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let dialect = self.tool_dialect.unwrap_or_default();
         match (dialect, self.wire_api) {
@@ -151,7 +155,7 @@ impl Provider {
         }
     }
 
-    /// Whether this is Azure's flavour of the Responses API, which works on stored answers only.
+    /// Returns true for Azure's variant of the Responses API, which works only with stored answers.
     pub(crate) fn is_azure(&self) -> bool {
         const HOSTS: [&str; 6] = [
             "openai.azure.",
@@ -166,18 +170,19 @@ impl Provider {
     }
 }
 
-/// How calls are found in the text of a model.
+/// Method of finding calls in the text of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallReading {
-    /// As the user has configured it.
+    /// In the configured dialect.
     Dialect(Dialect),
-    /// In any dialect, but only what is certainly meant: servers of local models often leave calls in the text.
+    /// In any dialect, but only unambiguous calls: servers of local models often leave calls in the
+    /// text.
     Cautious,
-    /// Not at all; what looks like a call is mentioned.
+    /// Not at all; text that looks like a call causes a hint.
     HintOnly,
 }
 
-/// Whether a server is on this machine or in a private network.
+/// Returns true if a server is on this machine or in a private network.
 fn is_private(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     match host.parse::<IpAddr>() {
@@ -193,14 +198,14 @@ fn is_private(url: &Url) -> bool {
                 || address.is_unicast_link_local()
                 || address.is_unspecified()
         }
-        // A name of one part is known only to this machine or its network.
+        // A name without dots is known only to this machine or its network.
         Err(_) => {
             !host.contains('.') || [".localhost", ".local", ".internal"].iter().any(|end| host.ends_with(end))
         }
     }
 }
 
-/// Protocols a model can be spoken to by.
+/// Protocol of a model server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WireApi {
@@ -214,7 +219,8 @@ pub enum WireApi {
 }
 
 impl WireApi {
-    /// The name used in configuration, in [`windlass_contract::model::ModelInfo`] and for items kept to the letter.
+    /// Returns the name used in configuration, in [`windlass_contract::model::ModelInfo`] and for
+    /// items stored in their original JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Responses => "responses",
@@ -224,14 +230,14 @@ impl WireApi {
     }
 }
 
-/// Text that debug output does not show. Serialising writes it as it is, because a configuration must survive that;
-/// whoever shows a configuration to a person hides it.
+/// Text that debug output hides. Serializing writes it unchanged, because a configuration must
+/// survive a round trip. Code that shows a configuration to a person must hide it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself, to be sent and never shown.
+    /// Returns the text itself, to be sent and never shown.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -249,7 +255,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The providers everyone has without configuring any, by id.
+/// Returns the built-in providers by id.
 pub fn presets() -> BTreeMap<String, Provider> {
     let served = |name: &str, wire_api, base_url: &str, env_key: Option<&str>| Provider {
         name: name.to_owned(),
@@ -287,7 +293,7 @@ mod tests {
         assert_eq!(provider.wire_api, WireApi::Responses);
         assert_eq!((provider.request_max_retries, provider.stream_max_retries), (20, 5));
         assert_eq!(provider.retry_budget(), Duration::from_secs(120));
-        let Patience { idle, whole } = provider.patience();
+        let StreamTimeouts { idle, whole } = provider.timeouts();
         assert_eq!((idle, whole), (Duration::from_secs(300), Duration::from_secs(1800)));
     }
 

@@ -1,4 +1,4 @@
-//! The Responses API.
+//! Client for the Responses API.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,9 +13,9 @@ use windlass_contract::{
 
 use crate::{
     Options, Provider, SchemaProfile,
-    answer::Answer,
+    answer::DecodedStream,
     calls::CallIds,
-    http::{Events, Http},
+    http::{EventStream, HttpEndpoint},
     json,
 };
 
@@ -23,28 +23,28 @@ mod sendable;
 mod stream;
 mod wire;
 
-use stream::Decoder;
+use stream::ResponsesDecoder;
 use wire::{ItemForm, ItemIds};
 
-/// Speaks the Responses API.
-pub(crate) struct Responses {
+/// Client for the Responses API.
+pub(crate) struct ResponsesClient {
     info: ModelInfo,
     options: Options,
     profile: SchemaProfile,
     ids: ItemIds,
-    /// The server has refused items as they came, and taken them when they were written anew.
+    /// True if the server refused its own items unchanged but accepted them re-encoded.
     is_plain: AtomicBool,
-    http: Http,
+    http: HttpEndpoint,
 }
 
-impl Responses {
+impl ResponsesClient {
     pub(crate) fn new(
         info: ModelInfo,
         provider: &Provider,
         options: Options,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelError> {
-        let http = Http::new(&info.provider, provider, "responses", env)?;
+        let http = HttpEndpoint::new(&info.provider, provider, "responses", env)?;
         let ids = if provider.is_azure() { ItemIds::Sent } else { ItemIds::LeftOut };
         Ok(Self {
             info,
@@ -56,10 +56,10 @@ impl Responses {
         })
     }
 
-    /// The request. History and tools are spliced in as text that was written once.
+    /// Returns the request body. History and tools are spliced in as text that was encoded once.
     fn body(&self, prompt: &Prompt<'_>, form: ItemForm) -> String {
         let input = wire::input(prompt.history, self.ids, form, self.profile);
-        let mut body = json::Object::with_capacity(input.len() + 4096);
+        let mut body = json::JsonObjectWriter::with_capacity(input.len() + 4096);
         body.member("model", &self.options.model);
         if !prompt.instructions.is_empty() {
             body.member("instructions", prompt.instructions);
@@ -70,7 +70,7 @@ impl Responses {
             body.member("tool_choice", "auto");
             body.member("parallel_tool_calls", &prompt.parallel_calls);
         }
-        let reasoning = Reasoning::of(&self.options);
+        let reasoning = ReasoningOptions::from_options(&self.options);
         let include: &[&str] = if reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] };
         if let Some(reasoning) = reasoning {
             body.member("reasoning", &reasoning);
@@ -82,14 +82,14 @@ impl Responses {
         if let Some(limit) = self.options.max_output_tokens {
             body.member("max_output_tokens", &limit);
         }
-        if let Some(text) = Text::of(&self.options, prompt.output_schema) {
+        if let Some(text) = TextOptions::from_options(&self.options, prompt.output_schema) {
             body.member("text", &text);
         }
         body.finish()
     }
 }
 
-impl ModelClient for Responses {
+impl ModelClient for ResponsesClient {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -97,17 +97,18 @@ impl ModelClient for Responses {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         Box::pin(async move {
             let (events, notice) = self.post(&prompt).await?;
-            let decoder = Decoder::new(CallIds::of(prompt.history), self.options.max_output_tokens);
-            Ok(Box::new(Answer::new(events, decoder).after(notice)) as Box<dyn ModelStream>)
+            let decoder =
+                ResponsesDecoder::new(CallIds::from_history(prompt.history), self.options.max_output_tokens);
+            Ok(Box::new(DecodedStream::new(events, decoder).with_first_event(notice)) as Box<dyn ModelStream>)
         })
     }
 }
 
-impl Responses {
-    /// Sends a prompt. If the server rejects it, it is sent once more without what the server
-    /// itself has added to the conversation: a session must not end because of an item that its
-    /// server does not take back.
-    async fn post(&self, prompt: &Prompt<'_>) -> Result<(Events, Option<ModelEvent>), ModelError> {
+impl ResponsesClient {
+    /// Sends a prompt. If the server rejects it, sends it once more without the server's own
+    /// additions to the conversation. A session must not end because its server refuses an item
+    /// that it sent itself.
+    async fn post(&self, prompt: &Prompt<'_>) -> Result<(EventStream, Option<ModelEvent>), ModelError> {
         let send = |form| self.http.post(prompt.thread, self.body(prompt, form));
         if self.is_plain.load(Ordering::Relaxed) {
             return Ok((send(ItemForm::Plain).await?, None));
@@ -133,15 +134,15 @@ impl Responses {
 }
 
 #[derive(Serialize)]
-struct Reasoning<'a> {
+struct ReasoningOptions<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'a str>,
 }
 
-impl<'a> Reasoning<'a> {
-    fn of(options: &'a Options) -> Option<Self> {
+impl<'a> ReasoningOptions<'a> {
+    fn from_options(options: &'a Options) -> Option<Self> {
         let summary = options.reasoning_summary.as_deref().filter(|summary| *summary != "none");
         let effort = options.reasoning_effort.as_deref();
         (effort.is_some() || summary.is_some()).then_some(Self { effort, summary })
@@ -149,25 +150,25 @@ impl<'a> Reasoning<'a> {
 }
 
 #[derive(Serialize)]
-struct Text<'a> {
+struct TextOptions<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     verbosity: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Format<'a>>,
+    format: Option<OutputFormat<'a>>,
 }
 
 #[derive(Serialize)]
-struct Format<'a> {
+struct OutputFormat<'a> {
     r#type: &'static str,
     name: &'static str,
     strict: bool,
     schema: &'a Value,
 }
 
-impl<'a> Text<'a> {
-    fn of(options: &'a Options, schema: Option<&'a Value>) -> Option<Self> {
+impl<'a> TextOptions<'a> {
+    fn from_options(options: &'a Options, schema: Option<&'a Value>) -> Option<Self> {
         let verbosity = options.verbosity.as_deref();
-        let format = schema.map(|schema| Format {
+        let format = schema.map(|schema| OutputFormat {
             r#type: "json_schema",
             name: crate::OUTPUT_SCHEMA_NAME,
             strict: true,
@@ -177,10 +178,10 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A tool as this wire offers it.
+/// A tool definition of this protocol.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Tool<'a> {
+enum ResponsesTool<'a> {
     Function {
         name: &'a str,
         description: &'a str,
@@ -217,24 +218,31 @@ fn tools(tools: &Cached<Vec<ToolSpec>>, profile: SchemaProfile) -> std::borrow::
         SchemaProfile::Lossy => "responses, lossy",
     };
     tools.encoded(key, |tools| {
-        json::text_of(&tools.iter().map(|tool| offer(tool, profile)).collect::<Vec<_>>())
+        json::to_text(&tools.iter().map(|tool| encode_tool(tool, profile)).collect::<Vec<_>>())
     })
 }
 
-fn offer(spec: &ToolSpec, profile: SchemaProfile) -> Tool<'_> {
+fn encode_tool(spec: &ToolSpec, profile: SchemaProfile) -> ResponsesTool<'_> {
     let (name, description) = (spec.name.as_str(), spec.description.as_str());
     match &spec.kind {
-        SpecKind::Function { parameters } => {
-            Tool::Function { name, description, strict: false, parameters: profile.project(parameters) }
+        SpecKind::Function { parameters } => ResponsesTool::Function {
+            name,
+            description,
+            strict: false,
+            parameters: profile.project(parameters),
+        },
+        SpecKind::Search { parameters } => ResponsesTool::Finder {
+            execution: "client",
+            description,
+            parameters: profile.project(parameters),
+        },
+        SpecKind::LocalShell => ResponsesTool::LocalShell,
+        SpecKind::WebSearch(reach) => {
+            ResponsesTool::WebSearch { external_web_access: *reach == WebSearch::Live }
         }
-        SpecKind::Search { parameters } => {
-            Tool::Finder { execution: "client", description, parameters: profile.project(parameters) }
-        }
-        SpecKind::LocalShell => Tool::LocalShell,
-        SpecKind::WebSearch(reach) => Tool::WebSearch { external_web_access: *reach == WebSearch::Live },
         SpecKind::Custom { grammar } => {
             let (syntax, definition) = (grammar.syntax.as_str(), grammar.definition.as_str());
-            Tool::Custom {
+            ResponsesTool::Custom {
                 name,
                 description,
                 format: GrammarFormat { r#type: "grammar", syntax, definition },

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use windlass_schema::{Schema, infer_type};
 
-/// The types that are left in the lossy form.
+/// Types that the lossy form keeps.
 const TYPES: [&str; 5] = ["string", "number", "boolean", "object", "array"];
 
 /// The form of parameter schemas that a server is sent.
@@ -29,7 +29,7 @@ impl SchemaProfile {
     }
 }
 
-/// Keeps what servers that build grammars from schemas understand.
+/// Reduces a schema to keywords that servers which build grammars understand.
 fn reduce(schema: &Map<String, Value>) -> Value {
     let mut out = Map::new();
     let kind = type_of(schema);
@@ -67,7 +67,8 @@ fn keep(from: &Map<String, Value>, to: &mut Map<String, Value>, keyword: &str) {
     }
 }
 
-/// One supported type: the given one, the first supported of several, or the one the keywords hint at.
+/// Returns one supported type: the given one, the first supported of several, or the one the
+/// keywords imply.
 fn type_of(schema: &Map<String, Value>) -> &'static str {
     let supported = |value: &Value| {
         let name = value.as_str().map(|name| if name == "integer" { "number" } else { name })?;

@@ -1,4 +1,5 @@
-//! A model that answers from a file, for tests, demos and bug reports. No server, no clock, no chance.
+//! A model that answers from a file, for tests, demos and bug reports. Deterministic: it uses no
+//! server, clock or random numbers.
 #![doc = include_str!("../../../docs/scripts.md")]
 
 use std::{collections::VecDeque, fs, path::Path, sync::Mutex};
@@ -14,42 +15,43 @@ use windlass_contract::{
 
 use crate::WireApi;
 
-/// Into how many pieces a text is cut.
-const PIECES: usize = 4;
+/// Number of deltas that a text is split into.
+const PIECES_PER_TEXT: usize = 4;
 
-/// Plays a script.
+/// A client that plays a script.
 #[derive(Debug)]
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedClient {
     info: ModelInfo,
     path: String,
-    turns: Vec<Turn>,
-    /// Turns that failed, which may leave no trace in history: after which turn they came, and how many.
+    turns: Vec<ScriptTurn>,
+    /// Turns that failed, which may leave no trace in history: the turn they followed, and their
+    /// number.
     failures: Mutex<(usize, usize)>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Script {
-    turns: Vec<Turn>,
+#[serde(deny_unknown_fields, expecting = "struct Script")]
+struct ModelScript {
+    turns: Vec<ScriptTurn>,
 }
 
-/// One answer.
+/// One scripted answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "TurnFields")]
-struct Turn {
-    bodies: Vec<Said>,
-    end: End,
+struct ScriptTurn {
+    bodies: Vec<ScriptedBody>,
+    end: TurnEnd,
 }
 
 #[derive(Debug, Clone)]
-enum Said {
+enum ScriptedBody {
     Reasoning(String),
     Text(String),
-    Call(Call),
+    Call(ScriptCall),
 }
 
 #[derive(Debug, Clone)]
-enum End {
+enum TurnEnd {
     Completed,
     Error(String),
     Broken(String),
@@ -61,27 +63,27 @@ struct TurnFields {
     reasoning: Option<String>,
     text: Option<String>,
     #[serde(default)]
-    calls: Vec<Call>,
+    calls: Vec<ScriptCall>,
     error: Option<String>,
     broken: Option<String>,
 }
 
-impl TryFrom<TurnFields> for Turn {
+impl TryFrom<TurnFields> for ScriptTurn {
     type Error = &'static str;
 
     fn try_from(fields: TurnFields) -> Result<Self, Self::Error> {
-        let reasoning = fields.reasoning.map(Said::Reasoning);
-        let text = fields.text.map(Said::Text);
-        let calls = fields.calls.into_iter().map(Said::Call);
+        let reasoning = fields.reasoning.map(ScriptedBody::Reasoning);
+        let text = fields.text.map(ScriptedBody::Text);
+        let calls = fields.calls.into_iter().map(ScriptedBody::Call);
         let bodies: Vec<_> = reasoning.into_iter().chain(text).chain(calls).collect();
         let end = match (fields.error, fields.broken) {
             (Some(_), Some(_)) => return Err("a turn ends in `error` or in `broken`, not in both"),
-            (Some(message), None) => End::Error(message),
-            (None, Some(cause)) => End::Broken(cause),
+            (Some(message), None) => TurnEnd::Error(message),
+            (None, Some(cause)) => TurnEnd::Broken(cause),
             (None, None) if bodies.is_empty() => {
                 return Err("a turn needs at least one of `reasoning`, `text`, `calls`, `error`, `broken`");
             }
-            (None, None) => End::Completed,
+            (None, None) => TurnEnd::Completed,
         };
         Ok(Self { bodies, end })
     }
@@ -89,7 +91,7 @@ impl TryFrom<TurnFields> for Turn {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "CallFields")]
-struct Call {
+struct ScriptCall {
     name: String,
     input: Input,
 }
@@ -102,7 +104,7 @@ struct CallFields {
     input: Option<String>,
 }
 
-impl TryFrom<CallFields> for Call {
+impl TryFrom<CallFields> for ScriptCall {
     type Error = &'static str;
 
     fn try_from(fields: CallFields) -> Result<Self, Self::Error> {
@@ -116,7 +118,7 @@ impl TryFrom<CallFields> for Call {
     }
 }
 
-impl Scripted {
+impl ScriptedClient {
     pub(crate) fn new(info: ModelInfo, path: &Path) -> Result<Self, ModelError> {
         let shown = path.display().to_string();
         let unread =
@@ -125,17 +127,17 @@ impl Scripted {
         Self::parse(info, shown, &text)
     }
 
-    /// Reads a script; `path` is what errors call it.
+    /// Parses a script; error messages call it `path`.
     pub(crate) fn parse(info: ModelInfo, path: String, text: &str) -> Result<Self, ModelError> {
-        match serde_json::from_str::<Script>(text) {
+        match serde_json::from_str::<ModelScript>(text) {
             Ok(script) => Ok(Self { info, path, turns: script.turns, failures: Mutex::default() }),
             Err(error) => Err(ModelError::Script { path, problem: error.to_string() }),
         }
     }
 
-    /// The turn that comes next: the one after the last that left something in history, so that a resumed session
-    /// goes on where it was, or after the failures played since.
-    fn next(&self, history: &[Cached<Item>]) -> Result<(usize, &Turn), ModelError> {
+    /// Returns the next turn and its number. It follows the last turn that left an item in history,
+    /// so that a resumed session continues, or the failures played since.
+    fn next(&self, history: &[Cached<Item>]) -> Result<(usize, &ScriptTurn), ModelError> {
         let begin = history.iter().rev().find_map(|item| played(item.get())).map_or(0, |last| last + 1);
         let mut failures = self.failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if failures.0 != begin {
@@ -149,37 +151,37 @@ impl Scripted {
                 counted(self.turns.len(), "turn")
             ),
         })?;
-        if !matches!(turn.end, End::Completed) {
+        if !matches!(turn.end, TurnEnd::Completed) {
             failures.1 += 1;
         }
         Ok((number, turn))
     }
 }
 
-/// The number of the turn an item came from.
+/// Returns the number of the turn that an item came from.
 fn played(item: &Item) -> Option<usize> {
     #[derive(Deserialize)]
-    struct Mark {
+    struct TurnMark {
         turn: usize,
     }
     let raw = item.raw.as_ref().filter(|raw| raw.wire == WireApi::Scripted.name())?;
-    serde_json::from_str::<Mark>(raw.json.get()).ok().map(|mark| mark.turn)
+    serde_json::from_str::<TurnMark>(raw.json.get()).ok().map(|mark| mark.turn)
 }
 
-impl Turn {
-    fn events(&self, number: usize) -> Playback {
+impl ScriptTurn {
+    fn events(&self, number: usize) -> ScriptPlayback {
         let mut events = VecDeque::new();
         for (place, said) in self.bodies.iter().enumerate() {
             let body = match said {
-                Said::Reasoning(text) => {
+                ScriptedBody::Reasoning(text) => {
                     events.extend(pieces(text).map(|piece| Ok(ModelEvent::ReasoningDelta(piece))));
                     Body::Reasoning { summary: vec![text.clone()], text: vec![] }
                 }
-                Said::Text(text) => {
+                ScriptedBody::Text(text) => {
                     events.extend(pieces(text).map(|piece| Ok(ModelEvent::TextDelta(piece))));
                     Body::Message { role: Role::Assistant, content: vec![Content::Text(text.clone())] }
                 }
-                Said::Call(call) => Body::Call(ToolCall {
+                ScriptedBody::Call(call) => Body::Call(ToolCall {
                     id: format!("call_{number}_{place}").into(),
                     name: call.name.as_str().into(),
                     input: call.input.clone(),
@@ -188,11 +190,13 @@ impl Turn {
             events.push_back(Ok(ModelEvent::Item(Item { body, raw: mark(number) })));
         }
         events.push_back(match &self.end {
-            End::Completed => Ok(ModelEvent::Completed { usage: None, finish: Finish::Done }),
-            End::Error(message) => Err(ModelError::InvalidRequest { status: 400, message: message.clone() }),
-            End::Broken(cause) => Err(ModelError::StreamBroken { cause: cause.clone() }),
+            TurnEnd::Completed => Ok(ModelEvent::Completed { usage: None, finish: Finish::Done }),
+            TurnEnd::Error(message) => {
+                Err(ModelError::InvalidRequest { status: 400, message: message.clone() })
+            }
+            TurnEnd::Broken(cause) => Err(ModelError::StreamBroken { cause: cause.clone() }),
         });
-        Playback(events)
+        ScriptPlayback(events)
     }
 }
 
@@ -201,14 +205,14 @@ fn mark(number: usize) -> Option<Raw> {
     Some(Raw { wire: WireApi::Scripted.name().into(), json })
 }
 
-/// A text in a few pieces, as a server would send it.
+/// Splits a text into deltas, as a server would send it.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let chars: Vec<char> = text.chars().collect();
-    let size = chars.len().div_ceil(PIECES).max(1);
+    let size = chars.len().div_ceil(PIECES_PER_TEXT).max(1);
     chars.chunks(size).map(|piece| piece.iter().collect()).collect::<Vec<String>>().into_iter()
 }
 
-impl ModelClient for Scripted {
+impl ModelClient for ScriptedClient {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -221,11 +225,11 @@ impl ModelClient for Scripted {
     }
 }
 
-/// What is left of an answer.
+/// The remaining events of an answer.
 #[derive(Debug)]
-struct Playback(VecDeque<Result<ModelEvent, ModelError>>);
+struct ScriptPlayback(VecDeque<Result<ModelEvent, ModelError>>);
 
-impl ModelStream for Playback {
+impl ModelStream for ScriptPlayback {
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>> {
         Box::pin(async move { self.0.pop_front() })
     }

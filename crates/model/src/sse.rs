@@ -1,24 +1,25 @@
-//! Server-sent events from bytes, however they are cut into chunks. No I/O.
+//! Parses server-sent events from chunks of bytes. No I/O.
 
 use std::{collections::VecDeque, mem};
 
 use windlass_contract::model::ModelError;
 
-/// The largest event taken. Real ones stay far below: the largest hold a whole answer, or an image.
-pub(crate) const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+/// Maximum size of an event. The largest real ones, which hold a whole answer or an image, stay far
+/// below.
+pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Event {
-    /// Its name; empty if the server gave none.
+pub(crate) struct ServerSentEvent {
+    /// The event name; empty if there was none.
     pub(crate) name: String,
-    /// Its data lines, joined.
+    /// The data lines, joined by line feeds.
     pub(crate) data: String,
 }
 
-/// Cuts a stream of bytes into events.
+/// Incremental parser for an event stream.
 #[derive(Debug)]
-pub(crate) struct Parser {
+pub(crate) struct SseParser {
     limit_bytes: usize,
     /// The unfinished line.
     line: Vec<u8>,
@@ -26,26 +27,30 @@ pub(crate) struct Parser {
     name: Vec<u8>,
     /// The unfinished event's data, each line followed by `\n`.
     data: Vec<u8>,
-    /// The last line ended in a CR; an LF that follows belongs to it.
+    /// True if the last line ended in a CR; a following LF belongs to it.
     after_cr: bool,
-    /// Nothing but perhaps a byte order mark has been seen.
+    /// True until the first line, which may begin with a byte order mark.
     at_start: bool,
 }
 
-impl Default for Parser {
+impl Default for SseParser {
     fn default() -> Self {
-        Self::with_limit(EVENT_LIMIT_BYTES)
+        Self::with_limit(MAX_EVENT_BYTES)
     }
 }
 
-impl Parser {
+impl SseParser {
     fn with_limit(limit_bytes: usize) -> Self {
         Self { limit_bytes, line: vec![], name: vec![], data: vec![], after_cr: false, at_start: true }
     }
 
-    /// Takes the next bytes and adds the events they complete. Each byte is looked at once, so that a large event
-    /// in small chunks costs no more than one in large chunks.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], out: &mut VecDeque<Event>) -> Result<(), ModelError> {
+    /// Parses more bytes and appends the events they complete. Each byte is scanned once, so the
+    /// cost does not depend on the size of the chunks.
+    pub(crate) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        out: &mut VecDeque<ServerSentEvent>,
+    ) -> Result<(), ModelError> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -71,16 +76,16 @@ impl Parser {
         self.check(self.line.len())
     }
 
-    /// The stream is over: an event it did not close counts all the same, because some servers never send the last
+    /// Ends the stream. An unterminated event counts, because some servers never send the last
     /// blank line.
-    pub(crate) fn finish(&mut self, out: &mut VecDeque<Event>) -> Result<(), ModelError> {
+    pub(crate) fn finish(&mut self, out: &mut VecDeque<ServerSentEvent>) -> Result<(), ModelError> {
         let line = mem::take(&mut self.line);
         self.take_line(&line, out)?;
         self.dispatch(out);
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8], out: &mut VecDeque<Event>) -> Result<(), ModelError> {
+    fn take_line(&mut self, line: &[u8], out: &mut VecDeque<ServerSentEvent>) -> Result<(), ModelError> {
         self.check(line.len())?;
         let marked = mem::take(&mut self.at_start).then(|| line.strip_prefix(b"\xEF\xBB\xBF")).flatten();
         let line = marked.unwrap_or(line);
@@ -98,17 +103,17 @@ impl Parser {
                 self.data.push(b'\n');
             }
             b"event" => self.name = value.to_vec(),
-            // Comments (an empty field name), `id` and `retry` mean nothing for one answer.
+            // Comments (an empty field name), `id` and `retry` have no meaning for a single answer.
             _ => {}
         }
         Ok(())
     }
 
-    /// Ends the event. One without data is none at all.
-    fn dispatch(&mut self, out: &mut VecDeque<Event>) {
+    /// Ends the event. An event without data is ignored, as the specification says.
+    fn dispatch(&mut self, out: &mut VecDeque<ServerSentEvent>) {
         let (name, mut data) = (mem::take(&mut self.name), mem::take(&mut self.data));
         if data.pop().is_some() {
-            out.push_back(Event { name: text(name), data: text(data) });
+            out.push_back(ServerSentEvent { name: text(name), data: text(data) });
         }
     }
 
@@ -119,7 +124,8 @@ impl Parser {
     }
 }
 
-/// Invalid UTF-8 becomes replacement characters: one broken character is no reason to lose an answer.
+/// Decodes text. Invalid UTF-8 becomes replacement characters: one broken character must not lose
+/// an answer.
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
@@ -130,8 +136,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(chunks: &[&[u8]]) -> Vec<Event> {
-        let (mut parser, mut out) = (Parser::default(), VecDeque::new());
+    fn parse(chunks: &[&[u8]]) -> Vec<ServerSentEvent> {
+        let (mut parser, mut out) = (SseParser::default(), VecDeque::new());
         for chunk in chunks {
             parser.feed(chunk, &mut out).unwrap();
         }
@@ -139,8 +145,8 @@ mod tests {
         out.into()
     }
 
-    fn event(name: &str, data: &str) -> Event {
-        Event { name: name.to_owned(), data: data.to_owned() }
+    fn event(name: &str, data: &str) -> ServerSentEvent {
+        ServerSentEvent { name: name.to_owned(), data: data.to_owned() }
     }
 
     #[test]
@@ -177,7 +183,7 @@ mod tests {
     #[test]
     fn an_event_beyond_the_limit_is_an_error_in_one_line_or_many() {
         let fails = |stream: &[u8]| {
-            let (mut parser, mut out) = (Parser::with_limit(16), VecDeque::new());
+            let (mut parser, mut out) = (SseParser::with_limit(16), VecDeque::new());
             let failed = stream.chunks(3).find_map(|chunk| parser.feed(chunk, &mut out).err());
             failed == Some(ModelError::TooLarge { what: "an event", limit_bytes: 16 })
         };
@@ -208,7 +214,7 @@ mod tests {
         fn arbitrary_bytes_never_panic_and_never_exceed_the_limit(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..40),
         ) {
-            let (mut parser, mut out) = (Parser::with_limit(64), VecDeque::new());
+            let (mut parser, mut out) = (SseParser::with_limit(64), VecDeque::new());
             for chunk in &chunks {
                 if parser.feed(chunk, &mut out).is_err() {
                     break;

@@ -1,35 +1,35 @@
-//! What an answer cost, as both wires report it under different names.
+//! Token usage, which the two protocols report under different names.
 
 use serde::Deserialize;
 use windlass_contract::model::Usage;
 
-use crate::json::Maybe;
+use crate::json::LenientField;
 
 /// Token counts as a server writes them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenCounts {
     #[serde(rename = "input_tokens", alias = "prompt_tokens")]
-    input: Maybe<u64>,
+    input: LenientField<u64>,
     #[serde(rename = "input_tokens_details", alias = "prompt_tokens_details")]
-    input_details: Maybe<Details>,
+    input_details: LenientField<TokenDetails>,
     #[serde(rename = "output_tokens", alias = "completion_tokens")]
-    output: Maybe<u64>,
+    output: LenientField<u64>,
     #[serde(rename = "output_tokens_details", alias = "completion_tokens_details")]
-    output_details: Maybe<Details>,
+    output_details: LenientField<TokenDetails>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Details {
+struct TokenDetails {
     #[serde(rename = "cached_tokens")]
-    cached: Maybe<u64>,
+    cached: LenientField<u64>,
     #[serde(rename = "reasoning_tokens")]
-    reasoning: Maybe<u64>,
+    reasoning: LenientField<u64>,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<TokenCounts> for Usage {
+    fn from(tokens: TokenCounts) -> Self {
         Self {
             input_tokens: tokens.input.0.unwrap_or(0),
             cached_input_tokens: tokens.input_details.0.and_then(|details| details.cached.0).unwrap_or(0),
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn both_wires_names_are_read_and_slips_count_as_nothing() {
-        let read = |text| Usage::from(serde_json::from_str::<Tokens>(text).unwrap());
+        let read = |text| Usage::from(serde_json::from_str::<TokenCounts>(text).unwrap());
         let expected =
             Usage { input_tokens: 10, cached_input_tokens: 4, output_tokens: 5, reasoning_output_tokens: 2 };
         let responses = r#"{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,

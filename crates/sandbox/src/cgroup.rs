@@ -1,8 +1,9 @@
-//! Limits that the kernel keeps for all processes of a command together: a cgroup of its own, where this process was
-//! given a part of the tree to divide.
+//! Limits that the kernel keeps for all processes of a command together: a cgroup of its own, where
+//! this process was given a part of the tree to divide.
 //!
-//! A cgroup that hands memory and processes on to others may hold no process itself, so this process moves into one of
-//! those it makes. It does so only where no other processes live than this one and its children: it moves no others.
+//! A cgroup that hands memory and processes on to others may hold no process itself, so this
+//! process moves into one of those it makes. It does so only where no other processes live than
+//! this one and its children: it moves no others.
 #![expect(clippy::disallowed_methods, reason = "files of the kernel, which no command can write")]
 
 use std::{
@@ -29,7 +30,8 @@ pub(crate) const REMEDY: &str = "systemd-run --user --scope -p Delegate=yes wind
 /// The tree, divided for this process. All machines of it share that.
 static DIVIDED: OnceLock<Result<CgroupTree, String>> = OnceLock::new();
 
-/// The part of the tree that this process may divide; divided for the first who needs it. The reason, if there is none.
+/// The part of the tree that this process may divide; divided for the first who needs it. The
+/// reason, if there is none.
 pub(crate) fn divided() -> Result<&'static CgroupTree, &'static str> {
     let tree = DIVIDED.get_or_init(|| {
         let place = DelegatedCgroup::find(Path::new("/proc"))?;
@@ -96,11 +98,13 @@ impl DelegatedCgroup {
     }
 }
 
-/// The directory of the cgroup this process is in, by the lines that begin with `0::` and the mounts.
+/// The directory of the cgroup this process is in, by the lines that begin with `0::` and the
+/// mounts.
 fn directory(own: &str, mounts: &str) -> Result<PathBuf, String> {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"));
     let own = Path::new(own.ok_or("there is no cgroup v2 here")?);
-    // A line is: number, parent, device, root, place, options, more of them, `-`, kind, source, options.
+    // A line is: number, parent, device, root, place, options, more of them, `-`, kind, source,
+    // options.
     let mount = mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let mut fields = place.split(' ').skip(3);
@@ -118,11 +122,12 @@ fn members(text: &str) -> impl Iterator<Item = u32> + '_ {
     text.lines().filter_map(|line| line.parse().ok())
 }
 
-/// Tells whether a process is this one or a descendant of it. One that is gone counts as ours: it need not be moved.
+/// Tells whether a process is this one or a descendant of it. One that is gone counts as ours: it
+/// need not be moved.
 fn descends_from_us(proc: &Path, pid: u32) -> bool {
-    const DEPTH_LIMIT: u32 = 64;
+    const MAX_DEPTH: u32 = 64;
     let mut above = pid;
-    for _ in 0..DEPTH_LIMIT {
+    for _ in 0..MAX_DEPTH {
         if above == std::process::id() {
             return true;
         }
@@ -148,13 +153,13 @@ pub(crate) struct CgroupTree {
 
 impl CgroupTree {
     /// Makes one for a command.
-    pub(crate) fn leaf(&'static self, quota: &Quota) -> io::Result<Leaf> {
+    pub(crate) fn create_cgroup(&'static self, quota: &Quota) -> io::Result<CommandCgroup> {
         self.sweep();
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let path = self.place.join(format!("{NAME}{}-{number}", std::process::id()));
         fs::create_dir(&path)?;
         match limit(&path, quota) {
-            Ok(door) => Ok(Leaf { tree: self, path, door }),
+            Ok(cgroup_procs) => Ok(CommandCgroup { tree: self, path, cgroup_procs }),
             Err(error) => {
                 fs::remove_dir(&path)?;
                 Err(error)
@@ -196,21 +201,21 @@ fn limit(path: &Path, quota: &Quota) -> io::Result<File> {
 
 /// The cgroup of one command. Dropping it kills every process in it and removes it.
 #[derive(Debug)]
-pub(crate) struct Leaf {
+pub(crate) struct CommandCgroup {
     tree: &'static CgroupTree,
     path: PathBuf,
-    /// A process that writes a zero here moves in.
-    pub(crate) door: File,
+    /// `cgroup.procs`: a process that writes a zero here moves into the cgroup.
+    pub(crate) cgroup_procs: File,
 }
 
-impl Leaf {
+impl CommandCgroup {
     /// Kills every process in it.
     pub(crate) fn kill(&self) {
-        // Kernels before 5.14 have no such file; the others who kill do not need it.
+        // Kernels before 5.14 have no such file; there, processes are killed by other means only.
         drop(write(&self.path.join("cgroup.kill"), "1"));
     }
 
-    /// Returns the limits that were met.
+    /// Returns the limits that the command reached.
     pub(crate) fn met(&self) -> CgroupEvents {
         let read = |name: &str| fs::read_to_string(self.path.join(name)).unwrap_or_default();
         CgroupEvents {
@@ -220,7 +225,7 @@ impl Leaf {
     }
 }
 
-impl Drop for Leaf {
+impl Drop for CommandCgroup {
     fn drop(&mut self) {
         self.kill();
         if fs::remove_dir(&self.path).is_err() {
@@ -229,7 +234,7 @@ impl Drop for Leaf {
     }
 }
 
-/// The limits that were met.
+/// The limits that the command reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CgroupEvents {
     /// A process was killed for it.
@@ -238,7 +243,7 @@ pub(crate) struct CgroupEvents {
     pub(crate) processes: bool,
 }
 
-/// The number after a name, in lines of both.
+/// Returns the number after a name, in lines of both.
 fn count(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
@@ -248,7 +253,7 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
     result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// Writes to a file that is there: a directory of ours is not one of the kernel's if it is not.
+/// Writes to an existing file. A missing one means that the directory is no cgroup.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).open(path)?.write_all(text.as_bytes())
 }

@@ -1,4 +1,5 @@
-//! What the sandbox stopped: seen where it was stopped, or named by the program and verified here.
+//! Denials: actions that the sandbox observed and stopped, or that a program named and this module
+//! verified.
 
 use std::net::SocketAddr;
 
@@ -11,8 +12,8 @@ use windlass_contract::{
 
 use crate::sys::ExitReport;
 
-mod complaint;
 mod denied_path;
+mod error_lines;
 mod system_place;
 
 pub use denied_path::DeniedPathCheck;
@@ -20,17 +21,20 @@ pub use denied_path::DeniedPathCheck;
 /// The port of name servers.
 const NAME_SERVER_PORT: u16 = 53;
 
-/// The limit that is reported if what a command uses could not be counted: it was ended, since it may have been too much.
+/// The limit that is reported if usage could not be counted. The command was ended, because it may
+/// have exceeded a limit.
 pub(crate) const UNCOUNTED: &str = "resources";
 
-/// The limit that is reported if a command has more open files or mappings than can be counted in time.
+/// The limit that is reported if a command has more open files or mappings than can be counted in
+/// time.
 pub(crate) const TOO_MANY: &str = "open files and mappings";
 
-/// The most descriptors, and the most mappings, that one count looks at: then it takes a second at most.
+/// Maximum numbers of descriptors and mappings that one count visits, so that it takes a second at
+/// most.
 pub(crate) const MAX_DESCRIPTORS: u32 = 128 * 1024;
 pub(crate) const MAX_MAPPINGS: u32 = 1024 * 1024;
 
-/// What the first process of a sandbox and the way of dying tell for certain.
+/// Returns the denials that the first process of a sandbox reports, or that the exit signal proves.
 pub fn observed(exit: Exit, report: &ExitReport, held: &Held) -> Vec<Denial> {
     let by_signal = match exit {
         Exit::Signal(libc::SIGXCPU) => Some("processor time"),
@@ -54,7 +58,7 @@ pub fn observed(exit: Exit, report: &ExitReport, held: &Held) -> Vec<Denial> {
     limits.chain(offline).chain(refused).collect()
 }
 
-/// That a command was ended at a limit.
+/// Returns the denial for a command that was ended at a limit.
 pub fn limit(what: &str) -> Denial {
     let rule = match what {
         UNCOUNTED => "what the command used could not be counted, and it was ended".to_owned(),
@@ -69,10 +73,10 @@ pub fn limit(what: &str) -> Denial {
     Denial { layer, what, rule, need, proof, remedy: String::new() }
 }
 
-/// Adds what a failed command's output tells about the network. Where a broker sees every connection, text adds no more than
-/// the name of a host to a lookup, of which the broker sees the name server only: such a host was named, not observed.
-/// Elsewhere a complaint counts if the network is off.
-/// Without a complaint the host is the one of an address on the command line.
+/// Adds what a failed command's output tells about the network. Where a broker sees every
+/// connection, text adds no more than the name of a host to a lookup, of which the broker sees the
+/// name server only: such a host was named, not observed. Elsewhere a complaint counts if the
+/// network is off. Without a complaint the host is the one of an address on the command line.
 pub fn name_host(
     denials: &mut Vec<Denial>,
     exit: Exit,
@@ -82,19 +86,19 @@ pub fn name_host(
     if exit == Exit::Code(0) || held.network != Network::None {
         return;
     }
-    let complaint = complaint::unreachable_host(output);
-    let named = complaint.clone().filter(|host| !host.is_empty());
+    let error_line = error_lines::unreachable_host(output);
+    let named = error_line.clone().filter(|host| !host.is_empty());
     match held.rung {
         Mechanism::Namespaces => {
             if let Some(lookup) = denials.iter_mut().find(|denial| is_lookup(denial)) {
                 if let Some(host) = named {
                     (lookup.what, lookup.proof) = (host, Proof::Verified);
-                } else if let Some(host) = complaint::host_of_address(arguments) {
+                } else if let Some(host) = error_lines::host_of_address(arguments) {
                     lookup.what = format!("{}; the command line names {host}", lookup.what);
                 }
             }
         }
-        Mechanism::Landlock | Mechanism::Seatbelt if complaint.is_some() => {
+        Mechanism::Landlock | Mechanism::Seatbelt if error_line.is_some() => {
             let what = named.unwrap_or_else(|| "a failed connection".to_owned());
             denials.push(offline(&what, Proof::Verified, held));
         }
@@ -105,9 +109,9 @@ pub fn name_host(
 /// Returns everything in an output that may name a path, for the fuzz targets.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn candidates(output: &[u8]) -> Vec<String> {
-    complaint::complaints(output)
+    error_lines::error_lines(output)
         .into_iter()
-        .flat_map(|complaint| [complaint.candidates, complaint.words, complaint.earlier].concat())
+        .flat_map(|error_line| [error_line.candidates, error_line.words, error_line.earlier].concat())
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! What this machine can enforce, found out by trying it.
+//! Finds out by trying which confinement this machine can enforce.
 #![expect(clippy::disallowed_methods, reason = "files of the kernel, which no command can write")]
 
 use std::{fs, path::Path};
@@ -7,27 +7,27 @@ use windlass_contract::grant::Mechanism;
 
 use crate::Mechanisms;
 
-/// What this machine can enforce.
+/// The confinement that this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// What commands are held by; none if they cannot be, and are refused.
+    /// The mechanism for commands; `None` if there is none, so that commands are refused.
     pub rung: Option<Mechanism>,
     /// The version of Landlock; 0 if there is none.
     pub landlock: u32,
-    /// Why there is no better rung.
+    /// Reason why there is no better mechanism.
     pub missing: Option<Missing>,
-    /// What each layer does here, by its name.
+    /// The effect of each layer on this machine, by name.
     pub layers: Vec<(&'static str, String)>,
-    /// What one might expect to be held and is not.
+    /// Protections that one might expect and that are missing.
     pub not_covered: Vec<String>,
 }
 
-/// Why there is no better rung, and what to do about it.
+/// A missing mechanism, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// What went wrong.
+    /// The reason.
     pub reason: String,
-    /// The command that helps, where one is known.
+    /// A command that fixes it, if one is known.
     pub remedy: Option<String>,
 }
 
@@ -45,12 +45,12 @@ const SWITCHES: [(&str, &str, &str); 3] = [
 /// Marks of a container, whose own rules forbid namespaces.
 const CONTAINERS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
-/// How to start a container in which commands can be held best.
+/// Options for a container in which commands can be confined best.
 const CONTAINER_REMEDY: &str =
     "start the container with: --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
 
 impl Mechanisms {
-    /// Puts up walls around nothing, tries to get through, and reports.
+    /// Starts an empty sandbox, tries to escape from it, and reports.
     pub fn diagnose(&self) -> Diagnosis {
         let landlock = self.landlock();
         let namespaces = self.try_namespaces();
@@ -86,7 +86,7 @@ fn remedy() -> Option<String> {
     switch.or(contained).map(str::to_owned)
 }
 
-/// Who keeps the limits on memory and processes.
+/// Describes the enforcement of limits on memory and processes.
 #[cfg(target_os = "linux")]
 fn limits() -> String {
     match crate::cgroup::available() {

@@ -1,4 +1,4 @@
-//! Which names a directory has: one look at it instead of one at each name that is asked for.
+//! Names of the entries of a directory, listed once instead of one lookup per name.
 
 use std::{
     collections::HashSet,
@@ -11,37 +11,38 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// Larger directories cost more to list than to be asked for every name.
-const ENTRIES: usize = 512;
+/// Maximum number of entries; for larger directories, single lookups are cheaper than a listing.
+const MAX_ENTRIES: usize = 512;
 
 /// The names of a directory, as far as they are known.
 #[derive(Debug, Clone)]
 pub(crate) struct DirectoryNames(Option<Arc<HashSet<OsString>>>);
 
 impl DirectoryNames {
-    pub(crate) fn of(directory: &Path) -> Self {
+    pub(crate) fn list(directory: &Path) -> Self {
         static SEEN: StatCache<DirectoryNames> = StatCache::new();
-        SEEN.or(directory, || Self(read(directory).map(Arc::new)))
+        SEEN.get_or_read(directory, || Self(read(directory).map(Arc::new)))
     }
 
-    /// Whether a path below the directory certainly leads to nothing. To be asked in lower case: else nothing is certain.
+    /// Returns true if a path below the directory certainly does not exist. Only lower-case names
+    /// give a certain answer.
     pub(crate) fn lack(&self, below: &Path) -> bool {
         let first = below.iter().next().filter(|first| !first.as_bytes().iter().any(u8::is_ascii_uppercase));
         self.0.as_ref().zip(first).is_some_and(|(names, first)| !names.contains(first))
     }
 }
 
-/// Those of some paths below a directory that may lead to something.
+/// Returns the given paths below a directory that may exist.
 pub(crate) fn there<'a>(
     directory: &Path,
     below: impl IntoIterator<Item = &'a str>,
 ) -> impl Iterator<Item = PathBuf> {
-    let names = DirectoryNames::of(directory);
+    let names = DirectoryNames::list(directory);
     below.into_iter().filter(move |path| !names.lack(Path::new(path))).map(|path| directory.join(path))
 }
 
-/// All names in lower case; none if there may be others. A directory may tell no upper from lower case, and one that does
-/// not has its own opinion on what else is the same.
+/// Returns all names in lower case, or `None` if the list may be incomplete. A directory may ignore
+/// case, and then has its own rules for other equal names.
 fn read(directory: &Path) -> Option<HashSet<OsString>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(HashSet::new()),
@@ -50,7 +51,7 @@ fn read(directory: &Path) -> Option<HashSet<OsString>> {
     let mut names = HashSet::new();
     for entry in entries {
         let name = entry.ok()?.file_name();
-        if names.len() == ENTRIES || !name.is_ascii() {
+        if names.len() == MAX_ENTRIES || !name.is_ascii() {
             return None;
         }
         names.insert(name.to_ascii_lowercase());
@@ -66,7 +67,7 @@ mod tests {
     #[test]
     fn a_name_is_lacking_only_if_nothing_could_be_taken_for_it() {
         let place = tempfile::tempdir().unwrap();
-        let lacks = |name: &str| DirectoryNames::of(place.path()).lack(Path::new(name));
+        let lacks = |name: &str| DirectoryNames::list(place.path()).lack(Path::new(name));
         assert!(lacks(".envrc") && lacks(".config/fish"));
         fs::create_dir(place.path().join(".config")).unwrap();
         assert!(lacks(".envrc") && !lacks(".config/fish"));
@@ -82,9 +83,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(!DirectoryNames::of(&file).lack(Path::new("a")));
-        assert!(DirectoryNames::of(&place.path().join("gone")).lack(Path::new("a")));
-        (0..=ENTRIES).for_each(|number| fs::write(place.path().join(number.to_string()), "").unwrap());
-        assert!(!DirectoryNames::of(place.path()).lack(Path::new("a")), "too many to be listed");
+        assert!(!DirectoryNames::list(&file).lack(Path::new("a")));
+        assert!(DirectoryNames::list(&place.path().join("gone")).lack(Path::new("a")));
+        (0..=MAX_ENTRIES).for_each(|number| fs::write(place.path().join(number.to_string()), "").unwrap());
+        assert!(!DirectoryNames::list(place.path()).lack(Path::new("a")), "too many to be listed");
     }
 }

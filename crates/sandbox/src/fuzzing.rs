@@ -1,6 +1,8 @@
-//! Properties of the parsers of what commands write or choose, for the fuzz targets in `fuzz` and for the tests below.
+//! Properties of the parsers of what commands write or choose, for the fuzz targets in `fuzz` and
+//! for the tests below.
 //!
-//! Each takes any input, reads it once with the parser and once with a model of what the kernel does, and panics if they differ.
+//! Each takes any input, reads it once with the parser and once with a model of what the kernel
+//! does, and panics if they differ.
 
 use std::{
     ffi::{OsStr, c_int},
@@ -20,7 +22,7 @@ use crate::{
         connect_broker::{
             MAX_ADDRESS_BYTES,
             address::caller_path,
-            send::control::{Control, MAX_CONTROL_BYTES},
+            send::control::{ControlData, MAX_CONTROL_BYTES},
         },
         namespaces::address_text,
         proc_files::{bits_after, cpu_ticks_in, nth_number, number_after, parent_in, state_in},
@@ -40,11 +42,11 @@ const FIRST_DUPLICATE: c_int = 1000;
 /// One control message: level, type and data.
 type ControlMessage = (c_int, c_int, Vec<u8>);
 
-/// Control data of a message, as a command hands it to `sendmsg`: the kernel finds in what is sent exactly what was in it, but
-/// duplicates for descriptors, and the credentials of the caller.
+/// Control data of a message, as a command hands it to `sendmsg`: the kernel finds in what is sent
+/// exactly what was in it, but duplicates for descriptors, and the credentials of the caller.
 pub fn control_data(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(MAX_CONTROL_BYTES)];
-    let mut control = Control::from_bytes(bytes);
+    let mut control = ControlData::from_bytes(bytes);
     let mut next = FIRST_DUPLICATE;
     let translated = control.translate(PROCESS, |numbers, to| {
         let count = numbers.len() / size_of::<c_int>();
@@ -85,7 +87,8 @@ pub fn control_data(bytes: &[u8]) {
     assert!(!claims.is_empty() && claims.iter().all(|claim| *claim == own), "{claims:?}");
 }
 
-/// Walks control data as the kernel does (`for_each_cmsghdr`, `CMSG_OK`); nothing if it would refuse it.
+/// Walks control data as the kernel does (`for_each_cmsghdr`, `CMSG_OK`); nothing if it would
+/// refuse it.
 fn kernel_messages(bytes: &[u8]) -> Option<Vec<ControlMessage>> {
     const HEADER_BYTES: usize = size_of::<libc::cmsghdr>();
     let (mut messages, mut at) = (Vec::new(), 0_usize);
@@ -118,7 +121,8 @@ pub fn socket_address(thread: u32, address: &[u8]) {
     assert!(opened.len() > expected.len());
 }
 
-/// Files of `/proc` about a process with this name: whatever it is, the numbers behind it are found.
+/// Files of `/proc` about a process with this name: whatever it is, the numbers behind it are
+/// found.
 pub fn process_files(name: &[u8], numbers: [u32; 6]) {
     // `TASK_COMM_LEN` without the zero.
     let name: Vec<_> = name.iter().copied().filter(|byte| *byte != 0).take(15).collect();
@@ -150,8 +154,8 @@ pub fn process_files(name: &[u8], numbers: [u32; 6]) {
     assert_eq!(nth_number(&stat, 0), Some(7));
 }
 
-/// `/proc/PID/maps` with mapped files of these names, read in pieces of these lengths: every line is read as what it is, and
-/// no name is read as a line.
+/// `/proc/PID/maps` with mapped files of these names, read in pieces of these lengths: every line
+/// is read as what it is, and no name is read as a line.
 pub fn mappings(names: &[Vec<u8>], pieces: &[u16]) {
     let device = libc::makedev(0, 1);
     let (mut text, mut expected) = (Vec::new(), Vec::new());
@@ -203,7 +207,8 @@ fn escape(bytes: &[u8], special: &[u8]) -> Vec<u8> {
     escaped.filter(|byte| *byte != 0).collect()
 }
 
-/// The output of a command that failed: no denial comes of text alone, and what may name a path is bounded and one line.
+/// The output of a command that failed: no denial comes of text alone, and what may name a path is
+/// bounded and one line.
 pub fn denied_output(output: &[u8]) {
     let offline = Held { writable: vec!["/w".into()], ..Held::by(Mechanism::Namespaces) };
     let mut found = Vec::new();

@@ -1,7 +1,8 @@
 //! Paths that commands may not read: secrets, daemons and what the user has denied.
 //!
-//! What was hidden from one command of a session stays hidden from the next. Each hidden path is kept open (`O_PATH`), so
-//! that a file or directory is found again by its descriptor wherever it was moved.
+//! What was hidden from one command of a session stays hidden from the next. Each hidden path is
+//! kept open (`O_PATH`), so that a file or directory is found again by its descriptor wherever it
+//! was moved.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -18,7 +19,8 @@ use windlass_contract::grant::SandboxRules;
 
 use crate::{directory_names, sandbox_paths::SandboxPaths, secrets};
 
-/// Places in `/run` of daemons that would act for whoever asks them. Hidden even where the network may be used.
+/// Paths in `/run` of daemons that execute requests of any client. Hidden even if the network may
+/// be used.
 #[rustfmt::skip]
 const DAEMONS: &[&str] = &[
     "docker.sock",        // starts containers as root
@@ -33,11 +35,13 @@ const DAEMONS: &[&str] = &[
     "lxd.socket",
 ];
 
-/// How many hidden paths of a session are kept open, and the share of what this process may have open.
+/// Maximum number of hidden paths of a session that stay open, and the maximum share (one part in
+/// so many) of this process's descriptors.
 const MAX_OPEN: usize = 512;
 const MAX_OPEN_SHARE: u64 = 16;
 
-/// The hidden paths of a session, each with a descriptor of what was there when it was first hidden.
+/// The hidden paths of a session, each with a descriptor of what was there when it was first
+/// hidden.
 #[derive(Debug, Default)]
 pub struct HiddenPathHandles(Mutex<OpenPaths>);
 
@@ -52,8 +56,8 @@ struct OpenPaths {
 type FileIdentity = (u64, u64);
 
 impl HiddenPathHandles {
-    /// Opens what is new among hidden paths, and returns where else things are that were hidden before. `is_in_root`
-    /// tells of paths that commands can rename.
+    /// Opens what is new among hidden paths, and returns where else things are that were hidden
+    /// before. `is_in_root` tells of paths that commands can rename.
     fn update(&self, found: &[PathBuf], is_in_root: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let has_same_paths = open.last == found && !found.iter().any(|path| is_in_root(path));
@@ -122,9 +126,9 @@ pub(crate) fn shown(rules: &SandboxRules, hidden: &[PathBuf]) -> Vec<PathBuf> {
     again.filter(|path| hidden.iter().any(|above| path.starts_with(above) && path != above)).collect()
 }
 
-/// Returns what may not be read and exists, without what lies inside something else that may not. Secrets are found by
-/// their names, by links inside them, at every mount point, and by the descriptors of those hidden before. Adds what was
-/// not looked at to `not_covered`.
+/// Returns what may not be read and exists, without what lies inside something else that may not.
+/// Secrets are found by their names, by links inside them, at every mount point, and by the
+/// descriptors of those hidden before. Adds what was not looked at to `not_covered`.
 pub(crate) fn hidden(
     rules: &SandboxRules,
     paths: SandboxPaths<'_>,

@@ -1,7 +1,7 @@
 //! The user and group ids that commands on a layer have.
 //!
-//! An overlay copies a file up with its owner, and fails with `EOVERFLOW` where the owner is not mapped. An ordinary user
-//! can map only itself. Root can map every id it has.
+//! An overlay copies a file up with its owner, and fails with `EOVERFLOW` where the owner is not
+//! mapped. An ordinary user can map only itself. Root can map every id it has.
 
 use std::{fs, ops::RangeInclusive};
 
@@ -16,7 +16,8 @@ pub struct IdMaps {
 const CAN_MAP_OTHERS: u64 = 1 << 6 | 1 << 7;
 
 impl IdMaps {
-    /// The ids for commands on a layer: all of this process's own namespace if it may map them, else its own.
+    /// The ids for commands on a layer: all of this process's own namespace if it may map them,
+    /// else its own.
     #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
     pub fn for_layers() -> Self {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());

@@ -19,15 +19,15 @@ use crate::{
     hidden_paths::{hidden, shown},
     namespace_plan::{forbidden_file, rlimits},
     sandbox_paths::{PlanError, SandboxPaths},
-    seccomp::Sockets,
+    seccomp::AllowedSockets,
     sys::restrictions::{ChildRestrictions, EscapeTest, LandlockRules, NetworkTest, SeccompFilter},
     writable_plan::WritablePlan,
 };
 
 mod rules;
 
-pub(crate) use rules::Rules;
-use rules::Wanted;
+pub(crate) use rules::RulesetCache;
+use rules::RulesetRequest;
 
 /// The first version that knows about truncation: before it, files outside could be emptied.
 pub(crate) const NEEDED_VERSION: u32 = 3;
@@ -35,13 +35,13 @@ pub(crate) const NEEDED_VERSION: u32 = 3;
 /// The first version that keeps signals and abstract sockets inside.
 const SCOPING_VERSION: u32 = 6;
 
-/// Everything a child needs to be held by Landlock and a filter.
+/// Everything that a child needs to be confined by Landlock and a seccomp filter.
 #[derive(Debug)]
 pub(crate) struct LandlockPlan {
     rules: Arc<OwnedFd>,
-    sockets: Sockets,
+    sockets: AllowedSockets,
     rlimits: Vec<(u32, u64)>,
-    /// What the command goes into its cgroup by, if it has one.
+    /// Descriptor of `cgroup.procs`, if the command has a cgroup.
     pub(crate) cgroup: Option<RawFd>,
     forbidden: Option<CString>,
     network: NetworkTest,
@@ -59,13 +59,13 @@ impl<'a> From<&'a LandlockPlan> for ChildRestrictions<'a> {
 }
 
 impl LandlockPlan {
-    /// Draws walls for this rung, or says why it cannot hold them.
+    /// Makes the plan for Landlock, or returns the reason why Landlock cannot enforce the rules.
     pub(crate) fn new(
-        walls: &SandboxRules,
+        sandbox_rules: &SandboxRules,
         quota: &Quota,
         paths: SandboxPaths<'_>,
         writable: &WritablePlan<'_>,
-        (version, rules): (u32, &Rules),
+        (version, rules): (u32, &RulesetCache),
     ) -> Result<Self, PlanError> {
         if version < NEEDED_VERSION {
             return Err(PlanError(format!(
@@ -75,7 +75,7 @@ impl LandlockPlan {
         let mut trees: Vec<_> = writable.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut not_covered = self::not_covered(version);
         not_covered.extend(writable.protected.not_covered.iter().cloned());
-        let hidden = hidden(walls, paths, &trees, &mut not_covered);
+        let hidden = hidden(sandbox_rules, paths, &trees, &mut not_covered);
         if let Some(path) = hidden.iter().find(|path| trees.iter().any(|tree| path.starts_with(tree))) {
             return Err(PlanError(format!(
                 "without namespaces `{}` cannot be hidden inside a directory that may be written",
@@ -99,18 +99,18 @@ impl LandlockPlan {
             not_covered
                 .push("the default limit on processes: without namespaces they are not counted".to_owned());
         }
-        let (sockets, network) = match walls.network {
-            Network::None => (Sockets::Pairs, NetworkTest::NoSocket),
-            Network::Any => (Sockets::Internet, NetworkTest::Granted),
+        let (sockets, network) = match sandbox_rules.network {
+            Network::None => (AllowedSockets::Pairs, NetworkTest::NoSocket),
+            Network::Any => (AllowedSockets::Internet, NetworkTest::Granted),
         };
         let forbidden = forbidden_file(&trees, paths.home);
-        let shown = shown(walls, &hidden);
+        let shown = shown(sandbox_rules, &hidden);
         trees.extend(paths.temporary.into_iter().chain(paths.package_cache).map(Path::to_owned));
-        let offline = walls.network == Network::None;
-        let wanted = Wanted { trees, hidden, shown, offline, version };
+        let offline = sandbox_rules.network == Network::None;
+        let request = RulesetRequest { trees, hidden, shown, offline, version };
         let memory = quota.memory_bytes.map(|bytes| (libc::RLIMIT_DATA, bytes));
         Ok(Self {
-            rules: rules.of(wanted)?,
+            rules: rules.get_or_create(request)?,
             sockets,
             cgroup: None,
             rlimits: rlimits(quota, None).into_iter().chain(memory).collect(),
@@ -121,7 +121,7 @@ impl LandlockPlan {
     }
 }
 
-/// What this rung leaves open.
+/// Returns the limitations of this mechanism, one line each.
 pub(crate) fn not_covered(version: u32) -> Vec<String> {
     let mut lines = vec![
         "modes, owners, times and attributes of the user's files outside the roots can be changed".to_owned(),

@@ -1,8 +1,9 @@
-//! Programs, started confined: the only crate with `unsafe`.
+//! Starts programs in a sandbox. The only crate with `unsafe`.
 //!
-//! A [`SandboxSpec`] says what the commands of a grant are held to, a [`WritablePlan`] what one of them may write. From
-//! both comes a plan (namespaces, Landlock or Seatbelt), from that a [`LaunchedChild`], and when it has ended an
-//! [`ExitReport`]. The host decides what may be written and looks after the child; nothing here knows why.
+//! A [`SandboxSpec`] has the rules for the commands of a grant; a [`WritablePlan`] has the paths
+//! that one command may write. Both become a plan (namespaces, Landlock or Seatbelt). The plan
+//! starts a [`LaunchedChild`], which ends with an [`ExitReport`]. The host decides about access and
+//! supervises the child.
 //!
 //! ```
 //! use std::{collections::BTreeMap, fs::File, io::Read, path::PathBuf, sync::Arc};

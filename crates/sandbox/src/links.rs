@@ -1,4 +1,4 @@
-//! Where links lead: each link on the way, and what is at the end.
+//! Follows symbolic links: every link on the way, and the target.
 
 use std::{
     ffi::OsString,
@@ -9,22 +9,22 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// How many links may follow on each other, as the kernel has it.
-const HOPS: usize = 40;
+/// Maximum number of links in a path, as in the kernel.
+const MAX_SYMLINKS: usize = 40;
 
-/// How many entries of a directory are looked at for links.
+/// Maximum number of entries of a directory that are searched for links.
 pub const MAX_ENTRIES: usize = 256;
 
-/// The way from a path to what it leads to.
+/// The links from a path to its target.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// Each link on it, with what the link says.
+    /// Each link, with its target.
     pub links: Vec<(PathBuf, PathBuf)>,
-    /// Without any links. Nothing may be there yet.
+    /// The target without any links. It need not exist.
     pub end: PathBuf,
 }
 
-/// Follows a path from the root of the file system, name by name. None if it goes in circles.
+/// Follows a path from the root of the file system, name by name. Returns `None` for a loop.
 pub fn follow(path: &Path) -> Option<Way> {
     let mut way = Way::default();
     let mut rest: Vec<OsString> = names(path).collect();
@@ -37,7 +37,7 @@ pub fn follow(path: &Path) -> Option<Way> {
                     way.end = next;
                     continue;
                 };
-                if way.links.len() == HOPS {
+                if way.links.len() == MAX_SYMLINKS {
                     return None;
                 }
                 rest.extend(names(&target));
@@ -50,24 +50,24 @@ pub fn follow(path: &Path) -> Option<Way> {
     Some(way)
 }
 
-/// The last one first.
+/// Returns the names of a path, the last one first.
 fn names(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().rev().map(|part| part.as_os_str().to_owned())
 }
 
-/// Which entries of a directory are links.
+/// The links in a directory.
 #[derive(Debug)]
 pub struct Inside {
-    /// Their names, sorted.
+    /// Names of the links, sorted.
     pub links: Vec<OsString>,
-    /// Whether every entry was looked at.
+    /// True if every entry was checked.
     pub is_all: bool,
 }
 
-/// Looks for links directly inside a directory. One that has not changed is not read again.
+/// Returns the links directly inside a directory. An unchanged directory is not read again.
 pub fn inside(directory: &Path) -> Arc<Inside> {
     static SEEN: StatCache<Arc<Inside>> = StatCache::new();
-    SEEN.or(directory, || Arc::new(read(directory)))
+    SEEN.get_or_read(directory, || Arc::new(read(directory)))
 }
 
 fn read(directory: &Path) -> Inside {
@@ -77,7 +77,7 @@ fn read(directory: &Path) -> Inside {
     let first = iter::from_fn(|| entries.next()).take(MAX_ENTRIES).flatten();
     let links = first.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     let mut links: Vec<_> = links.map(|entry| entry.file_name()).collect();
-    // The same ones every time, where not all can be followed.
+    // Sort, so that the same ones are followed every time if there are too many.
     links.sort();
     Inside { links, is_all: entries.next().is_none() }
 }

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-/// Returns how much memory this process could use at most, in bytes: what the machine has, or what its container was
-/// given. None where the system does not say.
+/// Returns the memory that this process can use at most, in bytes: that of the machine or the limit
+/// of its container. Returns `None` if the system does not report it.
 pub fn physical_memory() -> Option<u64> {
     let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| in_meminfo(&text))?;
     // In a container this is the cgroup of the container.

@@ -1,7 +1,8 @@
-//! A sandbox with namespaces in the form the system takes: everything a child needs to confine itself, worked out before
-//! it exists.
+//! Plan for a sandbox with namespaces: everything that a child needs to confine itself, prepared
+//! before it exists.
 //!
-//! What is here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the child and may not.
+//! The code here runs in the parent and may allocate. [`sys`](crate::sys) carries it out in the
+//! child and may not.
 
 use std::{
     ffi::{CStr, CString},
@@ -17,7 +18,7 @@ use windlass_contract::{
 use crate::{
     hidden_paths::{hidden, shown},
     sandbox_paths::{PlanError, SandboxPaths},
-    seccomp::{self, Instruction, Processes, Scope, Sockets},
+    seccomp::{self, AllowedSockets, FilterScope, Instruction, VisibleProcesses},
     writable_plan::{PrivateFile, WritablePlan},
 };
 
@@ -28,31 +29,31 @@ mod terminal;
 
 use mount_planner::{MountPlanner, ShownPaths};
 use mount_step::c;
-pub(crate) use mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep};
+pub(crate) use mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MAX_HELD_TREES, MountStep};
 use private_directories::{DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp};
 
-/// What differs on a layer, for the receipt.
+/// Limitation of a layer, for the receipt.
 const RENAME_ON_LAYER: &str = "on a layer rename(2) of a directory that was there before fails with EXDEV: `mv` copies it, \
                                other programs may stop";
 
-/// How far the kernel's own limit on processes is above the counted one, so that who counts can tell of it. Root has
-/// no limit but the counted one.
+/// Margin of the kernel's process limit above the counted one, so that the counter notices first.
+/// Root has only the counted limit.
 const HEADROOM: u64 = 8;
-/// A place that Landlock lets a command write to.
+/// A path that Landlock lets a command write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Writable<S = CString> {
+pub(crate) struct WritablePath<S = CString> {
     pub(crate) path: S,
     pub(crate) is_directory: bool,
 }
 
-impl Writable {
-    /// The same, with its path where it is.
-    pub(crate) fn borrowed(&self) -> Writable<&CStr> {
-        Writable { path: &self.path, is_directory: self.is_directory }
+impl WritablePath {
+    /// Returns the same with a borrowed path.
+    pub(crate) fn borrowed(&self) -> WritablePath<&CStr> {
+        WritablePath { path: &self.path, is_directory: self.is_directory }
     }
 }
 
-/// What is counted while a command runs. Zero means no limit.
+/// Limits that are enforced by counting while a command runs. Zero means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UsageLimits {
     pub(crate) memory_bytes: u64,
@@ -70,7 +71,7 @@ impl UsageLimits {
         self.memory_bytes > 0 || self.processes > 0 || self.disk_bytes > 0
     }
 
-    /// The file systems in memory that the command can write to.
+    /// Returns the tmpfs mounts that the command can write.
     pub(crate) fn tmpfs(&self) -> &'static [&'static CStr] {
         match (self.tmp_is_tmpfs, self.var_tmp_is_tmpfs) {
             (true, true) => &[c"/dev/shm", c"/tmp", c"/var/tmp"],
@@ -80,27 +81,27 @@ impl UsageLimits {
     }
 }
 
-/// Everything a child needs to put itself behind walls with namespaces.
+/// Everything that a child needs to confine itself with namespaces.
 #[derive(Debug)]
 pub(crate) struct NamespacePlan {
     pub(crate) steps: Vec<MountStep>,
-    pub(crate) writable: Vec<Writable>,
+    pub(crate) writable: Vec<WritablePath>,
     pub(crate) filter: Vec<Instruction>,
     pub(crate) own_network: bool,
     pub(crate) forbidden: Option<CString>,
     pub(crate) rlimits: Vec<(u32, u64)>,
-    /// What the command goes into its cgroup by, if it has one.
+    /// Descriptor of `cgroup.procs`, if the command has a cgroup.
     pub(crate) cgroup: Option<RawFd>,
     pub(crate) watch: UsageLimits,
-    /// What may not be read inside what may be written.
+    /// Unreadable paths inside the writable directories.
     pub(crate) hidden_inside: Vec<PathBuf>,
     pub(crate) not_covered: Vec<String>,
 }
 
 impl NamespacePlan {
-    /// Draws walls for the rung with namespaces.
+    /// Makes the plan for the mechanism with namespaces.
     pub(crate) fn new(
-        walls: &SandboxRules,
+        sandbox_rules: &SandboxRules,
         quota: &Quota,
         paths: SandboxPaths<'_>,
         plan: &WritablePlan<'_>,
@@ -108,7 +109,7 @@ impl NamespacePlan {
         let writable_trees: Vec<_> = plan.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut protected = plan.protected.clone();
         let mut not_covered = protected.not_covered.clone();
-        let hidden = hidden(walls, paths, &writable_trees, &mut not_covered);
+        let hidden = hidden(sandbox_rules, paths, &writable_trees, &mut not_covered);
         for path in &hidden {
             if let Some(root) = writable_trees.iter().find(|root| path.starts_with(root)) {
                 let above = path.ancestors().skip(1).take_while(|above| above != root);
@@ -119,7 +120,7 @@ impl NamespacePlan {
         let hidden_inside = hidden.iter().filter(is_inside).cloned().collect();
         let mut planner = MountPlanner::default();
         let tmpfs = TmpfsOptions::new(quota, paths);
-        let mut shown = shown(walls, &hidden);
+        let mut shown = shown(sandbox_rules, &hidden);
         let cache = paths.package_cache.map(Path::to_owned);
         // The home of Windlass is hidden, and the cache is in it.
         let (inside, beside) = cache.iter().partition::<Vec<_>, _>(|cache| is_below(cache, &hidden));
@@ -130,8 +131,8 @@ impl NamespacePlan {
         if plan.has_layers() {
             not_covered.push(RENAME_ON_LAYER.to_owned());
         }
-        let own_network = walls.network == Network::None;
-        let scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
+        let own_network = sandbox_rules.network == Network::None;
+        let scope = FilterScope { sockets: AllowedSockets::Watched, processes: VisibleProcesses::Own };
         if !own_network {
             not_covered.push("which hosts are reached: the network was granted as a whole".to_owned());
         }
@@ -163,7 +164,7 @@ impl NamespacePlan {
     }
 }
 
-/// What counting leaves out, one line each.
+/// Returns the limitations of counting, one line each.
 fn uncounted(quota: &Quota) -> impl Iterator<Item = String> {
     let (memory, processes) = (quota.memory_limit().is_some(), quota.process_limit().is_some());
     let counts = processes || memory || quota.disk_bytes.is_some();
@@ -197,8 +198,8 @@ pub(crate) fn rlimits(quota: &Quota, processes: Option<u64>) -> Vec<(u32, u64)> 
     limits.into_iter().filter_map(|(what, limit)| Some((what, limit?))).collect()
 }
 
-fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Writable>, PlanError> {
-    let tree = |path: &Path| Ok(Writable { path: c(path)?, is_directory: true });
+fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<WritablePath>, PlanError> {
+    let tree = |path: &Path| Ok(WritablePath { path: c(path)?, is_directory: true });
     let mut rules = trees.iter().map(|path| tree(path)).collect::<Result<Vec<_>, PlanError>>()?;
     let private = with_private_files.then_some(PrivateFile::SANDBOX_DIRECTORY);
     let var_tmp = has_var_tmp().then_some(VAR_TMP);
@@ -206,13 +207,13 @@ fn landlock_rules(trees: &[PathBuf], with_private_files: bool) -> Result<Vec<Wri
         rules.push(tree(Path::new(path))?);
     }
     for device in DEVICES {
-        rules.push(Writable { path: c(Path::new("/dev").join(device))?, is_directory: false });
+        rules.push(WritablePath { path: c(Path::new("/dev").join(device))?, is_directory: false });
     }
     Ok(rules)
 }
 
-/// Returns a file that the user could make, and no command may: unless it may write there. A home directory may be a link
-/// to a place where it may, so real paths are compared.
+/// Returns a file that the user could make, and no command may: unless it may write there. A home
+/// directory may be a link to a place where it may, so real paths are compared.
 pub(crate) fn forbidden_file(trees: &[PathBuf], home: Option<&Path>) -> Option<CString> {
     let trees: Vec<_> =
         trees.iter().map(|tree| tree.canonicalize().unwrap_or_else(|_| tree.clone())).collect();

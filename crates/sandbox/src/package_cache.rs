@@ -1,8 +1,9 @@
 //! Caches of package managers for confined commands.
 //!
-//! The user's own caches are read-only: what lies there runs outside later. So package managers are pointed to a cache
-//! below the home of Windlass, one for each workspace: a command can spoil what the same workspace builds, and nothing
-//! else. A cache that the user has made writable is left as it is.
+//! The user's own caches are read-only: what lies there runs outside later. So package managers are
+//! pointed to a cache below the home of Windlass, one for each workspace: a command can spoil what
+//! the same workspace builds, and nothing else. A cache that the user has made writable is left as
+//! it is.
 
 mod cache_dir;
 mod cargo;
@@ -17,54 +18,55 @@ use std::{
 
 use ring::digest::{SHA256, digest};
 
-/// When a package manager is pointed to another cache.
+/// Condition for moving the cache of a package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moves {
-    /// It does not work with a cache it cannot write.
+enum CacheRelocation {
+    /// The package manager does not work with a read-only cache.
     Always,
-    /// It works offline with a cache it can only read. The other one is used once the network was granted.
+    /// The package manager works offline with a read-only cache. It is moved once the network was
+    /// granted.
     OnceOnline,
 }
 
-/// A variable that says where a package manager keeps its cache.
+/// An environment variable that sets the cache directory of a package manager.
 #[derive(Debug)]
 struct CacheVariable {
     name: &'static str,
-    /// Where the cache is without the variable, below the home directory.
+    /// Default directory of the cache, below the home directory.
     usual: &'static str,
-    /// Its name below our own.
+    /// Name of the directory below our own cache.
     place: &'static str,
-    moves: Moves,
+    relocation: CacheRelocation,
 }
 
 const fn variable(
     name: &'static str,
     usual: &'static str,
     place: &'static str,
-    moves: Moves,
+    relocation: CacheRelocation,
 ) -> CacheVariable {
-    CacheVariable { name, usual, place, moves }
+    CacheVariable { name, usual, place, relocation }
 }
 
 #[rustfmt::skip]
 const VARIABLES: &[CacheVariable] = &[
-    variable("npm_config_cache", ".npm", "npm", Moves::Always),
-    variable("YARN_CACHE_FOLDER", ".cache/yarn", "yarn", Moves::Always),
-    variable("YARN_GLOBAL_FOLDER", ".yarn/berry", "yarn-berry", Moves::Always),
-    variable("PNPM_HOME", ".local/share/pnpm", "pnpm", Moves::Always),
-    variable("PIP_CACHE_DIR", ".cache/pip", "pip", Moves::Always),
-    variable("UV_CACHE_DIR", ".cache/uv", "uv", Moves::Always),
-    variable("GRADLE_USER_HOME", ".gradle", "gradle", Moves::Always),
-    variable("GOCACHE", ".cache/go-build", "go-build", Moves::Always),
-    variable("GOMODCACHE", "go/pkg/mod", "go-mod", Moves::OnceOnline),
-    variable("CARGO_HOME", ".cargo", cargo::PLACE, Moves::OnceOnline),
-    variable("BUN_INSTALL_CACHE_DIR", ".bun/install/cache", "bun", Moves::OnceOnline),
-    variable("COMPOSER_CACHE_DIR", ".cache/composer", "composer", Moves::OnceOnline),
-    variable("DENO_DIR", ".cache/deno", "deno", Moves::OnceOnline),
-    variable("NUGET_PACKAGES", ".nuget/packages", "nuget", Moves::OnceOnline),
+    variable("npm_config_cache", ".npm", "npm", CacheRelocation::Always),
+    variable("YARN_CACHE_FOLDER", ".cache/yarn", "yarn", CacheRelocation::Always),
+    variable("YARN_GLOBAL_FOLDER", ".yarn/berry", "yarn-berry", CacheRelocation::Always),
+    variable("PNPM_HOME", ".local/share/pnpm", "pnpm", CacheRelocation::Always),
+    variable("PIP_CACHE_DIR", ".cache/pip", "pip", CacheRelocation::Always),
+    variable("UV_CACHE_DIR", ".cache/uv", "uv", CacheRelocation::Always),
+    variable("GRADLE_USER_HOME", ".gradle", "gradle", CacheRelocation::Always),
+    variable("GOCACHE", ".cache/go-build", "go-build", CacheRelocation::Always),
+    variable("GOMODCACHE", "go/pkg/mod", "go-mod", CacheRelocation::OnceOnline),
+    variable("CARGO_HOME", ".cargo", cargo::PLACE, CacheRelocation::OnceOnline),
+    variable("BUN_INSTALL_CACHE_DIR", ".bun/install/cache", "bun", CacheRelocation::OnceOnline),
+    variable("COMPOSER_CACHE_DIR", ".cache/composer", "composer", CacheRelocation::OnceOnline),
+    variable("DENO_DIR", ".cache/deno", "deno", CacheRelocation::OnceOnline),
+    variable("NUGET_PACKAGES", ".nuget/packages", "nuget", CacheRelocation::OnceOnline),
 ];
 
-/// What decides where a command's package managers keep their caches.
+/// The inputs that decide which cache directories a command gets.
 #[derive(Debug)]
 pub(crate) struct CacheRequest<'a> {
     /// The cache of this workspace.
@@ -72,21 +74,23 @@ pub(crate) struct CacheRequest<'a> {
     pub(crate) home: Option<&'a Path>,
     /// Directories that the command may write.
     pub(crate) writable: &'a [PathBuf],
-    /// Where the command begins.
+    /// Working directory of the command.
     pub(crate) directory: &'a Path,
     pub(crate) is_online: bool,
 }
 
 impl CacheRequest<'_> {
-    /// Returns the variables that point package managers to caches they can write. `current` tells what a variable is
-    /// set to.
+    /// Returns the variables that point package managers to caches they can write. `current` tells
+    /// what a variable is set to.
     pub(crate) fn variables(&self, current: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
         let mut set = Vec::new();
         for each in VARIABLES {
             let usual = || self.home.map(|home| home.join(each.usual));
             let own = current(each.name).map(PathBuf::from).filter(|path| path.is_absolute()).or_else(usual);
             let place = self.cache.join(each.place);
-            if own.as_deref().is_some_and(|own| self.may_write(own)) || !self.moves(each.moves, &place) {
+            if own.as_deref().is_some_and(|own| self.may_write(own))
+                || !self.is_relocated(each.relocation, &place)
+            {
                 continue;
             }
             let place = match (each.name, &own) {
@@ -100,16 +104,16 @@ impl CacheRequest<'_> {
         set
     }
 
-    /// Maven takes no variable, but properties of its machine. The tail is read and not written (since Maven 3.9); for older
-    /// ones, what the user has is found through links.
+    /// Maven takes no variable, but properties of its machine. The tail is read and not written
+    /// (since Maven 3.9); for older ones, what the user has is found through links.
     fn maven(&self, current: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
         let own = self.home?.join(".m2/repository");
         let place = self.cache.join(maven::PLACE);
         let options = current("MAVEN_OPTS").unwrap_or_default();
         let keeps = self.may_write(&own) || options.contains("maven.repo.local");
         // It does nothing at all without a repository.
-        let moves = if own.is_dir() { Moves::OnceOnline } else { Moves::Always };
-        if keeps || !self.moves(moves, &place) {
+        let relocation = if own.is_dir() { CacheRelocation::OnceOnline } else { CacheRelocation::Always };
+        if keeps || !self.is_relocated(relocation, &place) {
             return None;
         }
         // Where links cannot be made, there is the tail, and the network.
@@ -119,10 +123,10 @@ impl CacheRequest<'_> {
         Some(("MAVEN_OPTS", format!("{options} {properties}").trim_start().to_owned()))
     }
 
-    fn moves(&self, moves: Moves, place: &Path) -> bool {
+    fn is_relocated(&self, relocation: CacheRelocation, place: &Path) -> bool {
         let is_used =
             || if place.ends_with(cargo::PLACE) { cargo::is_used(self.cache) } else { place.exists() };
-        moves == Moves::Always || self.is_online || is_used()
+        relocation == CacheRelocation::Always || self.is_online || is_used()
     }
 
     fn may_write(&self, path: &Path) -> bool {

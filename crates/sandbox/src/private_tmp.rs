@@ -1,4 +1,5 @@
-//! The temporary directory of a machine's commands: theirs alone, kept from one to the next, gone with the machine.
+//! The private temporary directory of a machine's commands. It is kept between commands and removed
+//! with the machine.
 #![expect(
     clippy::disallowed_methods,
     reason = "a directory of our own; the standard library removes it by descriptor and follows no link"
@@ -15,38 +16,39 @@ use std::{
     },
 };
 
-/// Made when it is first needed.
+/// A temporary directory, made when it is first needed.
 #[derive(Debug)]
 pub struct PrivateTmp {
     keeps: bool,
-    made: OnceLock<Made>,
+    made: OnceLock<LockedDirectory>,
 }
 
-/// A directory, and the lock that says that it is in use: a directory whose process was killed can be told from one that
-/// is needed.
+/// A directory with a lock that marks it as in use. The lock distinguishes it from the directory of
+/// a killed process.
 #[derive(Debug)]
-struct Made {
+struct LockedDirectory {
     path: PathBuf,
     _lock: File,
 }
 
 impl PrivateTmp {
-    /// One that keeps what commands leave there, or one that only exists where memory cannot take its place.
+    /// Makes a directory that keeps files between commands, or one that exists only if a tmpfs
+    /// cannot replace it.
     pub fn new(keeps: bool) -> Self {
         Self { keeps, made: OnceLock::new() }
     }
 
-    /// The directory, if it is to keep what is left there.
+    /// Returns the directory if it keeps files between commands.
     pub fn lasting(&self) -> io::Result<Option<&Path>> {
         if self.keeps { self.path().map(Some) } else { Ok(None) }
     }
 
-    /// The directory, if it was needed before.
+    /// Returns the directory if it exists already.
     pub fn made(&self) -> Option<&Path> {
         self.made.get().map(|made| made.path.as_path())
     }
 
-    /// The directory.
+    /// Returns the directory, and makes it if needed.
     pub fn path(&self) -> io::Result<&Path> {
         if let Some(made) = self.made.get() {
             return Ok(&made.path);
@@ -62,7 +64,7 @@ impl PrivateTmp {
 
 impl Drop for PrivateTmp {
     fn drop(&mut self) {
-        if let Some(Made { path, .. }) = self.made.get() {
+        if let Some(LockedDirectory { path, .. }) = self.made.get() {
             // What cannot be removed is the system's to clean.
             drop(fs::remove_dir_all(path));
             drop(fs::remove_dir_all(second(path)));
@@ -70,8 +72,9 @@ impl Drop for PrivateTmp {
     }
 }
 
-/// Makes the directory beside a temporary one that is the command's `/var/tmp`. It is outside of what commands can see, so
-/// that none can put a link in its place; what another user has put there is not used.
+/// Makes the directory beside a temporary one that is the command's `/var/tmp`. It is outside of
+/// what commands can see, so that none can put a link in its place; what another user has put there
+/// is not used.
 #[cfg(target_os = "linux")]
 pub(crate) fn make_second(temporary: &Path) -> Option<PathBuf> {
     let path = second(temporary);
@@ -88,33 +91,34 @@ fn second(temporary: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Where they are.
-const PLACE: &str = "/tmp";
+/// Parent of the directories.
+const PARENT: &str = "/tmp";
 
-/// How their names begin; the number of the process and another follow.
-const NAME: &str = "windlass-";
+/// Prefix of the names; the process id and a number follow.
+const NAME_PREFIX: &str = "windlass-";
 
-/// Makes a directory nobody else can look into. Names are tried until one is free, so nobody can wait in one for us.
-fn make() -> io::Result<Made> {
-    const TRIES: u32 = 100;
+/// Makes a directory that no other user can access. Names are tried until one is free, so no other
+/// process can prepare it in advance.
+fn make() -> io::Result<LockedDirectory> {
+    const MAX_TRIES: u32 = 100;
     /// No name is used twice, so that one that was removed stays gone.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = Path::new(PLACE).join(format!("{NAME}{process}-{number}"));
+        let path = Path::new(PARENT).join(format!("{NAME_PREFIX}{process}-{number}"));
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             made => made?,
         }
         match lock(&path) {
             Ok(lock) => {
-                sweep(Path::new(PLACE), lock.metadata()?.uid());
-                return Ok(Made { path, _lock: lock });
+                sweep(Path::new(PARENT), lock.metadata()?.uid());
+                return Ok(LockedDirectory { path, _lock: lock });
             }
             Err(error) => {
-                // Where someone who sweeps has it or had it, another name helps; where too many files are open, it would
-                // only leave another directory behind.
+                // Where someone who sweeps has it or had it, another name helps; where too many
+                // files are open, it would only leave another directory behind.
                 drop(fs::remove_dir(&path));
                 if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) {
                     return Err(error);
@@ -125,23 +129,24 @@ fn make() -> io::Result<Made> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Takes a directory for ourselves, if it is one, is still there and nobody has it.
+/// Locks a directory if it is one, still exists and is not locked.
 fn lock(path: &Path) -> io::Result<File> {
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let directory = File::options().read(true).custom_flags(flags).open(path)?;
     directory.try_lock()?;
-    // Whoever sweeps might have been quicker.
+    // A sweep may have removed it in between.
     let (held, named) = (directory.metadata()?, fs::symlink_metadata(path)?);
     if held.ino() == named.ino() { Ok(directory) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-/// Removes what this user's killed processes have left: nobody has its lock, and the process its name tells of is gone.
-/// The lock alone would not do, since it is taken a moment after the directory is made; nor would the name, since
-/// processes of other containers have the same numbers.
+/// Removes directories that killed processes of this user left behind: they are unlocked, and the
+/// process in their name is gone. The lock alone is not enough, because it is taken a moment after
+/// the directory is made. Neither is the name, because processes in other containers have the same
+/// ids.
 fn sweep(place: &Path, user: u32) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.split_once('-'));
+        let process = name.to_str().and_then(|name| name.strip_prefix(NAME_PREFIX)?.split_once('-'));
         let Some(process) = process.and_then(|(process, _)| process.parse::<u32>().ok()) else { continue };
         let is_ours = entry.metadata().is_ok_and(|entry| entry.is_dir() && entry.uid() == user);
         if is_ours

@@ -17,7 +17,7 @@ use windlass_contract::{
 
 mod shell_bypass;
 
-/// Where programs are looked for if the environment has no `PATH`.
+/// Search path if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A program with its arguments, environment and directory.
@@ -46,7 +46,8 @@ pub(crate) struct ShellBypass {
 }
 
 impl Program {
-    /// Checks a command. Its own variables go before the machine's, its directory starts at `base`.
+    /// Checks a command. Its own variables override those of the environment; its directory is
+    /// relative to `base`.
     pub fn new(
         command: &Command,
         environment: &BTreeMap<String, String>,
@@ -96,7 +97,7 @@ impl Program {
 
     /// Returns the command on one short line, for display. Of a shell command, just its line.
     pub fn line(&self) -> String {
-        /// Enough to recognise a command.
+        /// Maximum length of a displayed command.
         const MAX_CHARS: usize = 72;
         let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let whole = match &words[..] {
@@ -139,7 +140,7 @@ impl Program {
 
     /// Returns the program run by another one, such as `sandbox-exec`, with these arguments first.
     #[cfg(target_os = "macos")]
-    pub(crate) fn under(&self, program: &str, arguments: &[String]) -> io::Result<Self> {
+    pub(crate) fn wrapped_by(&self, program: &str, arguments: &[String]) -> io::Result<Self> {
         let before = [program.to_owned()].into_iter().chain(arguments.iter().cloned());
         let argv = before.map(CString::new).collect::<Result<Vec<_>, _>>()?;
         let argv = argv.into_iter().chain(self.argv.iter().cloned()).collect();

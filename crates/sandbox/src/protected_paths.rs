@@ -1,4 +1,5 @@
-//! The paths in writable directories that must not change while a command runs. The host finds them.
+//! The paths in writable directories that must not change while a command runs. The host finds
+//! them.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -11,8 +12,8 @@ pub struct ProtectedPaths {
     pub pinned: BTreeSet<PathBuf>,
     /// Settings of git. A command writes a copy of each, which is checked afterwards.
     pub git_configs: BTreeSet<PathBuf>,
-    /// The index of each git directory, files it refers to, and lists of other directories of objects (`alternates`): checked
-    /// if a command has written one.
+    /// The index of each git directory, files it refers to, and lists of other directories of
+    /// objects (`alternates`): checked if a command has written one.
     pub git_indexes: BTreeSet<PathBuf>,
     /// Directories of hooks that settings name relative to the top of each working tree.
     pub hook_paths: BTreeSet<PathBuf>,

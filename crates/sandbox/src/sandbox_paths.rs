@@ -15,8 +15,8 @@ pub(crate) struct SandboxPaths<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) temporary: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
-    /// Where package managers keep their caches: written, and not looked at for protected names.
+    /// Cache directory for package managers: writable, and not searched for protected names.
     pub(crate) package_cache: Option<&'a Path>,
-    /// What was hidden from earlier commands of the session.
+    /// Paths that were hidden from earlier commands of the session.
     pub(crate) hidden: Option<&'a HiddenPathHandles>,
 }

@@ -33,12 +33,13 @@ pub use linux::Mechanisms;
 #[cfg(target_os = "macos")]
 pub use macos::Mechanisms;
 
-/// What the commands of one grant are held to, but for what of it may be written now ([`WritablePlan`](crate::WritablePlan)).
+/// Rules and resources for the commands of one grant, except the paths that one command may write
+/// ([`WritablePlan`](crate::WritablePlan)).
 #[derive(Debug)]
 pub struct SandboxSpec {
-    /// What may be read, written and reached.
+    /// Access to files and the network.
     pub rules: SandboxRules,
-    /// How much of everything may be used.
+    /// Limits on time, memory and other resources.
     pub limits: Limits,
     /// The working directory.
     pub cwd: PathBuf,
@@ -46,19 +47,20 @@ pub struct SandboxSpec {
     pub home: Option<PathBuf>,
     /// The socket of the user's SSH agent.
     pub agent_socket: Option<PathBuf>,
-    /// What this machine has.
+    /// Mechanisms of this machine.
     pub mechanisms: Arc<Mechanisms>,
     /// The commands' `/tmp`.
     pub temporary: Arc<PrivateTmp>,
-    /// Where package managers keep their caches.
+    /// Cache directory for package managers.
     pub package_cache: Option<PathBuf>,
-    /// What was hidden from earlier commands of the session.
+    /// Paths that were hidden from earlier commands of the session.
     pub hidden: Arc<HiddenPathHandles>,
 }
 
-/// Settings for programs where the network is off. They give up at the first connection that fails: trying again with
-/// growing pauses takes them from seconds to minutes. And npm does not look for a newer npm: a script that fails would be
-/// taken for one that the sandbox stopped. Set unless the user has set them.
+/// Settings for programs without network access. They give up at the first failed connection:
+/// retries with growing pauses take from seconds to minutes. And npm does not look for a newer npm:
+/// a script that fails would look as if the sandbox had stopped it. Set unless the user has set
+/// them.
 const OFFLINE_SETTINGS: [(&str, &str); 7] = [
     ("CARGO_NET_RETRY", "0"),
     ("npm_config_fetch_retries", "0"),
@@ -69,18 +71,18 @@ const OFFLINE_SETTINGS: [(&str, &str); 7] = [
     ("BUNDLE_RETRY", "0"),
 ];
 
-/// A child and what holds it.
+/// A child and its confinement.
 #[derive(Debug)]
 pub struct LaunchedChild {
     /// The child.
     pub started: StartedChild,
-    /// What holds it.
+    /// The confinement.
     pub held: Held,
-    /// What in the writable directories it may not read.
+    /// Paths in the writable directories that it may not read.
     pub hidden_in_roots: Vec<PathBuf>,
 }
 
-/// Starts a program that nothing holds.
+/// Starts a program without confinement.
 pub fn launch_unconfined(
     program: &Program,
     stdio: ChildStdio,
@@ -89,14 +91,15 @@ pub fn launch_unconfined(
     open(program, stdio, zygotes, Held::by(Mechanism::Unconfined))
 }
 
-/// Starts a program that is held by what holds this process, which lets it reach this.
+/// Starts a program with only the external confinement of this process, which allows this network
+/// access.
 pub fn launch_externally_confined(
     network: Network,
     program: &Program,
     stdio: ChildStdio,
     zygotes: &mut Zygotes,
 ) -> Result<LaunchedChild, StartError> {
-    let program = program.with(&told(Mechanism::External, network))?;
+    let program = program.with(&sandbox_variables(Mechanism::External, network))?;
     open(&program, stdio, zygotes, Held::externally(network))
 }
 
@@ -116,8 +119,8 @@ fn open(
     Ok(LaunchedChild { started, held, hidden_in_roots: Vec::new() })
 }
 
-/// What a program finds in its environment about what holds it: a value, or that there must be none.
-fn told(rung: Mechanism, network: Network) -> BTreeMap<&'static str, Option<String>> {
+/// Returns environment variables that describe the sandbox to a program; `None` removes a variable.
+fn sandbox_variables(rung: Mechanism, network: Network) -> BTreeMap<&'static str, Option<String>> {
     let offline = (network == Network::None).then(|| "1".to_owned());
     BTreeMap::from([
         ("WINDLASS_SANDBOX", Some(rung.name().to_owned())),
@@ -151,7 +154,7 @@ impl SandboxSpec {
         Held { rung, writable, network, quota, accounting, not_covered }
     }
 
-    /// What a program behind walls finds in its environment: a value, or that there must be none.
+    /// Returns the environment variables of a confined program; `None` removes a variable.
     fn variables(
         &self,
         rung: Mechanism,
@@ -160,7 +163,7 @@ impl SandboxSpec {
     ) -> BTreeMap<&'static str, Option<String>> {
         let caches = self.caches(temporary, program);
         let temporary = Some(temporary.to_string_lossy().into_owned());
-        let mut variables = told(rung, self.rules.network);
+        let mut variables = sandbox_variables(rung, self.rules.network);
         variables.extend([
             ("TMPDIR", temporary.clone()),
             ("TMP", temporary.clone()),
@@ -182,8 +185,8 @@ impl SandboxSpec {
         variables
     }
 
-    /// Points package managers to caches they can write. Without one of our own, only Go is pointed to the temporary
-    /// directory: it builds nothing without a cache.
+    /// Points package managers to caches they can write. Without one of our own, only Go is pointed
+    /// to the temporary directory: it builds nothing without a cache.
     fn caches(&self, temporary: &Path, program: &Program) -> Vec<(&'static str, String)> {
         let Some(cache) = &self.package_cache else {
             let go = (!program.has("GOCACHE")).then(|| temporary.join("go-build"));

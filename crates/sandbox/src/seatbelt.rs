@@ -1,4 +1,5 @@
-//! The rules of a sandbox as a profile for macOS's Seatbelt: pure text, so that it is tested everywhere.
+//! The rules of a sandbox as a profile for macOS's Seatbelt: pure text, so that it is tested
+//! everywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +7,11 @@ use windlass_contract::effects::Network;
 
 use crate::ProtectedPaths;
 
-/// By its full path, so that nobody can put another in front of it.
+/// Full path of the program, so that `PATH` cannot replace it.
 #[cfg(target_os = "macos")]
 pub(crate) const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// What every program needs to run at all. Each line says what for.
+/// Rules that every program needs. Comments give the reasons.
 const BASE: &str = "\
 (version 1)
 (deny default)
@@ -36,16 +37,16 @@ const BASE: &str = "\
 (allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (regex #\"^/dev/(tty|ptmx|fd/).*\"))
 ";
 
-/// A profile and the paths it speaks of. Paths are parameters, never text of the profile, so that no name can say
-/// something.
+/// A profile and its paths. Paths are parameters, never text of the profile, so that no name can
+/// become a rule.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Profile {
+pub(crate) struct SeatbeltProfile {
     text: String,
     parameters: Vec<(String, PathBuf)>,
 }
 
-impl Profile {
-    /// Draws walls.
+impl SeatbeltProfile {
+    /// Makes the profile for the rules of a sandbox.
     pub(crate) fn new(
         roots: &[PathBuf],
         temporary: &Path,
@@ -83,7 +84,7 @@ impl Profile {
         }
     }
 
-    /// What goes before the command.
+    /// Returns the arguments that precede the command.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let parameters = self.parameters.iter().map(|(name, path)| format!("-D{name}={}", path.display()));
         ["-p".to_owned(), self.text.clone()].into_iter().chain(parameters).chain(["--".to_owned()]).collect()
@@ -94,7 +95,7 @@ impl Profile {
 mod tests {
     use super::*;
 
-    fn profile(network: Network) -> Profile {
+    fn profile(network: Network) -> SeatbeltProfile {
         let protected = ProtectedPaths {
             git_configs: ["/w/.git/config".into()].into(),
             absent: ["/w/.envrc".into()].into(),
@@ -103,7 +104,7 @@ mod tests {
             ..ProtectedPaths::default()
         };
         let hidden = [PathBuf::from("/h/.ssh")];
-        Profile::new(&["/w".into()], Path::new("/t"), &protected, &hidden, network)
+        SeatbeltProfile::new(&["/w".into()], Path::new("/t"), &protected, &hidden, network)
     }
 
     #[test]
@@ -124,8 +125,13 @@ mod tests {
     fn paths_are_parameters_and_cannot_become_rules() {
         let evil = PathBuf::from("/w\")(allow default)");
         let protected = ProtectedPaths::default();
-        let profile =
-            Profile::new(std::slice::from_ref(&evil), Path::new("/t"), &protected, &[], Network::None);
+        let profile = SeatbeltProfile::new(
+            std::slice::from_ref(&evil),
+            Path::new("/t"),
+            &protected,
+            &[],
+            Network::None,
+        );
         assert!(!profile.text.contains("allow default"));
         assert!(profile.arguments().contains(&format!("-DWRITABLE_0={}", evil.display())));
     }

@@ -1,8 +1,9 @@
 //! The seccomp filter of a confined command: rules as data, each with the reason for it.
 //!
-//! The kernel runs the filter at every system call. A filter sees the call's number and its arguments as numbers,
-//! never what a pointer leads to. What depends on a path is left to mounts and Landlock; what depends on a socket
-//! address goes to the [broker](crate::sys) by user notification. [`program`] turns the rules into BPF.
+//! The kernel runs the filter at every system call. A filter sees the call's number and its
+//! arguments as numbers, never what a pointer leads to. What depends on a path is left to mounts
+//! and Landlock; what depends on a socket address goes to the [broker](crate::sys) by user
+//! notification. [`program`] turns the rules into BPF.
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, SOCK_DGRAM, SOCK_RAW,
@@ -13,20 +14,22 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-use Test::{HasBits, Is, IsNot, LacksBits, NotNull};
-use Verdict::{Errno, UserNotif};
+use FilterAction::{Errno, UserNotif};
+use ValueTest::{HasBits, Is, IsNot, LacksBits, NotNull};
 use program::FilterProgram;
 
 /// One instruction of a filter.
 pub(crate) use libc::sock_filter as Instruction;
 
-/// Constants of `<linux/fs.h>` and `<linux/ioprio.h>` that `libc` does not have, under their kernel names.
+/// Constants of `<linux/fs.h>` and `<linux/ioprio.h>` that `libc` does not have, under their kernel
+/// names.
 const FS_IOC_RESVSP: u32 = 0x4030_5828;
 const FS_IOC_RESVSP64: u32 = 0x4030_582a;
 const FS_IOC_ZERO_RANGE: u32 = 0x4030_5839;
 const IOPRIO_WHO_USER: u32 = 3;
 
-/// System calls that `libc` does not have for every architecture. Since 424 the number is the same on all of ours.
+/// System calls that `libc` does not have for every architecture. Since 424 the number is the same
+/// on all of ours.
 const SYS_QUOTACTL_FD: i64 = 443;
 const SYS_MEMFD_SECRET: i64 = 447;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
@@ -43,23 +46,23 @@ const F_SETDELEG: u32 = 1024 + 16;
 /// `libc` has it as an `int`.
 const PR_SET_DUMPABLE: u32 = libc::PR_SET_DUMPABLE.cast_unsigned();
 
-/// The number of the first process in a PID namespace, which looks after the command.
+/// Process id of the first process in a PID namespace, which supervises the command.
 const INIT_PID: u32 = 1;
 
-/// Describes where a filter will be used.
+/// The environment in which a filter is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Scope {
-    pub(crate) sockets: Sockets,
-    pub(crate) processes: Processes,
+pub(crate) struct FilterScope {
+    pub(crate) sockets: AllowedSockets,
+    pub(crate) processes: VisibleProcesses,
 }
 
-/// Sockets that may be made.
+/// Sockets that a command may create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sockets {
+pub(crate) enum AllowedSockets {
     /// Connected pairs only: a filter cannot tell whom any other socket talks to.
     Pairs,
-    /// Internet and local ones. Every call that carries an address is put before the broker, which knows the sockets
-    /// that belong to the command.
+    /// Internet and local ones. Every call that carries an address is put before the broker, which
+    /// knows the sockets that belong to the command.
     Watched,
     /// Internet ones, because the network was granted, and pairs.
     Internet,
@@ -67,22 +70,23 @@ pub(crate) enum Sockets {
 
 /// Processes within reach of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Processes {
-    /// Those of its own PID namespace, which may debug one another; and PID 1.
+pub(crate) enum VisibleProcesses {
+    /// Processes of its own PID namespace, which may debug one another, and PID 1.
     Own,
-    /// All of the user's.
+    /// All processes of the user.
     Everyones,
 }
 
-/// One rule: what happens to a system call if all its tests hold.
-type Rule = (i64, &'static [ArgumentTest], Verdict);
+/// A rule: the action for a system call if all its tests match.
+type SyscallRule = (i64, &'static [ArgumentTest], FilterAction);
 
 /// An argument of a system call by its place, and what is tested about it.
-type ArgumentTest = (u32, Test);
+type ArgumentTest = (u32, ValueTest);
 
-/// A test of one argument. All but `NotNull` look at the low 32 bits: the kernel takes these arguments as `int`.
+/// A test of one argument. All but `NotNull` look at the low 32 bits: the kernel takes these
+/// arguments as `int`.
 #[derive(Debug, Clone, Copy)]
-enum Test {
+enum ValueTest {
     Is(u32),
     IsNot(u32),
     HasBits(u32),
@@ -91,12 +95,12 @@ enum Test {
     NotNull,
 }
 
-/// The answer of the filter.
+/// The action of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum FilterAction {
     /// Fails with this error.
     Errno(i32),
-    /// Is put before PID 1.
+    /// Notifies PID 1 (`SECCOMP_RET_USER_NOTIF`).
     UserNotif,
 }
 
@@ -106,7 +110,7 @@ const fn request(number: libc::Ioctl) -> u32 {
     number as u32
 }
 
-/// For rules without tests.
+/// No tests: the rule always matches.
 const ALWAYS: &[ArgumentTest] = &[];
 
 /// Any flag that makes a namespace, for `clone` and `unshare`.
@@ -122,13 +126,14 @@ const CLONE_NEW_ANY: u32 = (libc::CLONE_NEWNS
 
 /// Denied to every command. Each line, or the first of a few, says why.
 ///
-/// Newer calls are treated as the older ones they stand for, up to 470. Let through are `process_mrelease` (`kill` comes
-/// first), `cachestat` (`mincore`), `fchmodat2` (`fchmodat`), `statmount` and `listmount` (`/proc/self/mountinfo`), `lsm_*`
-/// (`/proc/self/attr`), `mseal` (`mprotect`), `*xattrat` (`*xattr`), `file_getattr` and `file_setattr` (the `ioctl`s
-/// `FS_IOC_FSGETXATTR` and `FS_IOC_FSSETXATTR`), `listns` (`/proc/PID/ns`): mounts and the kernel's own checks hold for them
-/// all the same.
+/// Newer calls are treated as the older ones they stand for, up to 470. Let through are
+/// `process_mrelease` (`kill` comes first), `cachestat` (`mincore`), `fchmodat2` (`fchmodat`),
+/// `statmount` and `listmount` (`/proc/self/mountinfo`), `lsm_*` (`/proc/self/attr`), `mseal`
+/// (`mprotect`), `*xattrat` (`*xattr`), `file_getattr` and `file_setattr` (the `ioctl`s
+/// `FS_IOC_FSGETXATTR` and `FS_IOC_FSSETXATTR`), `listns` (`/proc/PID/ns`): mounts and the kernel's
+/// own checks hold for them all the same.
 #[rustfmt::skip]
-const EVERYWHERE: &[Rule] = &[
+const EVERYWHERE: &[SyscallRule] = &[
     (libc::SYS_mount, ALWAYS, Errno(EPERM)),              // uncovering what is covered
     (libc::SYS_umount2, ALWAYS, Errno(EPERM)),
     (libc::SYS_open_tree, ALWAYS, Errno(EPERM)),          // the newer ways to mount
@@ -190,18 +195,19 @@ const EVERYWHERE: &[Rule] = &[
 /// Old calls that only one architecture has.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
-const ARCHITECTURE: &[Rule] = &[
+const ARCHITECTURE: &[SyscallRule] = &[
     (libc::SYS_iopl, ALWAYS, Errno(EPERM)),       // talking to devices directly
     (libc::SYS_ioperm, ALWAYS, Errno(EPERM)),
     (libc::SYS_modify_ldt, ALWAYS, Errno(EPERM)), // segments for 16-bit programs, a frequent source of kernel holes
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const ARCHITECTURE: &[Rule] = &[];
+const ARCHITECTURE: &[SyscallRule] = &[];
 
-/// Keeps the command from starving PID 1, which counts what it uses and brokers its connections. Both run as the same
-/// user, so the kernel would allow it. glibc passes the caller's own thread number to `sched_*`, so only PID 1 is out.
+/// Keeps the command from starving PID 1, which counts what it uses and brokers its connections.
+/// Both run as the same user, so the kernel would allow it. glibc passes the caller's own thread
+/// number to `sched_*`, so only PID 1 is out.
 #[rustfmt::skip]
-const OWN_PROCESSES: &[Rule] = &[
+const OWN_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_prlimit64, &[(0, IsNot(0)), (2, NotNull)], Errno(EPERM)),   // RLIMIT_NOFILE of 0 would blind PID 1
     (libc::SYS_sched_setaffinity, &[(0, Is(INIT_PID))], Errno(EPERM)),     // one processor for all of us
     (libc::SYS_sched_setscheduler, &[(0, Is(INIT_PID))], Errno(EPERM)),    // SCHED_IDLE
@@ -219,13 +225,14 @@ const OWN_PROCESSES: &[Rule] = &[
     (libc::SYS_rt_tgsigqueueinfo, &[(0, Is(INIT_PID))], Errno(EPERM)),
     (libc::SYS_rt_tgsigqueueinfo, &[(1, Is(INIT_PID))], Errno(EPERM)),
     (libc::SYS_pidfd_open, &[(0, Is(INIT_PID))], Errno(EPERM)),            // for `pidfd_send_signal`
-    // Answered with success and not done: PID 1 could not count the memory of such a process. `ssh-agent` does it.
+    // Answered with success and not done: PID 1 could not count the memory of such a process.
+    // `ssh-agent` does it.
     (libc::SYS_prctl, &[(0, Is(PR_SET_DUMPABLE)), (1, Is(0))], Errno(0)),
 ];
 
-/// Where the user's other processes are in sight.
+/// Rules for commands that can see the user's other processes.
 #[rustfmt::skip]
-const EVERYONES_PROCESSES: &[Rule] = &[
+const EVERYONES_PROCESSES: &[SyscallRule] = &[
     (libc::SYS_ptrace, ALWAYS, Errno(EPERM)),                          // controlling another process
     (libc::SYS_prlimit64, &[(0, IsNot(0))], Errno(EPERM)),             // its limits and its priority
     (libc::SYS_setpriority, &[(1, IsNot(0))], Errno(EPERM)),
@@ -254,25 +261,26 @@ const EVERYONES_PROCESSES: &[Rule] = &[
 
 /// Calls that carry an address of a socket, which the broker must see. It performs them itself.
 #[rustfmt::skip]
-const BROKERED: &[Rule] = &[
+const BROKERED: &[SyscallRule] = &[
     (libc::SYS_connect, ALWAYS, UserNotif),
     (libc::SYS_sendto, &[(4, NotNull)], UserNotif), // without an address it goes where `connect` went
     (libc::SYS_sendmsg, ALWAYS, UserNotif),         // the address is behind a pointer
     (libc::SYS_sendmmsg, ALWAYS, UserNotif),
 ];
 
-/// Where what is written to disk is limited: blocks reserved without writing are not in anyone's `write_bytes`.
+/// Rules for a disk limit: blocks that are reserved without writing are not in any `write_bytes`.
 /// Programs fall back to writing.
 #[rustfmt::skip]
-const DISK_LIMITED: &[Rule] = &[
+const DISK_LIMITED: &[SyscallRule] = &[
     (libc::SYS_fallocate, &[(1, LacksBits(libc::FALLOC_FL_PUNCH_HOLE.cast_unsigned()))], Errno(EOPNOTSUPP)),
     (libc::SYS_ioctl, &[(1, Is(FS_IOC_RESVSP))], Errno(EOPNOTSUPP)), // `fallocate` under its older names
     (libc::SYS_ioctl, &[(1, Is(FS_IOC_RESVSP64))], Errno(EOPNOTSUPP)),
     (libc::SYS_ioctl, &[(1, Is(FS_IOC_ZERO_RANGE))], Errno(EOPNOTSUPP)),
 ];
 
-/// Families of sockets with the types that may be made of each. All others fail. `SOCK_RAW` of `AF_UNIX` is a
-/// datagram socket under another name; of the internet families it reads what belongs to others.
+/// Families of sockets with the types that may be made of each. All others fail. `SOCK_RAW` of
+/// `AF_UNIX` is a datagram socket under another name; of the internet families it reads what
+/// belongs to others.
 type SocketTypes = &'static [(i32, &'static [i32])];
 
 const INTERNET: SocketTypes = &[
@@ -292,27 +300,27 @@ const CONNECTED_PAIRS: SocketTypes = &[(AF_UNIX, &[SOCK_STREAM, SOCK_SEQPACKET])
 const BROKERED_PAIRS: SocketTypes = &[(AF_UNIX, &[SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET])];
 
 /// Returns the filter for a scope.
-pub(crate) fn filter(scope: Scope) -> Vec<Instruction> {
+pub(crate) fn filter(scope: FilterScope) -> Vec<Instruction> {
     build(scope, &[])
 }
 
 /// Returns the filter for a scope in which what is written to disk is limited.
-pub(crate) fn filter_with_disk_limit(scope: Scope) -> Vec<Instruction> {
+pub(crate) fn filter_with_disk_limit(scope: FilterScope) -> Vec<Instruction> {
     build(scope, DISK_LIMITED)
 }
 
-fn build(scope: Scope, more: &[Rule]) -> Vec<Instruction> {
+fn build(scope: FilterScope, more: &[SyscallRule]) -> Vec<Instruction> {
     let mut program = FilterProgram::new();
     let processes = match scope.processes {
-        Processes::Own => OWN_PROCESSES,
-        Processes::Everyones => EVERYONES_PROCESSES,
+        VisibleProcesses::Own => OWN_PROCESSES,
+        VisibleProcesses::Everyones => EVERYONES_PROCESSES,
     };
     let (sockets, brokered, pairs) = match scope.sockets {
-        Sockets::Pairs => (None, &[][..], CONNECTED_PAIRS),
-        Sockets::Internet => (Some(INTERNET), &[][..], CONNECTED_PAIRS),
-        Sockets::Watched => (Some(INTERNET_AND_UNIX), BROKERED, BROKERED_PAIRS),
+        AllowedSockets::Pairs => (None, &[][..], CONNECTED_PAIRS),
+        AllowedSockets::Internet => (Some(INTERNET), &[][..], CONNECTED_PAIRS),
+        AllowedSockets::Watched => (Some(INTERNET_AND_UNIX), BROKERED, BROKERED_PAIRS),
     };
-    let mut rules: Vec<Rule> =
+    let mut rules: Vec<SyscallRule> =
         [EVERYWHERE, ARCHITECTURE, processes, brokered, more].into_iter().flatten().copied().collect();
     match sockets {
         Some(allowed) => program.socket_types(libc::SYS_socket, allowed, EAFNOSUPPORT),

@@ -1,8 +1,10 @@
-//! Files that hold credentials, found where they really are. Commands may not read them unless the user says so.
+//! Files that hold credentials, found where they really are. Commands may not read them unless the
+//! user says so.
 //!
-//! The paths are those of the table in `contract`. A path of the table is found by its name in a home directory or in
-//! the system; what a link directly inside it leads to is as secret as the path itself ([`linked`]), and so is the same
-//! directory at another mount point (`mounts`). A hard link in another place cannot be found.
+//! The paths are those of the table in `contract`. A path of the table is found by its name in a
+//! home directory or in the system; what a link directly inside it leads to is as secret as the
+//! path itself ([`linked`]), and so is the same directory at another mount point (`mounts`). A hard
+//! link in another place cannot be found.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,11 +23,12 @@ pub(crate) mod mounts;
 mod stand_in;
 mod tree;
 
-/// How many home directories of other users are looked at for root, who can read all of them.
+/// Maximum number of home directories of other users that are searched for root, who can read all
+/// of them.
 const MAX_HOMES: usize = 16;
 
-/// Finds the paths of the table that may exist: in this home directory, in those of the user that runs this process,
-/// and in the system. The paths may be links.
+/// Finds the paths of the table that may exist: in this home directory, in those of the user that
+/// runs this process, and in the system. The paths may be links.
 pub(crate) fn find(home: Option<&Path>) -> Vec<PathBuf> {
     static HOME: LazyLock<PathTree> = LazyLock::new(|| PathTree::new(home_secrets().map(|each| each.path)));
     static SYSTEM: LazyLock<PathTree> =
@@ -38,8 +41,8 @@ pub(crate) fn find(home: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the home directories of the user, without links: this one, those in which the user that runs this process
-/// is at home, and for root those of people.
+/// Returns the home directories of the user, without links: this one, those in which the user that
+/// runs this process is at home, and for root those of people.
 pub fn home_directories(home: Option<&Path>) -> Vec<PathBuf> {
     let all = home.into_iter().chain(own_homes().iter().map(PathBuf::as_path));
     let mut homes: Vec<_> = all.filter_map(|home| home.canonicalize().ok()).collect();
@@ -48,15 +51,15 @@ pub fn home_directories(home: Option<&Path>) -> Vec<PathBuf> {
     homes
 }
 
-/// Returns whether the system lets this user look into a file or directory at all. What it keeps from the user need not
-/// be hidden from the user's commands, which gain no rights.
+/// Returns whether the system lets this user look into a file or directory at all. What it keeps
+/// from the user need not be hidden from the user's commands, which gain no rights.
 fn is_within_reach(path: &Path) -> bool {
     let may = |access| rustix::fs::access(path, access).is_ok();
     may(Access::READ_OK) || may(Access::EXEC_OK)
 }
 
-/// The home directories of the user that runs this process: `HOME` of a command may be set to another one or be missing.
-/// For root also those of the machine's other users.
+/// The home directories of the user that runs this process: `HOME` of a command may be set to
+/// another one or be missing. For root also those of the machine's other users.
 #[expect(clippy::disallowed_methods, reason = "a file of the system")]
 fn own_homes() -> &'static [PathBuf] {
     static HOMES: OnceLock<Vec<PathBuf>> = OnceLock::new();
@@ -83,8 +86,8 @@ fn homes_in(accounts: &str, user: u32) -> Vec<PathBuf> {
     homes.take(MAX_HOMES).collect()
 }
 
-/// Returns whether a path is a place of the kernel's own, or so high up that hiding it would hide a home directory. A
-/// history that is a link to `/dev/null` holds no secret.
+/// Returns whether a path is a place of the kernel's own, or so high up that hiding it would hide a
+/// home directory. A history that is a link to `/dev/null` holds no secret.
 pub(crate) fn is_no_secret(real: &Path, home: Option<&Path>) -> bool {
     const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
     KERNEL.iter().any(|place| real.starts_with(place))

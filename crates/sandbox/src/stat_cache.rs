@@ -1,7 +1,9 @@
-//! What was read before and cannot have changed since: so that a call costs no more in a large workspace.
+//! Caches results of reading files and directories until they change, so that the cost of a call
+//! does not depend on the size of the workspace.
 //!
-//! A command may set any time of a file but that of its last change, which the kernel keeps in steps of some
-//! milliseconds. What changed just before it was read may have changed once more within the same step; it is read again.
+//! A command may set any time of a file except `ctime`, which the kernel keeps in steps of some
+//! milliseconds. A file that changed just before it was read may change again within the same step,
+//! so it is read again.
 
 use std::{
     collections::BTreeMap,
@@ -12,25 +14,26 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Longer than any step of the kernel's clock; and of file systems that keep whole seconds, or every other of them.
+/// Time after which a later change gets a different `ctime`. Longer than any step of the kernel's
+/// clock; the second one is for file systems that store whole seconds, or every other one.
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLED_COARSE: Duration = Duration::from_millis(2100);
 
-/// How much is remembered: a few roots, with the directories and repositories in them.
-const ENTRIES: usize = 1024;
+/// Maximum number of entries: enough for a few roots with their directories and repositories.
+const MAX_ENTRIES: usize = 1024;
 
-/// Which file it was, and in which state.
+/// Identity and state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct StatStamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Stamp {
-    /// None if there is no such file.
-    fn of(path: &Path) -> Option<Self> {
+impl StatStamp {
+    /// Returns `None` if there is no such file.
+    fn read(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
             file: (found.dev(), found.ino()),
@@ -41,7 +44,7 @@ impl Stamp {
     }
 }
 
-/// Whether a change right now would get another time than this.
+/// Returns true if a change right now would get a different time than this.
 pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
     let since = u64::try_from(seconds).ok().zip(u64::try_from(nanos).ok());
     since.is_some_and(|(seconds, nanos)| {
@@ -51,18 +54,18 @@ pub(crate) fn is_settled((seconds, nanos): (i64, i64)) -> bool {
     })
 }
 
-/// Remembers what was made of files and directories.
-pub(crate) struct StatCache<T>(Mutex<BTreeMap<PathBuf, (Option<Stamp>, T)>>);
+/// Cache of values computed from files and directories.
+pub(crate) struct StatCache<T>(Mutex<BTreeMap<PathBuf, (Option<StatStamp>, T)>>);
 
 impl<T: Clone> StatCache<T> {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// What was made of a file, if it is as it was; else what is made of it now.
-    pub(crate) fn or(&self, path: &Path, read: impl FnOnce() -> T) -> T {
-        // Before it is read: what changes meanwhile is found changed the next time.
-        let stamp = Stamp::of(path);
+    /// Returns the cached value if the file is unchanged, and computes it otherwise.
+    pub(crate) fn get_or_read(&self, path: &Path, read: impl FnOnce() -> T) -> T {
+        // Stat before reading: a change in between is then found the next time.
+        let stamp = StatStamp::read(path);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, made)) = seen.get(path)
             && *before == stamp
@@ -71,7 +74,7 @@ impl<T: Clone> StatCache<T> {
         }
         let made = read();
         if stamp.is_none_or(|stamp| is_settled(stamp.changed)) {
-            if seen.len() >= ENTRIES {
+            if seen.len() >= MAX_ENTRIES {
                 seen.clear();
             }
             seen.insert(path.to_owned(), (stamp, made.clone()));
@@ -106,7 +109,7 @@ mod tests {
         let seen = StatCache::new();
         let reads = Cell::new(0);
         let look = |path: &Path| {
-            seen.or(path, || {
+            seen.get_or_read(path, || {
                 reads.set(reads.get() + 1);
                 fs::read_to_string(path).ok()
             })
@@ -116,11 +119,14 @@ mod tests {
         look(&old);
         let before = reads.get();
         look(&old);
-        assert!(Stamp::of(&old).is_none_or(|stamp| !is_settled(stamp.changed)) || reads.get() == before);
+        assert!(
+            StatStamp::read(&old).is_none_or(|stamp| !is_settled(stamp.changed)) || reads.get() == before
+        );
         let place = tempfile::tempdir().unwrap();
         let fresh = place.path().join("fresh");
         for text in ["one", "two", "six"] {
-            // The same length, and perhaps the same time: only the age tells that it must be read again.
+            // The same length, and perhaps the same time: only the age tells that it must be read
+            // again.
             fs::write(&fresh, text).unwrap();
             assert_eq!(look(&fresh).as_deref(), Some(text));
         }

@@ -68,7 +68,7 @@ mod vfork;
 mod zygote;
 
 #[cfg(target_os = "linux")]
-use crate::cgroup::Leaf;
+use crate::cgroup::CommandCgroup;
 use child::{ExecPlan, exec_plan, exec_program};
 pub use fd_table::grow_descriptor_table;
 pub use inherited_fd::inherited_descriptor;
@@ -106,7 +106,7 @@ pub struct StartedChild {
     exit_report: OnceLock<ExitReport>,
     /// The cgroup of the child and its descendants, if it has one.
     #[cfg(target_os = "linux")]
-    leaf: Option<Leaf>,
+    cgroup: Option<CommandCgroup>,
 }
 
 impl StartedChild {
@@ -115,15 +115,15 @@ impl StartedChild {
     pub fn kill(&self) {
         self.pid.kill_group(self.kill_signal);
         #[cfg(target_os = "linux")]
-        if let Some(leaf) = &self.leaf {
-            leaf.kill();
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
         }
     }
 
     /// Returns the same child with the cgroup that is removed with it.
     #[cfg(target_os = "linux")]
-    pub(crate) fn within(mut self, leaf: Option<Leaf>) -> Self {
-        self.leaf = leaf;
+    pub(crate) fn within(mut self, cgroup: Option<CommandCgroup>) -> Self {
+        self.cgroup = cgroup;
         self
     }
 
@@ -132,7 +132,7 @@ impl StartedChild {
     #[cfg(target_os = "linux")]
     pub fn exit_report(&self) -> ExitReport {
         let mut report = self.exit_report.get().cloned().unwrap_or_default();
-        let met = self.leaf.as_ref().map(Leaf::met).unwrap_or_default();
+        let met = self.cgroup.as_ref().map(CommandCgroup::met).unwrap_or_default();
         report.over = report.over.or(met.memory.then_some("memory"));
         report.held_back = met.processes.then_some("processes");
         report
@@ -190,8 +190,8 @@ pub struct ExitReport {
     pub held_back: Option<&'static str>,
     /// The first address that a connection was refused to.
     pub refused: Option<String>,
-    /// The first address outside of the session's own network that something was to go to; a name server's only if
-    /// there was no other.
+    /// The first address outside of the session's own network that something was to go to; a name
+    /// server's only if there was no other.
     pub offline: Option<SocketAddr>,
     /// The CPU time of the command and its descendants.
     pub cpu: Option<Duration>,

@@ -1,4 +1,5 @@
-//! The directories that a command may write, and what in them must not change. Plain data, which the host fills in.
+//! The directories that a command may write, and what in them must not change. Plain data, which
+//! the host fills in.
 
 use std::{
     ffi::OsStr,
@@ -19,11 +20,12 @@ pub struct WritableRoot<'a> {
     pub layer: Option<LayerMount<'a>>,
 }
 
-/// An overlay on a writable root: the root is its lower layer, and stays as it is. Only mounts can provide it: without
-/// namespaces nothing is started.
+/// An overlay on a writable root: the root is its lower layer, and stays as it is. Only mounts can
+/// provide it: without namespaces nothing is started.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerMount<'a> {
-    /// A directory in the root with the directories [`UPPER_NAME`] and [`WORK_NAME`]. Letters, digits, `.` and `-` only.
+    /// A directory in the root with the directories [`UPPER_NAME`] and [`WORK_NAME`]. Letters,
+    /// digits, `.` and `-` only.
     pub name: &'a str,
 }
 
@@ -55,12 +57,12 @@ impl PrivateFile<'_> {
     }
 }
 
-/// What a command may write, and what of it must not change.
+/// The directories that a command may write, and the paths in them that must not change.
 #[derive(Debug, Clone, Copy)]
 pub struct WritablePlan<'a> {
-    /// None lies in another one.
+    /// The directories; none lies in another one.
     pub roots: &'a [WritableRoot<'a>],
-    /// What in the roots must not change.
+    /// Paths in the roots that must not change.
     pub protected: &'a ProtectedPaths,
     /// Only mounts can provide them: without namespaces there must be none.
     pub private_files: &'a [PrivateFile<'a>],
@@ -74,7 +76,7 @@ impl WritablePlan<'_> {
 }
 
 impl WritablePlan<'static> {
-    /// Nothing may be written.
+    /// Returns a plan that allows no writes.
     pub const fn nothing() -> Self {
         static NOTHING: ProtectedPaths = ProtectedPaths::nothing();
         Self { roots: &[], protected: &NOTHING, private_files: &[] }

@@ -1,7 +1,8 @@
-//! A history as chat messages.
+//! Encodes a history as chat messages.
 //!
-//! Every item is written once, as the piece of a message it stands for; a request puts the pieces together. What the
-//! model said in one go (thoughts, text, calls) is one assistant message, as the server itself would have it.
+//! Every item is encoded once, as the part of a message that it becomes; a request joins the parts.
+//! Reasoning, text and calls of one answer form one assistant message, as the server itself would
+//! write it.
 
 use std::borrow::Cow;
 
@@ -12,44 +13,52 @@ use windlass_contract::{
     item::{Body, Cached, Role},
 };
 
-use super::FREEFORM;
+use super::FREEFORM_PARAMETER;
 use crate::{
     Dialect, WireApi,
-    calls::{readable, valid_name},
+    calls::{valid_arguments, valid_name},
     json,
 };
 
-/// The field thoughts go in unless they came in another.
+/// Default member for reasoning.
 pub(super) const REASONING: &str = "reasoning";
-/// The field other servers use for thoughts.
+/// Member that other servers use for reasoning.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
-/// Instructions and history as the JSON of a request's `messages`. Calls and results are members of their own, unless
-/// they are told in a dialect.
-pub(super) fn encode(instructions: &str, history: &[Cached<Item>], told: Option<Dialect>) -> String {
-    let mut messages = Messages::default();
+/// Returns instructions and history as the JSON of a request's `messages`. With a `prompt_dialect`,
+/// calls and results are written as text; otherwise they are JSON members.
+pub(super) fn encode(
+    instructions: &str,
+    history: &[Cached<Item>],
+    prompt_dialect: Option<Dialect>,
+) -> String {
+    let mut messages = ChatMessages::default();
     if !instructions.is_empty() {
-        messages.push(&json::text_of(&Message { role: "system", content: instructions.into() }));
+        messages.push(&json::to_text(&ChatMessage { role: "system", content: instructions.into() }));
     }
-    // Thoughts belong to the request they were about: once the user has spoken again they are left out.
+    // Reasoning belongs to the request it was about, so it is left out after the next user message.
     let is_user = |item: &Cached<Item>| matches!(item.get().body, Body::Message { role: Role::User, .. });
     let current = history.iter().rposition(is_user).unwrap_or(0);
-    let wire = told.map_or(WireApi::Chat.name(), Dialect::told);
+    let wire = prompt_dialect.map_or(WireApi::Chat.name(), Dialect::cache_key);
     for (at, cached) in history.iter().enumerate() {
-        let piece = cached.encoded(wire, |item| piece(item, told));
+        let encoded = cached.encoded(wire, |item| encode_item(item, prompt_dialect));
         match &cached.get().body {
-            _ if piece.is_empty() => {}
-            Body::Message { role: Role::Assistant, .. } => messages.assistant().say(&piece),
+            _ if encoded.is_empty() => {}
+            Body::Message { role: Role::Assistant, .. } => messages.assistant().push_text(&encoded),
             Body::Reasoning { .. } if at >= current => {
-                messages.assistant().think(field(cached.get()), &piece)
+                messages.assistant().push_reasoning(reasoning_field(cached.get()), &encoded)
             }
             Body::Reasoning { .. } => {}
-            Body::Call(_) if told.is_some() => join(&mut messages.assistant().content, r"\n", &piece),
-            Body::Call(_) => messages.assistant().call(&piece),
-            Body::Output { content, .. } if told.is_some() && !has_image(content) => messages.result(&piece),
+            Body::Call(_) if prompt_dialect.is_some() => {
+                join(&mut messages.assistant().content, r"\n", &encoded)
+            }
+            Body::Call(_) => messages.assistant().push_call(&encoded),
+            Body::Output { content, .. } if prompt_dialect.is_some() && !has_image(content) => {
+                messages.push_result(&encoded)
+            }
             Body::Message { .. } | Body::Output { .. } | Body::WebSearch { .. } | Body::Other => {
                 messages.flush();
-                messages.push(&piece);
+                messages.push(&encoded);
             }
         }
     }
@@ -57,29 +66,29 @@ pub(super) fn encode(instructions: &str, history: &[Cached<Item>], told: Option<
     format!("[{}]", messages.text)
 }
 
-/// Messages put together so far.
+/// The messages encoded so far.
 #[derive(Default)]
-struct Messages {
+struct ChatMessages {
     text: String,
-    assistant: Assistant,
-    /// Results that are told: the inside of a JSON string. They are one message, because many servers want the user and
-    /// the model to speak in turns.
+    assistant: AssistantMessage,
+    /// Results written as text: the inside of a JSON string. They are one message, because many
+    /// servers require user and assistant messages to alternate.
     results: String,
 }
 
-impl Messages {
+impl ChatMessages {
     fn push(&mut self, message: &str) {
         join(&mut self.text, ",", message);
     }
 
-    fn assistant(&mut self) -> &mut Assistant {
+    fn assistant(&mut self) -> &mut AssistantMessage {
         self.flush_results();
         &mut self.assistant
     }
 
-    fn result(&mut self, piece: &str) {
+    fn push_result(&mut self, encoded: &str) {
         self.flush_assistant();
-        join(&mut self.results, r"\n", piece);
+        join(&mut self.results, r"\n", encoded);
     }
 
     fn flush(&mut self) {
@@ -101,29 +110,30 @@ impl Messages {
     }
 }
 
-/// The assistant message under construction. Texts are the insides of JSON strings.
+/// The assistant message under construction. Texts are the inside of JSON strings.
 #[derive(Default)]
-struct Assistant {
+struct AssistantMessage {
     content: String,
     last: String,
     reasoning: Option<(&'static str, String)>,
     calls: String,
 }
 
-impl Assistant {
-    /// A text that only repeats the one before is left out: a server that was asked twice says it twice.
-    fn say(&mut self, text: &str) {
+impl AssistantMessage {
+    /// Adds text, unless it repeats the previous text: a request that was retried may yield the
+    /// same text twice.
+    fn push_text(&mut self, text: &str) {
         if text != self.last {
             join(&mut self.content, r"\n", text);
             text.clone_into(&mut self.last);
         }
     }
 
-    fn think(&mut self, field: &'static str, text: &str) {
+    fn push_reasoning(&mut self, field: &'static str, text: &str) {
         join(&mut self.reasoning.get_or_insert((field, String::new())).1, r"\n", text);
     }
 
-    fn call(&mut self, call: &str) {
+    fn push_call(&mut self, call: &str) {
         join(&mut self.calls, ",", call);
     }
 
@@ -131,7 +141,7 @@ impl Assistant {
         if self.content.is_empty() && self.calls.is_empty() {
             return None;
         }
-        let mut message = json::Object::with_capacity(self.content.len() + self.calls.len() + 64);
+        let mut message = json::JsonObjectWriter::with_capacity(self.content.len() + self.calls.len() + 64);
         message.member("role", "assistant");
         let content =
             if self.content.is_empty() { "null".to_owned() } else { format!("\"{}\"", self.content) };
@@ -153,31 +163,37 @@ fn join(to: &mut String, separator: &str, text: &str) {
     to.push_str(text);
 }
 
-/// What an item adds to the messages: a whole message, a call, or the inside of a JSON string. Nothing if this wire
-/// cannot express it.
-fn piece(item: &Item, told: Option<Dialect>) -> String {
-    match (&item.body, told) {
-        (Body::Message { role: Role::Assistant, content }, _) => inside(&Content::join(content)),
+/// Encodes an item as a message, a call, or the inside of a JSON string. Returns an empty string if
+/// this protocol cannot express it.
+fn encode_item(item: &Item, prompt_dialect: Option<Dialect>) -> String {
+    match (&item.body, prompt_dialect) {
+        (Body::Message { role: Role::Assistant, content }, _) => json_string_body(&Content::join(content)),
         (Body::Message { role: Role::User, content }, _) => {
-            json::text_of(&Message { role: "user", content: Told::of(content) })
+            json::to_text(&ChatMessage { role: "user", content: MessageContent::from_parts(content) })
         }
         // Few servers know `developer`, and those that do treat it as `system`.
         (Body::Message { role: Role::Developer | Role::System, content }, _) => {
-            json::text_of(&Message { role: "system", content: Told::of(content) })
+            json::to_text(&ChatMessage { role: "system", content: MessageContent::from_parts(content) })
         }
-        (Body::Reasoning { text, .. }, _) => inside(text.join("\n").trim()),
-        (Body::Call(call), Some(dialect)) => inside(&dialect.call(call.name.as_str(), &arguments(call))),
+        (Body::Reasoning { text, .. }, _) => json_string_body(text.join("\n").trim()),
+        (Body::Call(call), Some(dialect)) => {
+            json_string_body(&dialect.call(call.name.as_str(), &arguments(call)))
+        }
         (Body::Call(call), None) => match &item.raw {
             Some(raw) if raw.wire == WireApi::Chat.name() => raw.json.get().to_owned(),
-            _ => called(call),
+            _ => encode_call(call),
         },
         (Body::Output { content, .. }, Some(_)) if has_image(content) => {
-            json::text_of(&Message { role: "user", content: Told::of(content) })
+            json::to_text(&ChatMessage { role: "user", content: MessageContent::from_parts(content) })
         }
-        (Body::Output { content, .. }, Some(dialect)) => inside(&dialect.result(&Content::join(content))),
-        (Body::Output { call, content, .. }, None) => {
-            json::text_of(&Output { role: "tool", tool_call_id: call, content: Told::of(content) })
+        (Body::Output { content, .. }, Some(dialect)) => {
+            json_string_body(&dialect.result(&Content::join(content)))
         }
+        (Body::Output { call, content, .. }, None) => json::to_text(&ToolMessage {
+            role: "tool",
+            tool_call_id: call,
+            content: MessageContent::from_parts(content),
+        }),
         (Body::WebSearch { .. } | Body::Other, _) => String::new(),
     }
 }
@@ -186,14 +202,14 @@ fn has_image(content: &[Content]) -> bool {
     content.iter().any(|part| matches!(part, Content::Image(_)))
 }
 
-fn inside(text: &str) -> String {
-    let mut quoted = json::text_of(text);
+fn json_string_body(text: &str) -> String {
+    let mut quoted = json::to_text(text);
     quoted.pop();
     quoted.split_off(1)
 }
 
-/// The field thoughts came in: servers look for them where they put them.
-fn field(item: &Item) -> &'static str {
+/// Returns the member in which the reasoning arrived. Servers expect it there.
+fn reasoning_field(item: &Item) -> &'static str {
     let raw = item.raw.as_ref().filter(|raw| raw.wire == WireApi::Chat.name());
     match raw {
         Some(raw) if raw.json.get().starts_with(r#"{"reasoning_content""#) => REASONING_CONTENT,
@@ -201,8 +217,8 @@ fn field(item: &Item) -> &'static str {
     }
 }
 
-fn called(call: &ToolCall) -> String {
-    json::text_of(&json!({
+fn encode_call(call: &ToolCall) -> String {
+    json::to_text(&json!({
         "id": call.id,
         "type": "function",
         "function": {"name": valid_name(call.name.as_str()), "arguments": arguments(call)}
@@ -211,44 +227,44 @@ fn called(call: &ToolCall) -> String {
 
 fn arguments(call: &ToolCall) -> Cow<'_, str> {
     match &call.input {
-        Input::Json(text) | Input::Search(text) => readable(text),
-        Input::Text(text) => json!({FREEFORM: text}).to_string().into(),
+        Input::Json(text) | Input::Search(text) => valid_arguments(text),
+        Input::Text(text) => json!({FREEFORM_PARAMETER: text}).to_string().into(),
     }
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct ChatMessage<'a> {
     role: &'static str,
-    content: Told<'a>,
+    content: MessageContent<'a>,
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct ToolMessage<'a> {
     role: &'static str,
     tool_call_id: &'a CallId,
-    content: Told<'a>,
+    content: MessageContent<'a>,
 }
 
-/// Text, or parts if there is an image among them: not every server takes parts.
+/// Text, or a list of parts if it has an image. Not every server accepts parts.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Told<'a> {
+enum MessageContent<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<Value>),
 }
 
-impl<'a> From<&'a str> for Told<'a> {
+impl<'a> From<&'a str> for MessageContent<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl<'a> Told<'a> {
-    fn of(content: &'a [Content]) -> Self {
+impl<'a> MessageContent<'a> {
+    fn from_parts(content: &'a [Content]) -> Self {
         let part = |content: &Content| match content {
             Content::Text(text) => Some(json!({"type": "text", "text": text})),
             Content::Image(url) => Some(json!({"type": "image_url", "image_url": {"url": url}})),
-            // The next request has it among its tools.
+            // The next request lists this tool in `tools`.
             Content::Tool(_) => None,
         };
         match content {

@@ -1,4 +1,4 @@
-//! The chunks of a chat answer.
+//! Decodes the chunks of a chat answer.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -11,63 +11,65 @@ use windlass_contract::{
 };
 
 use super::{
-    FREEFORM,
+    FREEFORM_PARAMETER,
     messages::{REASONING, REASONING_CONTENT},
 };
 use crate::{
     Dialect, WireApi,
-    answer::{self, Sense},
-    calls::{CallIds, UNNAMED, is_object, readable, valid_name},
-    dialect::{Piece, Scanner},
-    failure::Failure,
-    json::Maybe,
-    sse::Event,
-    usage::Tokens,
+    answer::{self, EventValidity},
+    calls::{CallIds, UNNAMED_TOOL, is_object, valid_arguments, valid_name},
+    dialect::{CallScanner, ScannedPiece},
+    failure::ServerFailure,
+    json::LenientField,
+    sse::ServerSentEvent,
+    usage::TokenCounts,
 };
 
 const CALL_LEFT_IN_TEXT: &str = "the answer looks like a tool call that the server left in the text, and it was not run; \
     `windlass models probe` tests how this model calls tools and prints the settings it needs";
 
-/// Turns this wire's chunks into the model's events.
+/// Turns chat chunks into model events.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct ChatDecoder {
     ids: CallIds,
     freeform: HashSet<String>,
     reading: TextReading,
-    /// How many it has found.
-    in_text: usize,
-    /// Thoughts that were not delivered, and the field they came in.
+    /// Number of calls found in the text.
+    text_calls: usize,
+    /// Reasoning not yet delivered, and the member it came in.
     reasoning: (&'static str, String),
-    /// Text that was not delivered.
+    /// Text not yet delivered.
     text: String,
-    slots: Vec<Slot>,
-    /// The slot that was added to last.
+    slots: Vec<PartialCall>,
+    /// Index of the slot that received the last piece.
     last: usize,
-    /// The answer comes in pieces.
+    /// True once a `delta` has arrived.
     streams: bool,
     usage: Option<Usage>,
     finished: bool,
 }
 
-/// What is made of text.
+/// Interpretation of the answer's text.
 #[derive(Debug)]
 pub(super) enum TextReading {
-    /// It is text.
+    /// The text holds no calls.
     Plain,
-    /// It may hold calls.
-    Scanned(Scanner),
-    /// It is text, and one that is nothing but a call of one of these tools is worth a hint.
+    /// The text may hold calls.
+    Scanned(CallScanner),
+    /// The text holds no calls. A text that consists only of a call of one of these tools causes a
+    /// hint.
     Hinted(Vec<ToolSpec>),
 }
 
 /// A call under construction.
 #[derive(Debug, Default)]
-struct Slot {
+struct PartialCall {
     index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
-    /// Fields we do not know, of the call and of its function. Some servers sign calls there and want that back.
+    /// Unknown members of the call and of its function. Some servers put a signature there and
+    /// require it back.
     more: Map<String, Value>,
     function_more: Map<String, Value>,
     delivered: bool,
@@ -75,51 +77,55 @@ struct Slot {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Chunk {
-    choices: Maybe<Vec<Choice>>,
-    usage: Maybe<Tokens>,
-    error: Maybe<Value>,
-    object: Maybe<String>,
+struct ChatChunk {
+    choices: LenientField<Vec<ChunkChoice>>,
+    usage: LenientField<TokenCounts>,
+    error: LenientField<Value>,
+    object: LenientField<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Choice {
-    delta: Maybe<Delta>,
-    message: Maybe<Delta>,
-    finish_reason: Maybe<String>,
+struct ChunkChoice {
+    delta: LenientField<ChoiceDelta>,
+    message: LenientField<ChoiceDelta>,
+    finish_reason: LenientField<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Delta {
-    content: Maybe<Value>,
-    refusal: Maybe<Value>,
-    reasoning: Maybe<Value>,
-    reasoning_content: Maybe<Value>,
-    tool_calls: Maybe<Vec<Map<String, Value>>>,
+struct ChoiceDelta {
+    content: LenientField<Value>,
+    refusal: LenientField<Value>,
+    reasoning: LenientField<Value>,
+    reasoning_content: LenientField<Value>,
+    tool_calls: LenientField<Vec<Map<String, Value>>>,
 }
 
-impl answer::Decoder for Decoder {
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError> {
+impl answer::EventDecoder for ChatDecoder {
+    fn take(
+        &mut self,
+        event: &ServerSentEvent,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<EventValidity, ModelError> {
         if matches!(event.data.trim(), "[DONE]" | "DONE") {
             self.complete(out);
-            return Ok(Sense::Some);
+            return Ok(EventValidity::Valid);
         }
-        let chunk = match serde_json::from_str::<Chunk>(&event.data) {
+        let chunk = match serde_json::from_str::<ChatChunk>(&event.data) {
             Ok(chunk) => chunk,
-            Err(error) => return Sense::of_other_than_json(&event.data, &error),
+            Err(error) => return EventValidity::from_non_json(&event.data, &error),
         };
         if chunk.error.0.is_some() || chunk.object.0.as_deref() == Some("error") || event.name == "error" {
-            return Err(Failure::in_event(&event.data));
+            return Err(ServerFailure::error_in_event(&event.data));
         }
-        let sense = chunk.sense();
+        let validity = chunk.validity();
         self.usage = chunk.usage.0.map(Usage::from).or(self.usage);
         match chunk.choices.0.and_then(|choices| choices.into_iter().next()) {
             Some(choice) if !self.finished => self.choice(choice, out)?,
             _ => {}
         }
-        Ok(sense)
+        Ok(validity)
     }
 
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
@@ -134,29 +140,30 @@ impl answer::Decoder for Decoder {
     }
 }
 
-impl Chunk {
-    /// Whether it has the form of a chunk: choices, each with something in it, or a cost.
-    fn sense(&self) -> Sense {
-        let is_text = |value: &Maybe<Value>| !matches!(value.0, Some(Value::Bool(_) | Value::Number(_)));
-        let known = |choice: &Choice| match choice.delta.0.as_ref().or(choice.message.0.as_ref()) {
+impl ChatChunk {
+    /// Returns whether this has the form of a chunk: non-empty choices, or token usage.
+    fn validity(&self) -> EventValidity {
+        let is_text =
+            |value: &LenientField<Value>| !matches!(value.0, Some(Value::Bool(_) | Value::Number(_)));
+        let known = |choice: &ChunkChoice| match choice.delta.0.as_ref().or(choice.message.0.as_ref()) {
             Some(delta) => is_text(&delta.content),
             None => choice.finish_reason.0.is_some(),
         };
         match &self.choices.0 {
-            Some(choices) if choices.iter().all(known) => Sense::Some,
-            None if self.usage.0.is_some() => Sense::Some,
-            _ => Sense::None,
+            Some(choices) if choices.iter().all(known) => EventValidity::Valid,
+            None if self.usage.0.is_some() => EventValidity::Valid,
+            _ => EventValidity::Malformed,
         }
     }
 }
 
-impl Decoder {
+impl ChatDecoder {
     pub(super) fn new(ids: CallIds, freeform: HashSet<String>, reading: TextReading) -> Self {
         Self {
             ids,
             freeform,
             reading,
-            in_text: 0,
+            text_calls: 0,
             reasoning: (REASONING, String::new()),
             text: String::new(),
             slots: Vec::new(),
@@ -167,8 +174,9 @@ impl Decoder {
         }
     }
 
-    fn choice(&mut self, choice: Choice, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        // A whole message instead of pieces, from servers that do not stream; at the end of pieces it repeats them.
+    fn choice(&mut self, choice: ChunkChoice, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        // A complete message instead of deltas, from servers that do not stream. After deltas it
+        // repeats them.
         let message = choice.message.0.filter(|_| !self.streams);
         self.streams |= choice.delta.0.is_some();
         let delta = choice.delta.0.or(message).unwrap_or_default();
@@ -184,18 +192,18 @@ impl Decoder {
         let text = text_of(delta.content.0.as_ref()) + &text_of(delta.refusal.0.as_ref());
         match &mut self.reading {
             _ if text.is_empty() => {}
-            TextReading::Plain | TextReading::Hinted(_) => self.say(text, out),
+            TextReading::Plain | TextReading::Hinted(_) => self.push_text(text, out),
             TextReading::Scanned(scanner) => {
                 let pieces = scanner.feed(&text);
                 if pieces.is_empty() {
                     // Held back, because it may become a call.
                     out.push_back(ModelEvent::CallDelta(text));
                 }
-                self.tell(pieces, out);
+                self.push_pieces(pieces, out);
             }
         }
         for entry in delta.tool_calls.0.unwrap_or_default() {
-            self.end_text(out);
+            self.finish_text(out);
             self.flush_reasoning(out);
             self.flush_text(out);
             self.add(entry, out);
@@ -216,49 +224,50 @@ impl Decoder {
         }
     }
 
-    /// What was said before a limit stays said. What may have become a call is none.
+    /// Delivers reasoning and text that came before a limit. A call that may be incomplete is
+    /// dropped.
     fn keep_messages(&mut self, out: &mut VecDeque<ModelEvent>) {
         self.flush_reasoning(out);
         self.flush_text(out);
     }
 
-    fn say(&mut self, text: String, out: &mut VecDeque<ModelEvent>) {
+    fn push_text(&mut self, text: String, out: &mut VecDeque<ModelEvent>) {
         self.flush_reasoning(out);
         self.text.push_str(&text);
         out.push_back(ModelEvent::TextDelta(text));
     }
 
-    /// Passes on what text turned out to be.
-    fn tell(&mut self, pieces: Vec<Piece>, out: &mut VecDeque<ModelEvent>) {
+    /// Delivers the pieces that the scanner found.
+    fn push_pieces(&mut self, pieces: Vec<ScannedPiece>, out: &mut VecDeque<ModelEvent>) {
         for piece in pieces {
             match piece {
-                Piece::Text(text) => self.say(text, out),
-                Piece::Call(found) => {
+                ScannedPiece::Text(text) => self.push_text(text, out),
+                ScannedPiece::Call(found) => {
                     self.flush_reasoning(out);
                     self.flush_text(out);
-                    let id = self.ids.claim(&format!("text-call-{}", self.in_text));
-                    self.in_text += 1;
+                    let id = self.ids.claim(&format!("text-call-{}", self.text_calls));
+                    self.text_calls += 1;
                     self.call(id, &found.name, &found.arguments, None, out);
                 }
             }
         }
     }
 
-    /// No more text comes: what was held back is told.
-    fn end_text(&mut self, out: &mut VecDeque<ModelEvent>) {
+    /// Ends the text and delivers what was held back.
+    fn finish_text(&mut self, out: &mut VecDeque<ModelEvent>) {
         if let TextReading::Scanned(scanner) = &mut self.reading {
             let pieces = scanner.finish();
-            self.tell(pieces, out);
+            self.push_pieces(pieces, out);
         }
     }
 
-    /// Whether the answer looks as if the server had left a call in its text.
+    /// Returns true if the server seems to have left a call in the text.
     fn has_call_left_in_text(&self) -> bool {
-        let is_only_text = self.in_text == 0 && self.slots.is_empty();
+        let is_only_text = self.text_calls == 0 && self.slots.is_empty();
         is_only_text
             && match &self.reading {
                 TextReading::Plain => false,
-                TextReading::Scanned(scanner) => scanner.has_doubtful(),
+                TextReading::Scanned(scanner) => scanner.has_rejected_call(),
                 TextReading::Hinted(tools) => !Dialect::Json.calls_in(&self.text, tools).is_empty(),
             }
     }
@@ -272,7 +281,7 @@ impl Decoder {
         let text = |value: Option<Value>| match value {
             Some(Value::String(text)) => text,
             None | Some(Value::Null) => String::new(),
-            // A server that sends an object where a string belongs means the object's text.
+            // Some servers send an object where a string belongs; its JSON text is the string.
             Some(other) => other.to_string(),
         };
         let (name, arguments) = (text(function.remove("name")), text(function.remove("arguments")));
@@ -293,16 +302,16 @@ impl Decoder {
         slot.function_more.extend(function);
     }
 
-    /// The slot a piece belongs to: by its index, else by its id, else the last one.
+    /// Returns the slot of a piece: by its index, else by its id, else the last one.
     fn position(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
-        let is_same = |slot: &Slot| id.is_empty() || slot.id.is_empty() || slot.id == id;
+        let is_same = |slot: &PartialCall| id.is_empty() || slot.id.is_empty() || slot.id == id;
         match index {
             // Some servers number every call 0 and tell them apart by id.
             Some(_) => {
                 self.slots.iter().rposition(|slot| slot.index == index).filter(|at| is_same(&self.slots[*at]))
             }
             None if !id.is_empty() => self.slots.iter().rposition(|slot| slot.id == id),
-            // A second call without any number: the first is complete, and here is a name again.
+            // A second call without index or id: the first is complete, and a name comes again.
             None => {
                 let begins = !name.is_empty() && !arguments.is_empty();
                 self.slots.get(self.last).filter(|slot| !(begins && slot.is_complete())).map(|_| self.last)
@@ -310,7 +319,7 @@ impl Decoder {
         }
     }
 
-    /// Opens a slot. Those before it that are whole will not change any more.
+    /// Opens a slot. Complete calls before it are delivered, because they cannot change any more.
     fn begin(&mut self, index: Option<u64>, out: &mut VecDeque<ModelEvent>) -> usize {
         for at in 0..self.slots.len() {
             if !self.slots[at].delivered && !self.slots[at].is_complete() {
@@ -318,7 +327,7 @@ impl Decoder {
             }
             self.deliver(at, out);
         }
-        self.slots.push(Slot { index, ..Slot::default() });
+        self.slots.push(PartialCall { index, ..PartialCall::default() });
         self.slots.len() - 1
     }
 
@@ -357,15 +366,15 @@ impl Decoder {
 
     fn finish(&mut self, out: &mut VecDeque<ModelEvent>) {
         self.finished = true;
-        self.end_text(out);
+        self.finish_text(out);
         if self.has_call_left_in_text() {
             out.push_back(ModelEvent::Notice(CALL_LEFT_IN_TEXT.to_owned()));
         }
         self.flush_reasoning(out);
         self.flush_text(out);
         for slot in self.slots.iter_mut().filter(|slot| slot.name.is_empty() && !slot.arguments.is_empty()) {
-            // So that the model is told what there is to choose from, instead of waiting for an answer.
-            UNNAMED.clone_into(&mut slot.name);
+            // The router then answers with the list of tools instead of the call being lost.
+            UNNAMED_TOOL.clone_into(&mut slot.name);
         }
         for at in 0..self.slots.len() {
             self.deliver(at, out);
@@ -397,20 +406,20 @@ impl Decoder {
     }
 }
 
-impl Slot {
-    /// Whether the arguments are a whole object, to which nothing can be added.
+impl PartialCall {
+    /// Returns true if the arguments are a complete object, to which nothing can be added.
     fn is_complete(&self) -> bool {
         is_object(&self.arguments)
     }
 
-    /// The call as the server wrote it, if it wrote more than we know.
+    /// Returns the call as the server wrote it, if it has members that this crate does not know.
     fn raw(&self, id: &str) -> Option<Raw> {
         if self.more.is_empty() && self.function_more.is_empty() {
             return None;
         }
         let mut function = self.function_more.clone();
         function.insert("name".to_owned(), valid_name(&self.name).into());
-        function.insert("arguments".to_owned(), readable(&self.arguments).into());
+        function.insert("arguments".to_owned(), valid_arguments(&self.arguments).into());
         let mut call = self.more.clone();
         call.insert("id".to_owned(), id.into());
         call.insert("type".to_owned(), "function".into());
@@ -429,17 +438,20 @@ fn take_once(to: &mut String, text: String) {
     }
 }
 
-/// The text in the arguments of a freeform tool. If they make no sense the tool shall see what the model wrote.
+/// Returns the text in the arguments of a freeform tool, or the arguments unchanged if they cannot
+/// be parsed.
 fn freeform(arguments: &str) -> String {
-    let text =
-        serde_json::from_str::<Map<String, Value>>(arguments).ok().and_then(|mut map| map.remove(FREEFORM));
+    let text = serde_json::from_str::<Map<String, Value>>(arguments)
+        .ok()
+        .and_then(|mut map| map.remove(FREEFORM_PARAMETER));
     match text {
         Some(Value::String(text)) => text,
         _ => arguments.to_owned(),
     }
 }
 
-/// The text of a value that should be a string: a list of parts with `text`, or an object with `text` or `content`.
+/// Returns the text of a value that should be a string. It may be a list of parts with `text`, or
+/// an object with `text` or `content`.
 fn text_of(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

@@ -11,7 +11,7 @@ use windlass_schema::Schema;
 use super::*;
 use crate::Dialect;
 
-fn client(base_url: &str, options: Options) -> Chat {
+fn client(base_url: &str, options: Options) -> ChatClient {
     let info = ModelInfo {
         provider: "p".into(),
         model: "m".into(),
@@ -21,7 +21,7 @@ fn client(base_url: &str, options: Options) -> Chat {
         retry_budget: std::time::Duration::ZERO,
     };
     let provider = Provider { base_url: Some(base_url.to_owned()), ..Provider::default() };
-    Chat::new(info, &provider, options, &|_| None).unwrap()
+    ChatClient::new(info, &provider, options, &|_| None).unwrap()
 }
 
 fn spec(name: &str, kind: SpecKind) -> ToolSpec {
@@ -37,7 +37,7 @@ fn custom() -> ToolSpec {
     spec("apply_patch", SpecKind::Custom { grammar })
 }
 
-fn body(client: &Chat, tools: Vec<ToolSpec>, schema: Option<&Value>) -> Value {
+fn body(client: &ChatClient, tools: Vec<ToolSpec>, schema: Option<&Value>) -> Value {
     let prompt = Prompt {
         thread: &ThreadId::from("T"),
         instructions: "I",
@@ -107,12 +107,12 @@ fn options_are_sent_under_the_names_each_server_knows() {
 
 #[test]
 fn only_freeform_tools_get_their_input_as_text() {
-    assert_eq!(freeform(&[function(), custom()]), HashSet::from(["apply_patch".to_owned()]));
+    assert_eq!(freeform_tools(&[function(), custom()]), HashSet::from(["apply_patch".to_owned()]));
 }
 
-fn telling(dialect: Dialect) -> Chat {
+fn telling(dialect: Dialect) -> ChatClient {
     let mut client = client("http://x", Options::default());
-    (client.reading, client.is_told) = (CallReading::Dialect(dialect), true);
+    (client.reading, client.uses_tool_prompt) = (CallReading::Dialect(dialect), true);
     client
 }
 

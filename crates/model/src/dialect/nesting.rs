@@ -1,20 +1,20 @@
-//! Where a value ends, byte by byte: brackets and quotes, of JSON and Python alike.
+//! Finds the end of a JSON or Python value by counting brackets and quotes.
 
-/// The brackets and the quote that are open.
+/// The open brackets and the open quote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Nesting {
+pub(super) struct BracketNesting {
     depth: usize,
     quote: Option<u8>,
     is_escaped: bool,
 }
 
-impl Nesting {
-    /// Inside of so many brackets.
+impl BracketNesting {
+    /// Starts inside `depth` open brackets.
     pub(super) fn inside(depth: usize) -> Self {
         Self { depth, ..Self::default() }
     }
 
-    /// Takes a byte, and says whether it closes the outermost bracket.
+    /// Takes a byte and returns true if it closes the outermost bracket.
     pub(super) fn closes(&mut self, byte: u8) -> bool {
         if let Some(quote) = self.quote {
             match byte {
@@ -41,7 +41,7 @@ impl Nesting {
         self.quote.is_some()
     }
 
-    /// The length of the bracketed text at the beginning, if it comes to its end.
+    /// Returns the length of the bracketed text at the start, if it is complete.
     pub(super) fn length_of(text: &str) -> Option<usize> {
         let mut nesting = Self::default();
         text.bytes().position(|byte| nesting.closes(byte)).map(|at| at + 1)

@@ -1,24 +1,25 @@
-//! Calls written as JSON objects. Only the outer shape is read: what the arguments are worth is for the router to say,
-//! which knows the usual damage.
+//! Calls written as JSON objects. Only the outer shape is parsed: the router validates the
+//! arguments, and repairs common mistakes.
 
 use std::borrow::Cow;
 
-use super::{Found, nesting::Nesting};
+use super::{TextCall, nesting::BracketNesting};
 
-/// Names that models use for the name of the tool and for its arguments.
+/// Members that models use for the tool name and for the arguments.
 const NAME: [&str; 3] = ["name", "tool", "tool_name"];
 const ARGUMENTS: [&str; 4] = ["arguments", "parameters", "args", "input"];
-/// Objects around calls that are looked into: `{"tool_calls": [{"function": {…}}]}`.
-const LAYERS: usize = 4;
+/// Maximum number of objects around a call, as in `{"tool_calls": [{"function": {…}}]}`.
+const MAX_WRAPPER_DEPTH: usize = 4;
 
-/// The calls of an object or a list, which may be cut off; none if any part of it is something else.
-pub(super) fn calls(text: &str, needs_arguments: bool) -> Option<Vec<Found>> {
+/// Returns the calls of an object or a list, which may be truncated. Returns `None` if any part of
+/// it is something else.
+pub(super) fn calls(text: &str, needs_arguments: bool) -> Option<Vec<TextCall>> {
     let mut found = Vec::new();
-    collect(text, needs_arguments, LAYERS, &mut found)?;
+    collect(text, needs_arguments, MAX_WRAPPER_DEPTH, &mut found)?;
     Some(found).filter(|found| !found.is_empty())
 }
 
-fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Found>) -> Option<()> {
+fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<TextCall>) -> Option<()> {
     let layers = layers.checked_sub(1)?;
     let mut rest = text.trim_start();
     if let Some(inner) = rest.strip_prefix('[') {
@@ -30,7 +31,7 @@ fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Fou
         }
         return Some(());
     }
-    let Members { all, is_whole } = members(rest.strip_prefix('{')?)?;
+    let ObjectMembers { all, is_whole } = members(rest.strip_prefix('{')?)?;
     let given = |names: &[&str]| all.iter().find(|(name, _)| names.contains(&name.as_ref()));
     for layer in ["function", "tool_calls"] {
         if let Some((_, inner)) = given(&[layer]).filter(|(_, inner)| inner.text.starts_with(['{', '['])) {
@@ -44,26 +45,26 @@ fn collect(text: &str, needs_arguments: bool, layers: usize, found: &mut Vec<Fou
         None if is_whole => "{}".to_owned(),
         None => "{".to_owned(),
     };
-    found.push(Found { name: name.string().filter(|name| !name.is_empty())?.into_owned(), arguments });
+    found.push(TextCall { name: name.string().filter(|name| !name.is_empty())?.into_owned(), arguments });
     Some(())
 }
 
-/// A value as it was written.
+/// The source text of a value.
 #[derive(Clone, Copy)]
-struct Written<'a> {
+struct WrittenValue<'a> {
     text: &'a str,
     is_whole: bool,
 }
 
-impl<'a> Written<'a> {
-    /// What is between the quotes, if it is a string that has its end.
+impl<'a> WrittenValue<'a> {
+    /// Returns the content of a complete string.
     fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix(['"', '\''])?;
         let inner = inner.get(..inner.len().checked_sub(1)?).filter(|_| self.is_whole)?;
         if inner.contains('\\') { serde_json::from_str(self.text).ok() } else { Some(inner.into()) }
     }
 
-    /// The text to read arguments from. Some models write them as JSON inside of a string.
+    /// Returns the JSON text of arguments. Some models write it inside a string.
     fn arguments(self) -> String {
         match self.string() {
             Some(inner) => inner.into_owned(),
@@ -74,24 +75,24 @@ impl<'a> Written<'a> {
 }
 
 /// The members of an object.
-struct Members<'a> {
-    all: Vec<(Cow<'a, str>, Written<'a>)>,
-    /// Whether it comes to its end.
+struct ObjectMembers<'a> {
+    all: Vec<(Cow<'a, str>, WrittenValue<'a>)>,
+    /// True if the closing brace is present.
     is_whole: bool,
 }
 
-/// The members of an object behind its brace. None if it is no object.
-fn members(text: &str) -> Option<Members<'_>> {
+/// Parses the members of an object after its opening brace. Returns `None` if it is no object.
+fn members(text: &str) -> Option<ObjectMembers<'_>> {
     let (mut all, mut rest) = (Vec::new(), between(text));
     while !rest.is_empty() {
         if rest.starts_with('}') {
-            return Some(Members { all, is_whole: true });
+            return Some(ObjectMembers { all, is_whole: true });
         }
         let name = if rest.starts_with(['"', '\'']) {
             value(rest)
         } else {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            Written { text: &rest[..end], is_whole: true }
+            WrittenValue { text: &rest[..end], is_whole: true }
         };
         let after = rest[name.text.len()..].trim_start();
         if after.is_empty() {
@@ -108,17 +109,17 @@ fn members(text: &str) -> Option<Members<'_>> {
         }
         rest = between(&rest[value.text.len()..]);
     }
-    Some(Members { all, is_whole: false })
+    Some(ObjectMembers { all, is_whole: false })
 }
 
-/// The value at the beginning, up to its end or that of the text.
-fn value(text: &str) -> Written<'_> {
+/// Returns the value at the start of a text, truncated if the text ends first.
+fn value(text: &str) -> WrittenValue<'_> {
     let end = match text.as_bytes().first() {
-        Some(b'{' | b'[' | b'(') => Nesting::length_of(text),
+        Some(b'{' | b'[' | b'(') => BracketNesting::length_of(text),
         Some(quote @ (b'"' | b'\'')) => quoted(text, *quote),
         _ => text.find([',', '}', ']', '\n']),
     };
-    Written { text: &text[..end.unwrap_or(text.len())], is_whole: end.is_some() }
+    WrittenValue { text: &text[..end.unwrap_or(text.len())], is_whole: end.is_some() }
 }
 
 fn quoted(text: &str, quote: u8) -> Option<usize> {

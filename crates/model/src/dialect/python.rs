@@ -4,36 +4,37 @@ use std::{iter::Peekable, str::Chars};
 
 use serde_json::Value;
 
-use super::{Found, nesting::Nesting};
+use super::{TextCall, nesting::BracketNesting};
 use crate::json;
 
-/// How deep a value may be nested.
+/// Maximum nesting depth of a value.
 const MAX_DEPTH: usize = 64;
 
-/// The calls of a list, which may be cut off; none if it holds something else.
-pub(super) fn calls(text: &str) -> Option<Vec<Found>> {
+/// Returns the calls of a list, which may be truncated. Returns `None` if the list holds anything
+/// else.
+pub(super) fn calls(text: &str) -> Option<Vec<TextCall>> {
     let mut rest = between(text.trim_start().strip_prefix('[')?);
     let mut found = Vec::new();
     while !rest.is_empty() && !rest.starts_with(']') {
         let open = rest.find('(')?;
         let name = rest[..open].trim();
-        if name.is_empty() || !name.chars().all(is_of_a_name) {
+        if name.is_empty() || !name.chars().all(is_name_char) {
             return None;
         }
-        let length = Nesting::length_of(&rest[open..]);
+        let length = BracketNesting::length_of(&rest[open..]);
         let end = length.map_or(rest.len(), |length| open + length);
-        found.push(Found { name: name.to_owned(), arguments: arguments(&rest[open + 1..end]) });
+        found.push(TextCall { name: name.to_owned(), arguments: arguments(&rest[open + 1..end]) });
         rest = between(&rest[end..]);
     }
     Some(found).filter(|found| !found.is_empty())
 }
 
-/// What a name is made of, here and in `name{…}`.
-pub(super) fn is_of_a_name(c: char) -> bool {
+/// Returns true if the character may be part of a name, here and in `name{…}`.
+pub(super) fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// A call as this list of one.
+/// Writes a list with one call.
 pub(super) fn write(name: &str, arguments: &Value) -> String {
     let given: Vec<_> = arguments.as_object().into_iter().flatten().collect();
     let given = given.into_iter().map(|(name, value)| format!("{name}={}", literal(value)));
@@ -46,23 +47,24 @@ fn literal(value: &Value) -> String {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
-        Value::Number(_) | Value::String(_) => json::text_of(value),
+        Value::Number(_) | Value::String(_) => json::to_text(value),
         Value::Array(items) => format!("[{}]", list(&mut items.iter().map(literal))),
         Value::Object(members) => {
             let member =
-                |(name, value): (&String, &Value)| format!("{}: {}", json::text_of(name), literal(value));
+                |(name, value): (&String, &Value)| format!("{}: {}", json::to_text(name), literal(value));
             format!("{{{}}}", list(&mut members.iter().map(member)))
         }
     }
 }
 
-/// What is between the parentheses, as JSON. What is cut off stays so. What is no list of named values stays as it
-/// is, which the router cannot read either and says so.
+/// Converts the text between the parentheses to JSON. Truncated text yields truncated JSON.
+/// Anything but named values stays unchanged, so that the router reports it.
 fn arguments(text: &str) -> String {
-    let mut reader = Reader { rest: text.chars().peekable(), json: String::with_capacity(text.len() + 16) };
+    let mut reader =
+        PythonReader { rest: text.chars().peekable(), json: String::with_capacity(text.len() + 16) };
     match reader.arguments() {
-        Ok(()) | Err(Stop::Cut) => reader.json,
-        Err(Stop::Foreign) => text.to_owned(),
+        Ok(()) | Err(PythonParseError::Cut) => reader.json,
+        Err(PythonParseError::Foreign) => text.to_owned(),
     }
 }
 
@@ -70,46 +72,46 @@ fn between(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_whitespace() || c == ',')
 }
 
-/// Why reading ended early.
-enum Stop {
+/// Reason for an early end of parsing.
+enum PythonParseError {
     Cut,
     Foreign,
 }
 
 /// Reads Python and writes JSON.
-struct Reader<'a> {
+struct PythonReader<'a> {
     rest: Peekable<Chars<'a>>,
     json: String,
 }
 
-impl Reader<'_> {
-    fn arguments(&mut self) -> Result<(), Stop> {
+impl PythonReader<'_> {
+    fn arguments(&mut self) -> Result<(), PythonParseError> {
         self.members(')', '{', '}', |reader| {
             let mut name = String::new();
-            while let Some(c) = reader.rest.next_if(|c| is_of_a_name(*c)) {
+            while let Some(c) = reader.rest.next_if(|c| is_name_char(*c)) {
                 name.push(c);
             }
             reader.blanks();
             if name.is_empty() {
-                return Err(Stop::Foreign);
+                return Err(PythonParseError::Foreign);
             }
             if reader.take()? != '=' {
-                return Err(Stop::Foreign);
+                return Err(PythonParseError::Foreign);
             }
-            reader.json.push_str(&json::text_of(&name));
+            reader.json.push_str(&json::to_text(&name));
             reader.json.push(':');
             reader.value(0)
         })
     }
 
-    /// Members up to an end, between the brackets JSON has for them.
+    /// Reads members up to `end` and writes them between JSON brackets.
     fn members(
         &mut self,
         end: char,
         open: char,
         close: char,
-        mut each: impl FnMut(&mut Self) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+        mut each: impl FnMut(&mut Self) -> Result<(), PythonParseError>,
+    ) -> Result<(), PythonParseError> {
         self.json.push(open);
         let mut is_first = true;
         loop {
@@ -132,20 +134,20 @@ impl Reader<'_> {
         }
     }
 
-    fn separator(&mut self, end: char) -> Result<(), Stop> {
+    fn separator(&mut self, end: char) -> Result<(), PythonParseError> {
         match self.take()? {
             ',' => {
                 self.blanks();
                 Ok(())
             }
             c if c == end => Ok(()),
-            _ => Err(Stop::Foreign),
+            _ => Err(PythonParseError::Foreign),
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), Stop> {
+    fn value(&mut self, depth: usize) -> Result<(), PythonParseError> {
         if depth > MAX_DEPTH {
-            return Err(Stop::Foreign);
+            return Err(PythonParseError::Foreign);
         }
         self.blanks();
         match self.peek()? {
@@ -155,12 +157,12 @@ impl Reader<'_> {
                 self.rest.next();
                 self.members('}', '{', '}', |reader| {
                     if !matches!(reader.peek()?, '"' | '\'') {
-                        return Err(Stop::Foreign);
+                        return Err(PythonParseError::Foreign);
                     }
                     reader.string()?;
                     reader.blanks();
                     if reader.take()? != ':' {
-                        return Err(Stop::Foreign);
+                        return Err(PythonParseError::Foreign);
                     }
                     reader.json.push(':');
                     reader.value(depth + 1)
@@ -171,31 +173,31 @@ impl Reader<'_> {
         }
     }
 
-    fn list(&mut self, end: char, depth: usize) -> Result<(), Stop> {
+    fn list(&mut self, end: char, depth: usize) -> Result<(), PythonParseError> {
         self.rest.next();
         self.members(end, '[', ']', |reader| reader.value(depth + 1))
     }
 
-    /// A number or a constant.
-    fn word(&mut self) -> Result<(), Stop> {
+    /// Reads a number or a constant.
+    fn word(&mut self) -> Result<(), PythonParseError> {
         let mut word = String::new();
-        while let Some(c) = self.rest.next_if(|c| is_of_a_name(*c) || *c == '+') {
+        while let Some(c) = self.rest.next_if(|c| is_name_char(*c) || *c == '+') {
             word.push(c);
         }
-        // What the text ends in may have been about to grow.
+        // A word at the end of the text may be incomplete.
         self.peek()?;
         let json = match word.as_str() {
             "True" | "true" => "true",
             "False" | "false" => "false",
             "None" | "null" => "null",
             number if serde_json::from_str::<serde_json::Number>(number).is_ok() => number,
-            _ => return Err(Stop::Foreign),
+            _ => return Err(PythonParseError::Foreign),
         };
         self.json.push_str(json);
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Stop> {
+    fn string(&mut self) -> Result<(), PythonParseError> {
         let quote = self.take()?;
         self.json.push('"');
         let is_triple = match self.rest.next_if_eq(&quote) {
@@ -224,7 +226,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Stop> {
+    fn escape(&mut self) -> Result<(), PythonParseError> {
         let c = self.take()?;
         let plain = match c {
             'n' => '\n',
@@ -238,7 +240,7 @@ impl Reader<'_> {
             'x' => self.code(2)?,
             'u' => self.code(4)?,
             'U' => self.code(8)?,
-            // Python keeps the backslash of what it does not know.
+            // Python keeps the backslash of an unknown escape.
             other => {
                 self.push('\\');
                 other
@@ -248,29 +250,33 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn code(&mut self, digits: usize) -> Result<char, Stop> {
+    fn code(&mut self, digits: usize) -> Result<char, PythonParseError> {
         let code = self.hex(digits)?;
         if !(0xd800..0xdc00).contains(&code) || digits != 4 {
-            return char::from_u32(code).ok_or(Stop::Foreign);
+            return char::from_u32(code).ok_or(PythonParseError::Foreign);
         }
-        // JSON's way to write what does not fit into four digits, which models use in Python, too.
+        // A UTF-16 surrogate pair, the JSON notation, which models also use in Python.
         if (self.take()?, self.take()?) != ('\\', 'u') {
-            return Err(Stop::Foreign);
+            return Err(PythonParseError::Foreign);
         }
-        let low = self.hex(4)?.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(Stop::Foreign)?;
-        char::from_u32(0x10000 + ((code - 0xd800) << 10) + low).ok_or(Stop::Foreign)
+        let low =
+            self.hex(4)?.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(PythonParseError::Foreign)?;
+        char::from_u32(0x10000 + ((code - 0xd800) << 10) + low).ok_or(PythonParseError::Foreign)
     }
 
-    fn hex(&mut self, digits: usize) -> Result<u32, Stop> {
+    fn hex(&mut self, digits: usize) -> Result<u32, PythonParseError> {
         let mut code: u32 = 0;
         for _ in 0..digits {
-            let digit = self.take()?.to_digit(16).ok_or(Stop::Foreign)?;
-            code = code.checked_mul(16).and_then(|code| code.checked_add(digit)).ok_or(Stop::Foreign)?;
+            let digit = self.take()?.to_digit(16).ok_or(PythonParseError::Foreign)?;
+            code = code
+                .checked_mul(16)
+                .and_then(|code| code.checked_add(digit))
+                .ok_or(PythonParseError::Foreign)?;
         }
         Ok(code)
     }
 
-    /// A letter of a string.
+    /// Writes one character of a JSON string.
     fn push(&mut self, c: char) {
         match c {
             '"' | '\\' => self.json.extend(['\\', c]),
@@ -284,12 +290,12 @@ impl Reader<'_> {
         while self.rest.next_if(|c| c.is_whitespace()).is_some() {}
     }
 
-    fn peek(&mut self) -> Result<char, Stop> {
-        self.rest.peek().copied().ok_or(Stop::Cut)
+    fn peek(&mut self) -> Result<char, PythonParseError> {
+        self.rest.peek().copied().ok_or(PythonParseError::Cut)
     }
 
-    fn take(&mut self) -> Result<char, Stop> {
-        self.rest.next().ok_or(Stop::Cut)
+    fn take(&mut self) -> Result<char, PythonParseError> {
+        self.rest.next().ok_or(PythonParseError::Cut)
     }
 }
 

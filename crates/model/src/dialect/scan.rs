@@ -1,78 +1,80 @@
-//! Finds calls in text while it arrives. What may be the beginning of one is held back; everything else goes on at
-//! once, and nothing is lost. Each byte is looked at a few times, however the text is cut into pieces.
+//! Finds calls in text while it arrives. Text that may begin a call is held back; other text passes
+//! at once, and nothing is lost. Parsing is linear, regardless of chunk boundaries.
 
 use super::{
-    CAUTIOUS, Dialect, Form, Found, Known, Place,
-    block::{Block, Step},
+    CAUTIOUS, CallForm, Dialect, FormPosition, KnownTools, TextCall,
+    block::{BlockStep, CallBlock},
 };
 
-/// What a text turned out to be.
+/// A piece of scanned text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum ScannedPiece {
     Text(String),
-    Call(Found),
+    Call(TextCall),
 }
 
-/// A text on its way.
+/// Scanner for text that arrives in chunks.
 #[derive(Debug)]
-pub(crate) struct Scanner {
-    forms: &'static [&'static Form],
-    known: Known,
-    /// What is neither text nor a call yet.
+pub(crate) struct CallScanner {
+    forms: &'static [&'static CallForm],
+    known: KnownTools,
+    /// Text that is not classified yet.
     held: String,
-    block: Option<Block>,
-    before: Before,
-    /// Something was read as a call and not taken for one.
-    has_doubtful: bool,
+    block: Option<CallBlock>,
+    context: TextContext,
+    /// A call of a known tool was found and rejected.
+    has_rejected_call: bool,
 }
 
-/// What came before a place in the text, as far as it decides what may begin there.
+/// The text before a position, reduced to what decides which forms may begin there.
 #[derive(Debug)]
-struct Before {
-    /// Nothing but blanks in the message.
+struct TextContext {
+    /// The message is blank so far.
     is_message_blank: bool,
-    /// Nothing but blanks in the line.
+    /// The line is blank so far.
     is_line_blank: bool,
-    /// Backticks the line began with.
+    /// Number of backticks at the start of the line.
     ticks: usize,
-    /// A fence is open: the next one closes it.
+    /// A code fence is open; the next one closes it.
     is_fenced: bool,
 }
 
-impl Scanner {
-    /// For text that may hold calls of these tools. None where the server takes the calls out itself.
-    pub(crate) fn new(dialect: Dialect, known: impl FnOnce() -> Known) -> Option<Self> {
+impl CallScanner {
+    /// Returns a scanner for calls in a dialect. Returns `None` for the native dialect, in which
+    /// the server extracts the calls.
+    pub(crate) fn new(dialect: Dialect, known: impl FnOnce() -> KnownTools) -> Option<Self> {
         let forms = dialect.forms();
         (!forms.is_empty()).then(|| Self::for_forms(forms, known()))
     }
 
-    /// For text that is most likely no call.
-    pub(crate) fn cautious(known: Known) -> Self {
+    /// Returns a scanner for servers without a configured dialect, which accepts only unambiguous
+    /// calls.
+    pub(crate) fn cautious(known: KnownTools) -> Self {
         Self::for_forms(CAUTIOUS, known)
     }
 
-    fn for_forms(forms: &'static [&'static Form], known: Known) -> Self {
-        let before = Before { is_message_blank: true, is_line_blank: true, ticks: 0, is_fenced: false };
-        Self { forms, known, held: String::new(), block: None, before, has_doubtful: false }
+    fn for_forms(forms: &'static [&'static CallForm], known: KnownTools) -> Self {
+        let context = TextContext { is_message_blank: true, is_line_blank: true, ticks: 0, is_fenced: false };
+        Self { forms, known, held: String::new(), block: None, context, has_rejected_call: false }
     }
 
-    /// Whether something was read as a call of a tool there is, and was not taken for one.
-    pub(crate) fn has_doubtful(&self) -> bool {
-        self.has_doubtful
+    /// Returns true if a call of a known tool was found and rejected.
+    pub(crate) fn has_rejected_call(&self) -> bool {
+        self.has_rejected_call
     }
 
-    /// The calls of a block that is over, if they are meant.
-    fn meant(&mut self, block: &Block, text: &str) -> Option<Vec<Found>> {
+    /// Returns the calls of a complete block, if all are accepted.
+    fn accepted_calls(&mut self, block: &CallBlock, text: &str) -> Option<Vec<TextCall>> {
         let calls = block.calls(text, &self.known)?;
         if calls.iter().all(|call| self.known.accepts(call)) {
             return Some(calls);
         }
-        self.has_doubtful |= calls.iter().any(|call| self.known.has(&call.name));
+        self.has_rejected_call |= calls.iter().any(|call| self.known.has(&call.name));
         None
     }
 
-    /// Takes more of the text.
-    pub(crate) fn feed(&mut self, text: &str) -> Vec<Piece> {
+    /// Scans more text.
+    pub(crate) fn feed(&mut self, text: &str) -> Vec<ScannedPiece> {
         let mut held = std::mem::take(&mut self.held);
         held.push_str(text);
         let (mut pieces, mut used) = (Vec::new(), 0);
@@ -84,82 +86,83 @@ impl Scanner {
         pieces
     }
 
-    /// The text is over: what is held back is a call that was cut off, or text.
-    pub(crate) fn finish(&mut self) -> Vec<Piece> {
+    /// Ends the text. Held text becomes a truncated call, or plain text.
+    pub(crate) fn finish(&mut self) -> Vec<ScannedPiece> {
         let held = std::mem::take(&mut self.held);
         let (mut pieces, mut rest) = (Vec::new(), held.as_str());
         if let Some(mut block) = self.block.take() {
             let end = block.cut(rest);
-            if let Some(calls) = self.meant(&block, rest) {
-                pieces.extend(calls.into_iter().map(Piece::Call));
+            if let Some(calls) = self.accepted_calls(&block, rest) {
+                pieces.extend(calls.into_iter().map(ScannedPiece::Call));
                 rest = &rest[end..];
             }
         }
-        self.say(rest, &mut pieces);
+        self.pass_text(rest, &mut pieces);
         pieces
     }
 
-    /// Decides about the beginning of what is there, and says how much of it that was; none if more must come first.
-    fn step(&mut self, text: &str, pieces: &mut Vec<Piece>) -> Option<usize> {
+    /// Classifies the start of the text and returns its length. Returns `None` if more text is
+    /// needed.
+    fn step(&mut self, text: &str, pieces: &mut Vec<ScannedPiece>) -> Option<usize> {
         let Some(mut block) = self.block.take() else { return self.outside(text, pieces) };
         let (end, calls) = match block.advance(text, &self.known) {
-            Step::More => {
+            BlockStep::More => {
                 self.block = Some(block);
                 return None;
             }
-            Step::Over(end) => (end, self.meant(&block, text)),
-            Step::Text(end) => (end, None),
+            BlockStep::Over(end) => (end, self.accepted_calls(&block, text)),
+            BlockStep::Text(end) => (end, None),
         };
         match calls {
             Some(calls) => {
-                pieces.extend(calls.into_iter().map(Piece::Call));
-                self.before.is_message_blank = false;
+                pieces.extend(calls.into_iter().map(ScannedPiece::Call));
+                self.context.is_message_blank = false;
             }
-            None => self.say(&text[..end], pieces),
+            None => self.pass_text(&text[..end], pieces),
         }
         Some(end)
     }
 
-    /// Lets text go on up to where a block may begin.
-    fn outside(&mut self, text: &str, pieces: &mut Vec<Piece>) -> Option<usize> {
+    /// Passes text up to where a block may begin.
+    fn outside(&mut self, text: &str, pieces: &mut Vec<ScannedPiece>) -> Option<usize> {
         for (at, byte) in text.bytes().enumerate() {
-            let mut forms = self.forms.iter().filter(|form| self.before.allows(form.place));
+            let mut forms = self.forms.iter().filter(|form| self.context.allows(form.place));
             let rest = &text.as_bytes()[at..];
-            let begins = |form: &&&'static Form| {
+            let begins = |form: &&&'static CallForm| {
                 let open = form.open.as_bytes();
                 rest.starts_with(open) || open.starts_with(rest)
             };
-            if let Some(form) = forms.find(begins).filter(|form| !self.before.closes_fence(form)) {
+            if let Some(form) = forms.find(begins).filter(|form| !self.context.closes_fence(form)) {
                 push(&text[..at], pieces);
                 if rest.len() < form.open.len() {
-                    // Asked again when there is more; the beginning of a mark is short.
+                    // Only part of the opening mark is here; wait for more.
                     return (at > 0).then_some(at);
                 }
-                self.block = Some(Block::new(form));
+                self.block = Some(CallBlock::new(form));
                 return Some(at);
             }
-            self.before.pass(byte);
+            self.context.pass(byte);
         }
         push(text, pieces);
         (!text.is_empty()).then_some(text.len())
     }
 
-    fn say(&mut self, text: &str, pieces: &mut Vec<Piece>) {
-        text.bytes().for_each(|byte| self.before.pass(byte));
+    fn pass_text(&mut self, text: &str, pieces: &mut Vec<ScannedPiece>) {
+        text.bytes().for_each(|byte| self.context.pass(byte));
         push(text, pieces);
     }
 }
 
-impl Before {
-    fn allows(&self, place: Place) -> bool {
+impl TextContext {
+    fn allows(&self, place: FormPosition) -> bool {
         match place {
-            Place::Anywhere => true,
-            Place::Line => self.is_line_blank,
-            Place::Message => self.is_message_blank,
+            FormPosition::Anywhere => true,
+            FormPosition::LineStart => self.is_line_blank,
+            FormPosition::MessageStart => self.is_message_blank,
         }
     }
 
-    fn closes_fence(&self, form: &Form) -> bool {
+    fn closes_fence(&self, form: &CallForm) -> bool {
         self.is_fenced && form.open.starts_with("```")
     }
 
@@ -175,11 +178,11 @@ impl Before {
     }
 }
 
-fn push(text: &str, pieces: &mut Vec<Piece>) {
+fn push(text: &str, pieces: &mut Vec<ScannedPiece>) {
     match pieces.last_mut() {
         _ if text.is_empty() => {}
-        Some(Piece::Text(before)) => before.push_str(text),
-        _ => pieces.push(Piece::Text(text.to_owned())),
+        Some(ScannedPiece::Text(context)) => context.push_str(text),
+        _ => pieces.push(ScannedPiece::Text(text.to_owned())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The events of one answer, as they arrive.
+//! Reads the events of one answer as they arrive.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -6,48 +6,49 @@ use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 use windlass_contract::model::ModelError;
 
-use super::{Patience, cause};
-use crate::sse::{Event, Parser};
+use super::{StreamTimeouts, cause};
+use crate::sse::{ServerSentEvent, SseParser};
 
-/// The most bytes one answer may have. A long one, 100,000 tokens with 300 bytes of framing each, has a quarter of it.
-const ANSWER_LIMIT_BYTES: usize = 128 * 1024 * 1024;
-/// Comments extend the idle limit to so many times as long. Services send them while a model waits
-/// for its turn; a server that hangs may send them forever.
+/// Maximum size of one answer. A long answer (100,000 tokens with 300 bytes of framing each) needs
+/// a quarter of it.
+const MAX_ANSWER_BYTES: usize = 128 * 1024 * 1024;
+/// Factor by which comments can extend the idle limit. Services send comments while a model is
+/// queued; a server that hangs may send them forever.
 const MAX_IDLE_EXTENSION: u32 = 3;
-/// How long a finished answer may take to end its transfer; only then can the connection be used again.
+/// Maximum time for a finished answer to end its transfer. Only then can the connection be reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A stream of events. Dropping it ends the request.
-pub(crate) struct Events {
+pub(crate) struct EventStream {
     response: Response,
-    parser: Parser,
-    ready: VecDeque<Event>,
-    patience: Patience,
-    /// The request was sent.
+    parser: SseParser,
+    ready: VecDeque<ServerSentEvent>,
+    timeouts: StreamTimeouts,
+    /// Time at which the request was sent.
     begun: Instant,
-    /// The last event arrived, or the answer began.
+    /// Time of the last event, or of the start of the answer.
     last_event: Instant,
-    /// The last bytes of any kind arrived.
+    /// Time of the last bytes of any kind.
     last_bytes: Instant,
     received_bytes: usize,
     has_begun: bool,
     ended: bool,
 }
 
-impl Events {
-    /// Takes over an answer of which the first bytes may have been read already.
+impl EventStream {
+    /// Starts with a response whose first bytes may have been read already.
     pub(super) fn new(
         response: Response,
         first: &[u8],
         begun: Instant,
-        patience: Patience,
+        timeouts: StreamTimeouts,
     ) -> Result<Self, ModelError> {
         let now = Instant::now();
         let mut events = Self {
             response,
-            parser: Parser::default(),
+            parser: SseParser::default(),
             ready: VecDeque::new(),
-            patience,
+            timeouts,
             begun,
             last_event: now,
             last_bytes: now,
@@ -59,8 +60,8 @@ impl Events {
         Ok(events)
     }
 
-    /// The next event, or `None` when the transfer is over. May be dropped and called again at any time.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, ModelError> {
+    /// Returns the next event, or `None` at the end of the transfer. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<ServerSentEvent>, ModelError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
@@ -80,9 +81,9 @@ impl Events {
         }
     }
 
-    /// Returns how long the next bytes are waited for, and the error if they do not come.
+    /// Returns the deadline for the next bytes, and the error if they do not arrive.
     fn deadline(&self) -> (Instant, ModelError) {
-        let Patience { idle, whole } = self.patience;
+        let StreamTimeouts { idle, whole } = self.timeouts;
         let by_bytes = self.last_bytes + idle;
         let by_event = self.last_event + idle.saturating_mul(MAX_IDLE_EXTENSION);
         let (idle_end, whole_end) = (by_bytes.min(by_event), self.begun + whole);
@@ -99,12 +100,12 @@ impl Events {
             return Ok(());
         }
         self.received_bytes = self.received_bytes.saturating_add(bytes.len());
-        if self.received_bytes > ANSWER_LIMIT_BYTES {
-            return Err(ModelError::TooLarge { what: "an answer", limit_bytes: ANSWER_LIMIT_BYTES });
+        if self.received_bytes > MAX_ANSWER_BYTES {
+            return Err(ModelError::TooLarge { what: "an answer", limit_bytes: MAX_ANSWER_BYTES });
         }
         self.parser.feed(bytes, &mut self.ready)?;
         self.last_bytes = Instant::now();
-        // An event without content is one more way to keep a connection open.
+        // Events without data only keep the connection open.
         if self.ready.iter().any(|event| !event.data.trim().is_empty()) {
             self.last_event = self.last_bytes;
             self.has_begun = true;
@@ -112,8 +113,8 @@ impl Events {
         Ok(())
     }
 
-    /// Reads to the end of an answer that has said all it has to say, so that its connection can be kept. The end is
-    /// mostly there already; a server that lingers loses its connection instead.
+    /// Reads the rest of a finished answer, so that its connection can be reused. The rest has
+    /// usually arrived already; a connection that takes longer is closed.
     pub(crate) async fn drain(&mut self) {
         let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
         if timeout(DRAIN_TIMEOUT, rest).await.is_err() {

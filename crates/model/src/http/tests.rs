@@ -23,7 +23,7 @@ fn the_path_is_added_to_the_base_and_the_query_kept() {
 #[test]
 fn an_address_that_cannot_work_says_why() {
     let problem = |provider: &Provider| {
-        let error = Http::new("mine", provider, "responses", &nothing).err().unwrap();
+        let error = HttpEndpoint::new("mine", provider, "responses", &nothing).err().unwrap();
         error.to_string().strip_prefix("provider `mine` cannot be used: ").unwrap().to_owned()
     };
     assert_eq!(problem(&Provider::default()), "it has no `base_url`");
@@ -40,7 +40,7 @@ fn a_missing_or_blank_key_is_reported_with_its_variable_and_what_to_do() {
     provider.env_key_instructions = Some("get one at example.com".to_owned());
     let blank = |_: &str| Some(" ".to_owned());
     for env in [&nothing as &dyn Fn(&str) -> Option<String>, &blank] {
-        let error = Http::new("mine", &provider, "responses", env).err().unwrap();
+        let error = HttpEndpoint::new("mine", &provider, "responses", env).err().unwrap();
         let expected = "no API key: set the environment variable `MY_KEY`; get one at example.com";
         assert_eq!(error.to_string(), expected);
     }
@@ -49,7 +49,7 @@ fn a_missing_or_blank_key_is_reported_with_its_variable_and_what_to_do() {
     provider.env_key = None;
     provider.experimental_bearer_token = None;
     provider.requires_openai_auth = true;
-    let error = Http::new("mine", &provider, "responses", &nothing).err().unwrap();
+    let error = HttpEndpoint::new("mine", &provider, "responses", &nothing).err().unwrap();
     assert!(error.to_string().contains("OPENAI_API_KEY"), "{error}");
 }
 

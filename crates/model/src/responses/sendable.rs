@@ -1,29 +1,29 @@
-//! Items as strict servers take them back.
+//! Validates received items before they are sent back.
 //!
-//! A server that sends a malformed item, or a proxy that loses a part of one, may refuse it in
-//! every later request, and with it the whole conversation. So an item goes back as it came only as
-//! far as its shape is right.
+//! A server that sends a malformed item, or a proxy that drops a part of one, may refuse it in
+//! every later request, and with it the whole conversation. So only members with a valid shape go
+//! back unchanged.
 
 use serde_json::{Map, Value, value::RawValue};
 
 use super::wire::ItemIds;
 use crate::json;
 
-/// An item that a strict server takes.
+/// An item that a strict server accepts.
 pub(super) struct SendableItem {
     pub(super) json: String,
-    /// A part that the server should have sent was missing or wrong.
-    pub(super) is_mended: bool,
+    /// True if a required member was missing or wrong.
+    pub(super) is_repaired: bool,
 }
 
 impl SendableItem {
-    /// Checks an item. Parts that are wrong are taken from `own`, which is the same item as we
-    /// would write it, or left out if servers do without them. All others keep their exact text.
-    /// Returns nothing if that is not enough.
+    /// Checks an item. A wrong member is replaced by the one in `own`, our encoding of the same
+    /// item, or left out if it is optional. All others keep their exact text. Returns `None` if the
+    /// item cannot be repaired.
     pub(super) fn check(raw: &RawValue, own: Option<&Value>, ids: ItemIds) -> Option<Self> {
         let members = json::members(raw)?;
-        // Fails for what other parsers may refuse: half a character, numbers out of range, nesting
-        // without an end.
+        // Fails for input that other parsers may refuse: lone surrogates, numbers out of range,
+        // unbounded nesting.
         let values: Map<String, Value> = serde_json::from_str(raw.get()).ok()?;
         if values.len() != members.len() {
             return None; // a name that comes twice means something else to each reader
@@ -31,11 +31,11 @@ impl SendableItem {
         let kind = values.get("type")?.as_str().filter(|kind| !kind.is_empty())?;
         let own = own.filter(|own| own["type"] == kind);
         let rules = rules(kind);
-        let mut object = json::Object::with_capacity(raw.get().len());
-        let mut is_mended = false;
+        let mut object = json::JsonObjectWriter::with_capacity(raw.get().len());
+        let mut is_repaired = false;
         for (name, text) in &members {
             let value = &values[name.as_ref()];
-            let rule = rules.iter().chain(&COMMON).find(|rule| rule.name == name);
+            let rule = rules.iter().chain(&COMMON_RULES).find(|rule| rule.name == name);
             let own = own.and_then(|own| own.get(name.as_ref()));
             match rule.map(|rule| (rule, rule.takes(value, own, &values))) {
                 _ if name == "id" => {
@@ -44,56 +44,62 @@ impl SendableItem {
                     }
                 }
                 None | Some((_, true)) => object.raw(name, text.get()),
-                Some((Rule { need: Need::Optional, .. }, false)) => {}
+                Some((MemberRule { need: MemberNeed::Optional, .. }, false)) => {}
                 Some((_, false)) => {
-                    // Arguments that are no JSON are a slip of the model, not of its server.
-                    is_mended |= !(name == "arguments" && value.is_string());
+                    // Arguments that are not JSON are the model's mistake, not the server's.
+                    is_repaired |= !(name == "arguments" && value.is_string());
                     object.member(name, own?);
                 }
             }
         }
-        for rule in rules.iter().filter(|rule| rule.need != Need::Optional && !values.contains_key(rule.name))
+        for rule in
+            rules.iter().filter(|rule| rule.need != MemberNeed::Optional && !values.contains_key(rule.name))
         {
-            is_mended = true;
+            is_repaired = true;
             object.member(rule.name, own?.get(rule.name)?);
         }
-        Some(Self { json: object.finish(), is_mended })
+        Some(Self { json: object.finish(), is_repaired })
     }
 }
 
-/// A member of an item, and what servers take there.
-struct Rule {
+/// A member of an item, and a check of its value.
+struct MemberRule {
     name: &'static str,
-    need: Need,
+    need: MemberNeed,
     fits: fn(&Value, &Map<String, Value>) -> bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Need {
+enum MemberNeed {
     Optional,
     Required,
-    /// It is what was run: if we would write another value, ours counts.
+    /// Describes the call that was run: if our value differs, ours is sent.
     Ours,
 }
 
-impl Rule {
+impl MemberRule {
     fn takes(&self, value: &Value, own: Option<&Value>, item: &Map<String, Value>) -> bool {
-        (self.fits)(value, item) && (self.need != Need::Ours || own.is_none_or(|own| own == value))
+        (self.fits)(value, item) && (self.need != MemberNeed::Ours || own.is_none_or(|own| own == value))
     }
 }
 
-const fn rule(name: &'static str, need: Need, fits: fn(&Value, &Map<String, Value>) -> bool) -> Rule {
-    Rule { name, need, fits }
+const fn rule(
+    name: &'static str,
+    need: MemberNeed,
+    fits: fn(&Value, &Map<String, Value>) -> bool,
+) -> MemberRule {
+    MemberRule { name, need, fits }
 }
 
-/// Members that mean the same in every kind of item.
-const COMMON: [Rule; 2] = [rule("call_id", Need::Optional, is_name), rule("status", Need::Optional, is_name)];
+/// Members with the same meaning in every kind of item.
+const COMMON_RULES: [MemberRule; 2] =
+    [rule("call_id", MemberNeed::Optional, is_name), rule("status", MemberNeed::Optional, is_name)];
 
-const STATUS: Rule = rule("status", Need::Optional, is_status);
+const STATUS: MemberRule = rule("status", MemberNeed::Optional, is_status);
 
-/// Returns what is known of a kind of item.
-fn rules(kind: &str) -> &'static [Rule] {
-    use Need::{Optional, Ours, Required};
+/// Returns the known members of a kind of item.
+fn rules(kind: &str) -> &'static [MemberRule] {
+    use MemberNeed::{Optional, Ours, Required};
     match kind {
         "message" => const { &[rule("role", Ours, is_role), rule("content", Required, is_content), STATUS] },
         "reasoning" => {
@@ -183,7 +189,7 @@ fn is_role(value: &Value, _: &Map<String, Value>) -> bool {
     matches!(value.as_str(), Some("user" | "assistant" | "system" | "developer"))
 }
 
-/// Text, or parts that the role can have. Parts of unknown types need no more than a type.
+/// Accepts text, or parts that the role can have. Parts of unknown types need only a type.
 fn is_content(value: &Value, item: &Map<String, Value>) -> bool {
     let is_model = item.get("role").and_then(Value::as_str) == Some("assistant");
     let is_list = |part: &Value, name| part.get(name).is_none_or(Value::is_array);

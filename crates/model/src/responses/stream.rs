@@ -1,7 +1,7 @@
-//! The events of the Responses API.
+//! Decodes the events of the Responses API.
 //!
-//! Items are known by their ids. Everything else about their order is optional, because real servers leave it out:
-//! `output_index`, `sequence_number`, the `done` events, even `response.output`.
+//! Items are identified by their ids. All ordering information is optional, because real servers
+//! leave it out: `output_index`, `sequence_number`, the `done` events, even `response.output`.
 
 use std::{collections::VecDeque, mem};
 
@@ -13,85 +13,89 @@ use windlass_contract::{
     model::{Finish, ModelError, ModelEvent, Usage},
 };
 
-use super::wire::{self, Head, Received};
+use super::wire::{self, ItemHeader, ReceivedItem};
 use crate::{
-    answer::{self, Sense},
+    answer::{self, EventValidity},
     calls::CallIds,
-    failure::Failure,
-    json::Maybe,
-    sse::Event,
-    usage::Tokens,
+    failure::ServerFailure,
+    json::LenientField,
+    sse::ServerSentEvent,
+    usage::TokenCounts,
 };
 
-/// Turns this wire's events into the model's.
+/// Turns events of the Responses API into model events.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct ResponsesDecoder {
     ids: CallIds,
-    /// How much the server was allowed to write.
+    /// Requested `max_output_tokens`.
     limit_tokens: Option<u64>,
-    /// Items that have begun and were not delivered, in order.
-    open: Vec<Open>,
-    delivered: Vec<Received>,
-    /// A call that is done and yet not whole, and everything after it, so that the order stays. Only the end of the answer
-    /// tells what to make of it.
-    held_back: Vec<Received>,
-    /// A malformed item was reported.
-    told_trouble: bool,
+    /// Items that have begun and are not delivered yet, in order.
+    open: Vec<OpenItem>,
+    delivered: Vec<ReceivedItem>,
+    /// A call that is marked done but is incomplete, and all items after it, to keep their order.
+    /// Only the end of the answer decides about them.
+    held_back: Vec<ReceivedItem>,
+    /// True once a malformed item was reported.
+    has_reported_malformed: bool,
 }
 
 /// An item that has begun.
 #[derive(Debug)]
-struct Open {
+struct OpenItem {
     kind: String,
     id: String,
     index: Option<u64>,
-    /// As it was when it began.
+    /// The item as it was when it began.
     json: Box<RawValue>,
-    /// What has been added since: the text of a message, the arguments of a call.
+    /// Deltas since then: the text of a message, the arguments of a call.
     text: String,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Envelope {
+struct EventEnvelope {
     #[serde(rename = "type")]
-    kind: Maybe<String>,
-    item: Maybe<Box<RawValue>>,
-    item_id: Maybe<String>,
-    output_index: Maybe<u64>,
-    summary_index: Maybe<u64>,
-    delta: Maybe<String>,
-    arguments: Maybe<String>,
-    input: Maybe<String>,
-    response: Maybe<Response>,
-    error: Maybe<Value>,
+    kind: LenientField<String>,
+    item: LenientField<Box<RawValue>>,
+    item_id: LenientField<String>,
+    output_index: LenientField<u64>,
+    summary_index: LenientField<u64>,
+    delta: LenientField<String>,
+    arguments: LenientField<String>,
+    input: LenientField<String>,
+    response: LenientField<ResponseObject>,
+    error: LenientField<Value>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Response {
-    status: Maybe<String>,
-    output: Maybe<Vec<Box<RawValue>>>,
-    usage: Maybe<Tokens>,
-    incomplete_details: Maybe<Incomplete>,
-    error: Maybe<Value>,
-    end_turn: Maybe<bool>,
+struct ResponseObject {
+    status: LenientField<String>,
+    output: LenientField<Vec<Box<RawValue>>>,
+    usage: LenientField<TokenCounts>,
+    incomplete_details: LenientField<IncompleteDetails>,
+    error: LenientField<Value>,
+    end_turn: LenientField<bool>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Incomplete {
-    reason: Maybe<String>,
+struct IncompleteDetails {
+    reason: LenientField<String>,
 }
 
-impl answer::Decoder for Decoder {
-    fn take(&mut self, event: &Event, out: &mut VecDeque<ModelEvent>) -> Result<Sense, ModelError> {
-        let mut envelope = match serde_json::from_str::<Envelope>(&event.data) {
+impl answer::EventDecoder for ResponsesDecoder {
+    fn take(
+        &mut self,
+        event: &ServerSentEvent,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<EventValidity, ModelError> {
+        let mut envelope = match serde_json::from_str::<EventEnvelope>(&event.data) {
             Ok(envelope) => envelope,
-            Err(error) => return Sense::of_other_than_json(&event.data, &error),
+            Err(error) => return EventValidity::from_non_json(&event.data, &error),
         };
         let kind = envelope.kind.0.take().unwrap_or_else(|| event.name.clone());
-        let sense = envelope.sense(&kind);
+        let validity = envelope.validity(&kind);
         match kind.as_str() {
             "response.output_item.added" => self.begin(envelope),
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -120,12 +124,12 @@ impl answer::Decoder for Decoder {
             }
             "response.incomplete" => return Err(self.cut(&envelope.response.0.unwrap_or_default(), out)),
             "response.failed" => return Err(failed(envelope.response.0)),
-            "error" => return Err(Failure::in_event(&event.data)),
+            "error" => return Err(ServerFailure::error_in_event(&event.data)),
             // llama.cpp reports errors without any type.
-            "" if envelope.error.0.is_some() => return Err(Failure::in_event(&event.data)),
+            "" if envelope.error.0.is_some() => return Err(ServerFailure::error_in_event(&event.data)),
             _ => {}
         }
-        Ok(sense)
+        Ok(validity)
     }
 
     fn end(&mut self, how: Result<(), ModelError>, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
@@ -136,13 +140,13 @@ impl answer::Decoder for Decoder {
     }
 }
 
-impl Envelope {
-    /// Whether it has what its kind needs. Kinds we do not know make sense to others.
-    fn sense(&self, kind: &str) -> Sense {
+impl EventEnvelope {
+    /// Returns whether the event has the members its kind requires. Unknown kinds are valid.
+    fn validity(&self, kind: &str) -> EventValidity {
         let has_all = match kind {
             "" => false,
             "response.output_item.added" | "response.output_item.done" => {
-                self.item.0.as_ref().is_some_and(|item| Head::of(item).kind.0.is_some())
+                self.item.0.as_ref().is_some_and(|item| ItemHeader::parse(item).kind.0.is_some())
             }
             "response.completed" | "response.done" => self.response.0.is_some(),
             "response.output_text.delta"
@@ -153,11 +157,11 @@ impl Envelope {
             | "response.custom_tool_call_input.delta" => self.delta.0.is_some(),
             _ => true,
         };
-        if has_all { Sense::Some } else { Sense::None }
+        if has_all { EventValidity::Valid } else { EventValidity::Malformed }
     }
 }
 
-impl Decoder {
+impl ResponsesDecoder {
     pub(super) fn new(ids: CallIds, limit_tokens: Option<u64>) -> Self {
         Self {
             ids,
@@ -165,22 +169,22 @@ impl Decoder {
             open: Vec::new(),
             delivered: Vec::new(),
             held_back: Vec::new(),
-            told_trouble: false,
+            has_reported_malformed: false,
         }
     }
 
-    fn begin(&mut self, envelope: Envelope) {
+    fn begin(&mut self, envelope: EventEnvelope) {
         let Some(json) = envelope.item.0 else { return };
-        let head = Head::of(&json);
+        let head = ItemHeader::parse(&json);
         let id = head.id.0.or(envelope.item_id.0).unwrap_or_default();
         let kind = head.kind.0.unwrap_or_default();
-        self.open.push(Open { kind, id, index: envelope.output_index.0, json, text: String::new() });
+        self.open.push(OpenItem { kind, id, index: envelope.output_index.0, json, text: String::new() });
     }
 
     fn text(
         &mut self,
         kind: &str,
-        envelope: Envelope,
+        envelope: EventEnvelope,
         out: &mut VecDeque<ModelEvent>,
         event: fn(String) -> ModelEvent,
     ) {
@@ -188,25 +192,25 @@ impl Decoder {
         out.extend(envelope.delta.0.map(event));
     }
 
-    fn append(&mut self, kind: &str, envelope: &Envelope) {
+    fn append(&mut self, kind: &str, envelope: &EventEnvelope) {
         if let Some(open) = self.find(kind, envelope) {
             open.text.push_str(envelope.delta.0.as_deref().unwrap_or_default());
         }
     }
 
-    fn replace(&mut self, kind: &str, envelope: &Envelope) {
+    fn replace(&mut self, kind: &str, envelope: &EventEnvelope) {
         let whole = envelope.arguments.0.as_ref().or(envelope.input.0.as_ref()).cloned();
         if let (Some(open), Some(whole)) = (self.find(kind, envelope), whole) {
             open.text = whole;
         }
     }
 
-    fn find(&mut self, kind: &str, envelope: &Envelope) -> Option<&mut Open> {
+    fn find(&mut self, kind: &str, envelope: &EventEnvelope) -> Option<&mut OpenItem> {
         let id = envelope.item_id.0.as_deref().unwrap_or_default();
         self.position(kind, id, envelope.output_index.0).map(|at| &mut self.open[at])
     }
 
-    /// The item an event is about: by its id, else by its index, else the last of its kind.
+    /// Returns the item of an event: by its id, else by its index, else the last of its kind.
     fn position(&self, kind: &str, id: &str, index: Option<u64>) -> Option<usize> {
         let by_id = self.open.iter().rposition(|open| !id.is_empty() && open.id == id);
         let by_index = || self.open.iter().rposition(|open| index.is_some() && open.index == index);
@@ -214,9 +218,9 @@ impl Decoder {
         by_id.or_else(by_index).or_else(last)
     }
 
-    fn finish(&mut self, envelope: Envelope, out: &mut VecDeque<ModelEvent>) {
+    fn finish(&mut self, envelope: EventEnvelope, out: &mut VecDeque<ModelEvent>) {
         let Some(json) = envelope.item.0 else { return };
-        let received = Received::parse(json);
+        let received = ReceivedItem::parse(json);
         let known = self.open.iter().rposition(|open| !open.id.is_empty() && open.id == received.id);
         let at = envelope.output_index.0;
         let known = known.or_else(|| self.open.iter().rposition(|open| at.is_some() && open.index == at));
@@ -230,7 +234,11 @@ impl Decoder {
         }
     }
 
-    fn complete(&mut self, response: Response, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+    fn complete(
+        &mut self,
+        response: ResponseObject,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), ModelError> {
         match response.status.0.as_deref() {
             Some("incomplete") => return Err(self.cut(&response, out)),
             Some("failed" | "cancelled") => return Err(failed(Some(response))),
@@ -239,12 +247,14 @@ impl Decoder {
         let usage = response.usage.0.map(Usage::from);
         let limit =
             self.limit_tokens.filter(|limit| usage.is_some_and(|usage| usage.output_tokens >= *limit));
-        // Items whose `done` never came: the final list has them, or what was collected since they began.
-        let listed = response.output.0.unwrap_or_default().into_iter().map(Received::parse);
+        // Items without a `done` event: take them from the final list, or from the collected
+        // deltas.
+        let listed = response.output.0.unwrap_or_default().into_iter().map(ReceivedItem::parse);
         let listed = without_renamed(listed.collect(), &self.delivered);
-        let open = mem::take(&mut self.open).into_iter().filter_map(Open::close).map(Received::parse);
+        let open = mem::take(&mut self.open).into_iter().filter_map(OpenItem::close).map(ReceivedItem::parse);
         let mut begun = without_renamed(open.chain(mem::take(&mut self.held_back)).collect(), &listed);
-        // Some servers give an item another id in every event: what only began is known by its call.
+        // Some servers give an item a new id in every event, so an unfinished call is matched by
+        // its call id.
         begun.retain(|each| !self.delivered.iter().chain(&listed).any(|whole| whole.is_the_call_of(each)));
         let mut rest = listed.into_iter().chain(begun).peekable();
         while let Some(received) = rest.next() {
@@ -252,7 +262,7 @@ impl Decoder {
             {
                 continue;
             }
-            // What something follows was not cut off by the limit.
+            // An item with a successor was not cut off by the limit.
             if limit.is_some() && received.is_unfinished() && rest.peek().is_none() {
                 return Err(ModelError::Cut { reason: "max_output_tokens".to_owned() });
             }
@@ -268,9 +278,9 @@ impl Decoder {
         Ok(())
     }
 
-    fn cut(&mut self, response: &Response, out: &mut VecDeque<ModelEvent>) -> ModelError {
+    fn cut(&mut self, response: &ResponseObject, out: &mut VecDeque<ModelEvent>) -> ModelError {
         let mut held_back = mem::take(&mut self.held_back);
-        // The last one may have been about to go on.
+        // The last one may be truncated.
         let _unfinished = held_back.pop_if(|last| last.is_unfinished());
         for received in held_back {
             self.deliver(received, out);
@@ -280,59 +290,61 @@ impl Decoder {
         ModelError::Cut { reason: reason.unwrap_or_else(|| "no reason given".to_owned()) }
     }
 
-    /// What was said before a limit stays said. What may have become a call is none.
+    /// Delivers messages that came before a limit. A call that may be incomplete is dropped.
     fn keep_messages(&mut self, out: &mut VecDeque<ModelEvent>) {
         for open in mem::take(&mut self.open) {
             if open.kind == "message"
                 && let Some(json) = open.close()
             {
-                self.deliver(Received::parse(json), out);
+                self.deliver(ReceivedItem::parse(json), out);
             }
         }
     }
 
-    fn deliver(&mut self, received: Received, out: &mut VecDeque<ModelEvent>) {
+    fn deliver(&mut self, received: ReceivedItem, out: &mut VecDeque<ModelEvent>) {
         if received.cut && received.call().is_some() {
             return;
         }
-        // Once is enough: a server that is wrong about one item is wrong about many.
+        // Report one malformed item only: a server that sends one sends many.
         let item = received.clone().into_item(|given| self.ids.claim(given));
-        if !self.told_trouble
-            && let Some(trouble) = wire::trouble(&item)
+        if !self.has_reported_malformed
+            && let Some(notice) = wire::malformed_item_notice(&item)
         {
-            self.told_trouble = true;
-            out.push_back(ModelEvent::Notice(trouble));
+            self.has_reported_malformed = true;
+            out.push_back(ModelEvent::Notice(notice));
         }
         out.push_back(ModelEvent::Item(item));
         self.delivered.push(received);
     }
 }
 
-impl Open {
-    /// The item with all that was added to it. One that says something is nothing if nothing was said.
+impl OpenItem {
+    /// Returns the item with its deltas. Returns `None` for a message or reasoning without text.
     fn close(self) -> Option<Box<RawValue>> {
         let part = |kind: &str| json!([{"type": kind, "text": self.text}]);
         Some(match self.kind.as_str() {
             "message" | "reasoning" if self.text.is_empty() => return None,
             _ if self.text.is_empty() => self.json,
-            "function_call" => crate::json::with(&self.json, "arguments", &self.text),
-            "custom_tool_call" => crate::json::with(&self.json, "input", &self.text),
-            "message" => crate::json::with(&self.json, "content", &part("output_text")),
-            "reasoning" => crate::json::with(&self.json, "content", &part("reasoning_text")),
+            "function_call" => crate::json::with_member(&self.json, "arguments", &self.text),
+            "custom_tool_call" => crate::json::with_member(&self.json, "input", &self.text),
+            "message" => crate::json::with_member(&self.json, "content", &part("output_text")),
+            "reasoning" => crate::json::with_member(&self.json, "content", &part("reasoning_text")),
             _ => self.json,
         })
     }
 }
 
-impl Received {
-    /// Whether it is a call whose arguments stop in the middle. Either the model forgot to close them, or the server
-    /// ran into a limit and does not say so: llama.cpp calls such a call, and the whole answer, completed.
+impl ReceivedItem {
+    /// Returns true for a call with truncated arguments. Either the model forgot to close them, or
+    /// the server hit a limit without reporting it: llama.cpp marks such a call, and the whole
+    /// answer, as completed.
     fn is_unfinished(&self) -> bool {
         matches!(self.call(), Some((_, Input::Json(text))) if !text.trim().is_empty()
             && serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof()))
     }
 
-    /// Whether both are the same item, by their ids. A server that gives two calls one id tells them apart as items.
+    /// Returns true if both are the same item, by their ids. If a server gives two calls the same
+    /// call id, their item ids distinguish them.
     fn is(&self, other: &Self) -> bool {
         let told_apart = !self.id.is_empty() && !other.id.is_empty() && self.id != other.id;
         match (self.call_id.as_str(), other.call_id.as_str()) {
@@ -341,13 +353,13 @@ impl Received {
         }
     }
 
-    /// Whether both are called the same as calls, whatever they are called as items.
+    /// Returns true if both have the same call id; item ids may differ.
     fn is_the_call_of(&self, other: &Self) -> bool {
         !self.call_id.is_empty() && self.call_id == other.call_id
     }
 
-    /// Whether both say the same under ids that cannot tell. Some servers give an item a new id in the final list;
-    /// for calls, [`without_renamed`] knows more.
+    /// Returns true if both have the same content and no ids that distinguish them. Some servers
+    /// give an item a new id in the final list; for calls, see [`without_renamed`].
     fn says_the_same_as(&self, other: &Self) -> bool {
         if !self.call_id.is_empty() && !other.call_id.is_empty() {
             return false;
@@ -359,7 +371,8 @@ impl Received {
         }
     }
 
-    /// Whether both are the same call but for their ids. Spaces between arguments say nothing.
+    /// Returns true if both are the same call apart from their ids. Whitespace between arguments is
+    /// ignored.
     fn asks_the_same_as(&self, other: &Self) -> bool {
         match (self.call(), other.call()) {
             (Some((mine, Input::Json(a))), Some((theirs, Input::Json(b)))) => {
@@ -375,10 +388,11 @@ impl Received {
     }
 }
 
-/// Leaves out the calls that are known under another id, because some servers make up new ones for the final list. A
-/// known call stands for itself alone if its id comes again, and for one other call if not: two equal calls stay two.
-fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received> {
-    let is_in = |list: &[Received], item: &Received| list.iter().any(|each| each.is(item));
+/// Removes calls that are known under another id, because some servers make up new ids for the
+/// final list. A known call whose id occurs again matches only itself. Otherwise it matches one
+/// other call, so two equal calls stay two.
+fn without_renamed(mut items: Vec<ReceivedItem>, known: &[ReceivedItem]) -> Vec<ReceivedItem> {
+    let is_in = |list: &[ReceivedItem], item: &ReceivedItem| list.iter().any(|each| each.is(item));
     let mut lost: Vec<_> =
         known.iter().filter(|known| known.call().is_some() && !is_in(&items, known)).collect();
     items.retain(|item| {
@@ -388,11 +402,11 @@ fn without_renamed(mut items: Vec<Received>, known: &[Received]) -> Vec<Received
     items
 }
 
-fn failed(response: Option<Response>) -> ModelError {
+fn failed(response: Option<ResponseObject>) -> ModelError {
     let error = response.and_then(|response| response.error.0);
     error.map_or_else(
         || ModelError::Failed { message: "no reason given".to_owned(), retry_after: None },
-        |error| Failure::of(&error).in_stream(),
+        |error| ServerFailure::from_error(&error).into_stream_error(),
     )
 }
 

@@ -6,7 +6,7 @@ use windlass_schema::Schema;
 
 use super::*;
 
-fn client(provider: &Provider, options: Options) -> Responses {
+fn client(provider: &Provider, options: Options) -> ResponsesClient {
     let info = ModelInfo {
         provider: "p".into(),
         model: "m".into(),
@@ -16,7 +16,7 @@ fn client(provider: &Provider, options: Options) -> Responses {
         retry_budget: std::time::Duration::ZERO,
     };
     let provider = Provider { base_url: Some("http://x/v1".to_owned()), ..provider.clone() };
-    Responses::new(info, &provider, options, &|_| None).unwrap()
+    ResponsesClient::new(info, &provider, options, &|_| None).unwrap()
 }
 
 fn specs() -> Vec<ToolSpec> {
@@ -32,7 +32,7 @@ fn specs() -> Vec<ToolSpec> {
     ]
 }
 
-fn body(client: &Responses, tools: Vec<ToolSpec>, schema: Option<&Value>) -> Value {
+fn body(client: &ResponsesClient, tools: Vec<ToolSpec>, schema: Option<&Value>) -> Value {
     let prompt = Prompt {
         thread: &ThreadId::from("T"),
         instructions: "I",

@@ -1,4 +1,4 @@
-//! Items as the Responses API writes them, to ours and back.
+//! Converts items from and to the JSON of the Responses API.
 
 use std::borrow::Cow;
 
@@ -10,50 +10,50 @@ use windlass_contract::{
     item::{Body, Cached, Raw, Role},
 };
 
-use super::{Tool, offer, sendable::SendableItem};
+use super::{ResponsesTool, encode_tool, sendable::SendableItem};
 use crate::{
     SchemaProfile, WireApi,
-    calls::{UNNAMED, readable, valid_name},
-    json::{self, Maybe},
+    calls::{UNNAMED_TOOL, valid_arguments, valid_name},
+    json::{self, LenientField},
 };
 
-/// How much is shown of the type of an item.
+/// Maximum length of an item type in a message.
 const MAX_KIND_CHARS: usize = 40;
 
-/// Whether items go back with the ids the server gave them. A server that keeps no answers does not know its ids
-/// again, and refuses them.
+/// Handling of the server's item ids in requests. A server that does not store answers refuses the
+/// ids it sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemIds {
     Sent,
     LeftOut,
 }
 
-/// How items that came from a server go back.
+/// Encoding of items that came from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemForm {
-    /// As they came, as far as their shape is right.
+    /// Unchanged, as far as their shape is valid.
     Kept,
-    /// Written anew. What only their server understands is left out.
+    /// Re-encoded. Members that only their server understands are left out.
     Plain,
 }
 
-/// An item as it came, with what tells whether it came before.
+/// A received item, with the ids that identify duplicates.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
+pub(super) struct ReceivedItem {
     pub(super) id: String,
     /// Empty if the server gave none.
     pub(super) call_id: String,
-    /// The server says it is unfinished.
+    /// True if the server marked it as incomplete.
     pub(super) cut: bool,
     pub(super) item: Item,
 }
 
-impl Received {
-    /// Reads an item. What cannot be understood is kept for its sender.
+impl ReceivedItem {
+    /// Parses an item. Unknown items are stored unchanged, to be sent back.
     pub(super) fn parse(json: Box<RawValue>) -> Self {
-        let head = Head::of(&json);
+        let head = ItemHeader::parse(&json);
         let call_id = head.call_id.0.unwrap_or_default();
-        let body = body(&head.kind.0.unwrap_or_default(), &call_id, json.get()).unwrap_or(Body::Other);
+        let body = parse_body(&head.kind.0.unwrap_or_default(), &call_id, json.get()).unwrap_or(Body::Other);
         Self {
             id: head.id.0.unwrap_or_default(),
             call_id,
@@ -62,8 +62,9 @@ impl Received {
         }
     }
 
-    /// The item under the id its call was given in the end. If that is not the one in the server's JSON, the JSON
-    /// would no longer fit the output, so the item is written anew from its body.
+    /// Returns the item with the call id that `claim` assigns. If it differs from the id in the
+    /// server's JSON, the JSON is dropped, because its output would not match. The item is then
+    /// encoded from its body.
     pub(super) fn into_item(mut self, claim: impl FnOnce(&str) -> CallId) -> Item {
         if let Body::Call(call) = &mut self.item.body {
             let given = if self.call_id.is_empty() { &self.id } else { &self.call_id };
@@ -75,7 +76,7 @@ impl Received {
         self.item
     }
 
-    /// The tool and input of a call.
+    /// Returns the tool and input of a call.
     pub(super) fn call(&self) -> Option<(&ToolName, &Input)> {
         match &self.item.body {
             Body::Call(call) => Some((&call.name, &call.input)),
@@ -84,28 +85,28 @@ impl Received {
     }
 }
 
-/// What tells items apart.
+/// The members that identify an item.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Head {
+pub(super) struct ItemHeader {
     #[serde(rename = "type")]
-    pub(super) kind: Maybe<String>,
-    pub(super) id: Maybe<String>,
-    call_id: Maybe<String>,
-    status: Maybe<String>,
+    pub(super) kind: LenientField<String>,
+    pub(super) id: LenientField<String>,
+    call_id: LenientField<String>,
+    status: LenientField<String>,
 }
 
-impl Head {
-    pub(super) fn of(json: &RawValue) -> Self {
+impl ItemHeader {
+    pub(super) fn parse(json: &RawValue) -> Self {
         serde_json::from_str(json.get()).unwrap_or_default()
     }
 }
 
-/// What an item says in our words; `None` if we have none for it.
-fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
+/// Parses the body of an item. Returns `None` for unknown kinds.
+fn parse_body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
     let call = |name: String, input| Body::Call(ToolCall { id: call_id.into(), name: name.into(), input });
     match kind {
-        "message" => serde_json::from_str::<Message>(text).ok().map(|message| Body::Message {
+        "message" => serde_json::from_str::<ReceivedMessage>(text).ok().map(|message| Body::Message {
             role: message.role,
             content: match message.content {
                 Value::Array(parts) => parts.iter().filter_map(content).collect(),
@@ -113,25 +114,27 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
                 _ => vec![],
             },
         }),
-        "reasoning" => serde_json::from_str::<Reasoning>(text).ok().map(|reasoning| Body::Reasoning {
-            summary: texts(reasoning.summary.0.as_ref()),
-            text: texts(reasoning.content.0.as_ref()),
-        }),
-        "function_call" => serde_json::from_str::<Called>(text)
+        "reasoning" => {
+            serde_json::from_str::<ReceivedReasoning>(text).ok().map(|reasoning| Body::Reasoning {
+                summary: texts(reasoning.summary.0.as_ref()),
+                text: texts(reasoning.content.0.as_ref()),
+            })
+        }
+        "function_call" => serde_json::from_str::<ReceivedCall>(text)
             .ok()
             .map(|mut called| call(called.take_name(), Input::Json(called.arguments_text()))),
-        "custom_tool_call" => serde_json::from_str::<Called>(text)
+        "custom_tool_call" => serde_json::from_str::<ReceivedCall>(text)
             .ok()
             .map(|mut called| call(called.take_name(), Input::Text(called.input.0.unwrap_or_default()))),
         "local_shell_call" => serde_json::from_str::<ShellCall>(text)
             .ok()
             .map(|shell| call("local_shell".to_owned(), Input::Json(shell.arguments()))),
-        // One that the server answers itself is its own business.
-        "tool_search_call" => serde_json::from_str::<Called>(text)
+        // Searches that the server executes are not our calls.
+        "tool_search_call" => serde_json::from_str::<ReceivedCall>(text)
             .ok()
             .filter(|called| called.execution.0.as_deref().is_none_or(|who| who == "client"))
             .map(|called| call("tool_search".to_owned(), Input::Search(called.arguments_text()))),
-        "web_search_call" => serde_json::from_str::<Search>(text)
+        "web_search_call" => serde_json::from_str::<ReceivedSearch>(text)
             .ok()
             .map(|search| Body::WebSearch { query: query(&search.action.0.unwrap_or_default()) }),
         _ => None,
@@ -139,7 +142,7 @@ fn body(kind: &str, call_id: &str, text: &str) -> Option<Body> {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ReceivedMessage {
     role: Role,
     #[serde(default)]
     content: Value,
@@ -147,26 +150,27 @@ struct Message {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Reasoning {
-    summary: Maybe<Vec<Value>>,
-    content: Maybe<Vec<Value>>,
+struct ReceivedReasoning {
+    summary: LenientField<Vec<Value>>,
+    content: LenientField<Vec<Value>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Called {
-    name: Maybe<String>,
-    arguments: Maybe<Value>,
-    input: Maybe<String>,
-    execution: Maybe<String>,
+struct ReceivedCall {
+    name: LenientField<String>,
+    arguments: LenientField<Value>,
+    input: LenientField<String>,
+    execution: LenientField<String>,
 }
 
-impl Called {
+impl ReceivedCall {
     fn take_name(&mut self) -> String {
-        self.name.0.take().filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED.to_owned())
+        self.name.0.take().filter(|name| !name.is_empty()).unwrap_or_else(|| UNNAMED_TOOL.to_owned())
     }
 
-    /// A server that sends an object where a string belongs means the object's text.
+    /// Returns the arguments as text. Some servers send an object where a string belongs; its JSON
+    /// text is the string.
     fn arguments_text(self) -> String {
         match self.arguments.0.unwrap_or("".into()) {
             Value::String(text) => text,
@@ -182,14 +186,16 @@ struct ShellCall {
 }
 
 impl ShellCall {
-    /// Nonsense is passed on as it is: the tool tells the model what is wrong with it.
+    /// Returns the arguments for the `shell` tool. An invalid action is passed on unchanged; the
+    /// tool reports the error to the model.
     fn arguments(self) -> String {
         let understood = ShellAction::deserialize(&self.action);
-        understood.map_or_else(|_| self.action.to_string(), |action| json::text_of(&action))
+        understood.map_or_else(|_| self.action.to_string(), |action| json::to_text(&action))
     }
 }
 
-/// What a hosted shell call asks for, in the words of the `shell` tool. `env` and `user` are ignored.
+/// Parameters of a hosted shell call, under the names of the `shell` tool. `env` and `user` are
+/// ignored.
 #[derive(Deserialize, Serialize)]
 struct ShellAction {
     command: Vec<String>,
@@ -201,8 +207,8 @@ struct ShellAction {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Search {
-    action: Maybe<Value>,
+struct ReceivedSearch {
+    action: LenientField<Value>,
 }
 
 fn query(action: &Value) -> String {
@@ -233,7 +239,7 @@ fn texts(parts: Option<&Vec<Value>>) -> Vec<String> {
     parts.into_iter().flatten().filter_map(text).collect()
 }
 
-/// A history as the JSON of a request's `input`.
+/// Returns a history as the JSON of a request's `input`.
 pub(super) fn input(
     history: &[Cached<Item>],
     ids: ItemIds,
@@ -262,7 +268,7 @@ pub(super) fn input(
     input
 }
 
-/// An item as JSON; nothing if the server could not make use of it.
+/// Encodes an item. Returns an empty string if the server could not use it.
 fn encode(item: &Item, ids: ItemIds, profile: SchemaProfile) -> String {
     match &item.raw {
         Some(raw) if raw.wire == WireApi::Responses.name() => send_back(item, &raw.json, ids, profile),
@@ -271,7 +277,7 @@ fn encode(item: &Item, ids: ItemIds, profile: SchemaProfile) -> String {
 }
 
 fn encode_plain(item: &Item, profile: SchemaProfile) -> String {
-    wire(&item.body, profile).map(|wire| json::text_of(&wire)).unwrap_or_default()
+    encode_body(&item.body, profile).map(|item| json::to_text(&item)).unwrap_or_default()
 }
 
 fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> String {
@@ -279,31 +285,36 @@ fn send_back(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) 
         Some(sent) if is_unreadable(item, &sent.json) => String::new(),
         Some(sent) => sent.json,
         None => {
-            tracing::debug!(kind = Head::of(raw).kind.0, "a malformed item is written anew or left out");
+            tracing::debug!(
+                kind = ItemHeader::parse(raw).kind.0,
+                "a malformed item is written anew or left out"
+            );
             encode_plain(item, profile)
         }
     }
 }
 
-/// Returns what a person is told of an item that cannot go back as it came.
-pub(super) fn trouble(item: &Item) -> Option<String> {
+/// Returns a notice for the user about an item that cannot be sent back unchanged.
+pub(super) fn malformed_item_notice(item: &Item) -> Option<String> {
     let raw = item.raw.as_ref()?;
     let then = match check(item, &raw.json, ItemIds::LeftOut, SchemaProfile::Faithful) {
-        Some(sent) if !sent.is_mended => return None,
+        Some(sent) if !sent.is_repaired => return None,
         Some(_) => "it is sent back in valid form",
-        None if wire(&item.body, SchemaProfile::Faithful).is_some() => "it is sent back in other words",
+        None if encode_body(&item.body, SchemaProfile::Faithful).is_some() => {
+            "it is sent back in other words"
+        }
         None => "it is left out of later requests",
     };
-    let kind = crate::failure::one_line(&Head::of(&raw.json).kind.0.unwrap_or_default());
+    let kind = crate::failure::one_line(&ItemHeader::parse(&raw.json).kind.0.unwrap_or_default());
     let kind: String = kind.chars().take(MAX_KIND_CHARS).collect();
     Some(format!("the server sent a malformed item `{kind}`; {then}"))
 }
 
-/// Returns an item as it came, as far as its shape is right and its call is the one that was run.
+/// Returns the received item, as far as its shape is valid and its call is the one that was run.
 fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> Option<SendableItem> {
     let own = own(&item.body, profile);
     let is_ours = |call: &ToolCall| {
-        let head = Head::of(raw);
+        let head = ItemHeader::parse(raw);
         let is_same_kind = own.as_ref().is_some_and(|own| own["type"].as_str() == head.kind.0.as_deref());
         is_same_kind || head.call_id.0.as_deref() == Some(call.id.as_str())
     };
@@ -313,36 +324,35 @@ fn check(item: &Item, raw: &RawValue, ids: ItemIds, profile: SchemaProfile) -> O
     }
 }
 
-/// Returns an item as we would write it. A server takes reasoning only with what it has sent
-/// itself.
+/// Returns our encoding of an item. Servers accept reasoning only with members that they sent
+/// themselves.
 fn own(body: &Body, profile: SchemaProfile) -> Option<Value> {
     if let Body::Reasoning { summary, .. } = body {
         let part = |text: &String| json!({"type": "summary_text", "text": text});
         return Some(json!({"type": "reasoning", "summary": summary.iter().map(part).collect::<Vec<_>>()}));
     }
-    wire(body, profile).and_then(|wire| serde_json::to_value(wire).ok())
+    encode_body(body, profile).and_then(|item| serde_json::to_value(item).ok())
 }
 
-/// Reasoning that came without its encrypted form is known to its server by its id alone. Without that nothing is
-/// left to read, and servers refuse it.
+/// Returns true for reasoning with neither text, encrypted content nor id. Servers refuse it.
 fn is_unreadable(item: &Item, sent: &str) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Sealed {
-        id: Maybe<String>,
-        encrypted_content: Maybe<String>,
+    struct ReasoningKeys {
+        id: LenientField<String>,
+        encrypted_content: LenientField<String>,
     }
-    let sealed = || serde_json::from_str::<Sealed>(sent).unwrap_or_default();
+    let sealed = || serde_json::from_str::<ReasoningKeys>(sent).unwrap_or_default();
     matches!(&item.body, Body::Reasoning { text, .. } if text.is_empty())
-        && matches!(sealed(), Sealed { id: Maybe(None), encrypted_content: Maybe(None) })
+        && matches!(sealed(), ReasoningKeys { id: LenientField(None), encrypted_content: LenientField(None) })
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Wire<'a> {
+enum InputItem<'a> {
     Message {
         role: Role,
-        content: Vec<Part<'a>>,
+        content: Vec<ContentPart<'a>>,
     },
     FunctionCall {
         name: Cow<'a, str>,
@@ -356,11 +366,11 @@ enum Wire<'a> {
     },
     FunctionCallOutput {
         call_id: &'a CallId,
-        output: Told<'a>,
+        output: OutputContent<'a>,
     },
     CustomToolCallOutput {
         call_id: &'a CallId,
-        output: Told<'a>,
+        output: OutputContent<'a>,
     },
     ToolSearchCall {
         call_id: &'a CallId,
@@ -372,13 +382,13 @@ enum Wire<'a> {
         call_id: &'a CallId,
         execution: &'static str,
         status: &'static str,
-        tools: Vec<Tool<'a>>,
+        tools: Vec<ResponsesTool<'a>>,
     },
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum ContentPart<'a> {
     InputText { text: &'a str },
     InputImage { image_url: &'a str },
     OutputText { text: &'a str },
@@ -386,43 +396,45 @@ enum Part<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Told<'a> {
+enum OutputContent<'a> {
     Text(&'a str),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<ContentPart<'a>>),
 }
 
-/// A body in this wire's words. Reasoning and the like mean something to the server they came from, and to no other.
-fn wire(body: &Body, profile: SchemaProfile) -> Option<Wire<'_>> {
+/// Encodes a body. Reasoning and hosted items have a meaning only for the server they came from.
+fn encode_body(body: &Body, profile: SchemaProfile) -> Option<InputItem<'_>> {
     match body {
         Body::Message { role, content } => {
             let content: Vec<_> = content.iter().filter_map(|content| part(*role, content)).collect();
-            (!content.is_empty()).then_some(Wire::Message { role: *role, content })
+            (!content.is_empty()).then_some(InputItem::Message { role: *role, content })
         }
         Body::Call(ToolCall { id, name, input }) => Some(match input {
-            Input::Json(text) => {
-                Wire::FunctionCall { name: valid_name(name.as_str()), arguments: readable(text), call_id: id }
-            }
+            Input::Json(text) => InputItem::FunctionCall {
+                name: valid_name(name.as_str()),
+                arguments: valid_arguments(text),
+                call_id: id,
+            },
             Input::Text(input) => {
-                Wire::CustomToolCall { call_id: id, name: valid_name(name.as_str()), input }
+                InputItem::CustomToolCall { call_id: id, name: valid_name(name.as_str()), input }
             }
-            Input::Search(text) => Wire::ToolSearchCall {
+            Input::Search(text) => InputItem::ToolSearchCall {
                 call_id: id,
                 execution: "client",
                 status: "completed",
-                arguments: serde_json::from_str(&readable(text)).unwrap_or_default(),
+                arguments: serde_json::from_str(&valid_arguments(text)).unwrap_or_default(),
             },
         }),
         Body::Output { call, input, content } => {
-            let output = told(content);
+            let output = output_content(content);
             Some(match input {
-                InputKind::Json => Wire::FunctionCallOutput { call_id: call, output },
-                InputKind::Text => Wire::CustomToolCallOutput { call_id: call, output },
-                // There is no place for words here: a search that failed has found nothing.
-                InputKind::Search => Wire::ToolSearchOutput {
+                InputKind::Json => InputItem::FunctionCallOutput { call_id: call, output },
+                InputKind::Text => InputItem::CustomToolCallOutput { call_id: call, output },
+                // This item has no member for an error message: a failed search has found nothing.
+                InputKind::Search => InputItem::ToolSearchOutput {
                     call_id: call,
                     execution: "client",
                     status: "completed",
-                    tools: found(content, profile),
+                    tools: found_tools(content, profile),
                 },
             })
         }
@@ -430,30 +442,30 @@ fn wire(body: &Body, profile: SchemaProfile) -> Option<Wire<'_>> {
     }
 }
 
-fn found(content: &[Content], profile: SchemaProfile) -> Vec<Tool<'_>> {
+fn found_tools(content: &[Content], profile: SchemaProfile) -> Vec<ResponsesTool<'_>> {
     let specs = content.iter().filter_map(|part| match part {
         Content::Tool(spec) => Some(spec),
         Content::Text(_) | Content::Image(_) => None,
     });
-    specs.map(|spec| offer(spec, profile)).collect()
+    specs.map(|spec| encode_tool(spec, profile)).collect()
 }
 
-fn told(content: &[Content]) -> Told<'_> {
-    // Tools that were found are among those of the next request.
+fn output_content(content: &[Content]) -> OutputContent<'_> {
+    // The next request lists the found tools in `tools`.
     let said: Vec<_> = content.iter().filter(|part| !matches!(part, Content::Tool(_))).collect();
     match said.as_slice() {
-        [] => Told::Text(""),
-        [Content::Text(text)] => Told::Text(text),
-        parts => Told::Parts(parts.iter().filter_map(|content| part(Role::User, content)).collect()),
+        [] => OutputContent::Text(""),
+        [Content::Text(text)] => OutputContent::Text(text),
+        parts => OutputContent::Parts(parts.iter().filter_map(|content| part(Role::User, content)).collect()),
     }
 }
 
-fn part(role: Role, content: &Content) -> Option<Part<'_>> {
+fn part(role: Role, content: &Content) -> Option<ContentPart<'_>> {
     match (role, content) {
-        (Role::Assistant, Content::Text(text)) => Some(Part::OutputText { text }),
+        (Role::Assistant, Content::Text(text)) => Some(ContentPart::OutputText { text }),
         (Role::Assistant, Content::Image(_)) | (_, Content::Tool(_)) => None,
-        (_, Content::Text(text)) => Some(Part::InputText { text }),
-        (_, Content::Image(url)) => Some(Part::InputImage { image_url: url }),
+        (_, Content::Text(text)) => Some(ContentPart::InputText { text }),
+        (_, Content::Image(url)) => Some(ContentPart::InputImage { image_url: url }),
     }
 }
 

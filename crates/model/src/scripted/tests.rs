@@ -6,7 +6,7 @@ use windlass_contract::id::ThreadId;
 
 use super::*;
 
-fn script(text: &str) -> Result<Scripted, ModelError> {
+fn script(text: &str) -> Result<ScriptedClient, ModelError> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     let info = ModelInfo {
@@ -17,11 +17,11 @@ fn script(text: &str) -> Result<Scripted, ModelError> {
         stream_retries: 0,
         retry_budget: std::time::Duration::ZERO,
     };
-    Scripted::new(info, file.path())
+    ScriptedClient::new(info, file.path())
 }
 
 /// Asks once; keeps what the model said, as a session would.
-async fn ask(model: &Scripted, history: &mut Vec<Cached<Item>>) -> Vec<Result<String, ModelError>> {
+async fn ask(model: &ScriptedClient, history: &mut Vec<Cached<Item>>) -> Vec<Result<String, ModelError>> {
     let prompt = Prompt {
         thread: &ThreadId::from("t"),
         instructions: "",
@@ -155,7 +155,7 @@ fn a_missing_script_is_named() {
         stream_retries: 0,
         retry_budget: std::time::Duration::ZERO,
     };
-    let error = Scripted::new(info, Path::new("no/such.json")).unwrap_err().to_string();
+    let error = ScriptedClient::new(info, Path::new("no/such.json")).unwrap_err().to_string();
     assert_eq!(error, "script `no/such.json`: cannot be read: No such file or directory (os error 2)");
 }
 

@@ -1,4 +1,5 @@
-//! Servers that misbehave. Each ends in one line that names the cause; none in a panic, a hang or a half call.
+//! Servers that misbehave. Each ends in one line that names the cause; none in a panic, a hang or a
+//! half call.
 
 use std::time::{Duration, Instant};
 

@@ -132,7 +132,8 @@ async fn a_stream_under_another_content_type_is_a_stream() {
     assert_eq!(ask(client(&provider(&server.url, WireApi::Chat)).as_ref()).await, OK);
 }
 
-/// A call goes out and comes back over both wires, and each request begins with the bytes of the one before.
+/// A call goes out and comes back over both wires, and each request begins with the bytes of the
+/// one before.
 #[tokio::test]
 async fn a_tool_round_trip_only_adds_to_what_was_sent_before() {
     let cases = [

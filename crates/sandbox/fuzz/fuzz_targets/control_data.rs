@@ -1,4 +1,5 @@
-//! Any control data of a message: the kernel finds what was there, and the credentials of the caller.
+//! Any control data of a message: the kernel finds what was there, and the credentials of the
+//! caller.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

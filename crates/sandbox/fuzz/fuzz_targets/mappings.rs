@@ -1,5 +1,5 @@
-//! Any names of mapped files: none is read as a mapping. Separated by zeros; each is repeated as often as its first byte
-//! says, since long ones are cut; the first says how much is read at once.
+//! Any names of mapped files: none is read as a mapping. Separated by zeros; each is repeated as
+//! often as its first byte says, since long ones are cut; the first says how much is read at once.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any mount point: it is read back from `/proc/self/mountinfo` byte by byte. A zero stands between root and mount point.
+//! Any mount point: it is read back from `/proc/self/mountinfo` byte by byte. A zero stands between
+//! root and mount point.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

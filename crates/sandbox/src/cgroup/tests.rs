@@ -76,17 +76,17 @@ fn limits_are_written_and_what_was_met_is_read() {
         fs::write(path.join(name), "").unwrap();
     }
     let quota = Quota { memory_bytes: Some(4096), processes: Some(7), ..Quota::default() };
-    let door = limit(path, &quota).unwrap();
+    let cgroup_procs = limit(path, &quota).unwrap();
     let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
     assert_eq!([read("memory.max"), read("memory.oom.group"), read("pids.max")], ["4096", "1", "7"]);
     let tree = CgroupTree { place: path.to_owned(), made: AtomicU64::new(0), left: Mutex::default() };
-    let leaf = Leaf { tree: Box::leak(Box::new(tree)), path: path.to_owned(), door };
-    assert_eq!(leaf.met(), CgroupEvents::default());
+    let cgroup = CommandCgroup { tree: Box::leak(Box::new(tree)), path: path.to_owned(), cgroup_procs };
+    assert_eq!(cgroup.met(), CgroupEvents::default());
     fs::write(path.join("memory.events"), "low 0\nmax 31\noom 2\noom_kill 2\noom_group_kill 1\n").unwrap();
     fs::write(path.join("pids.events"), "max 0\n").unwrap();
-    assert_eq!(leaf.met(), CgroupEvents { memory: true, processes: false });
+    assert_eq!(cgroup.met(), CgroupEvents { memory: true, processes: false });
     fs::write(path.join("pids.events"), "max 3\n").unwrap();
-    assert_eq!(leaf.met(), CgroupEvents { memory: true, processes: true });
+    assert_eq!(cgroup.met(), CgroupEvents { memory: true, processes: true });
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Paths that a failed program names, checked against the rules of its sandbox and the file system.
 //!
-//! What a program prints proves nothing. A path counts only if the sandbox really keeps it from being written, the user could
-//! write it, and the error is the one that this mechanism gives. What may be asked for is decided here as well: the directory of
-//! the path and nothing above it, and never a place of the system or of programs, a secret or a protected name.
+//! What a program prints proves nothing. A path counts only if the sandbox really keeps it from
+//! being written, the user could write it, and the error is the one that this mechanism gives. What
+//! may be asked for is decided here as well: the directory of the path and nothing above it, and
+//! never a place of the system or of programs, a secret or a protected name.
 
 use std::{
     fmt, fs,
@@ -17,29 +18,29 @@ use windlass_contract::{
 };
 
 use super::{
-    complaint::{Complaint, ErrorClass, complaints},
+    error_lines::{ErrorClass, ErrorLine, error_lines},
     system_place::SystemPlaces,
     with_mode,
 };
 use crate::{links, sandbox_spec::SandboxSpec, secrets::home_directories};
 
-/// How many denials are told.
-const MAX_TOLD: usize = 5;
+/// Maximum number of reported denials.
+const MAX_DENIALS: usize = 5;
 
-/// How many words of a command line are looked at.
+/// Maximum number of words of a command line that are checked.
 const MAX_WORDS: usize = 64;
 
 /// Directories of the kernel's own, and temporary ones of which commands have their own.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// A command that failed, and what it was held to. Blocks: it looks at files.
+/// A command that failed, with the rules of its sandbox. Its methods block: they look at files.
 pub struct DeniedPathCheck<'a> {
-    /// What it was held to.
+    /// The rules of its sandbox.
     pub spec: &'a SandboxSpec,
-    /// What held it.
+    /// The mechanism that confined it.
     pub held: &'a Held,
-    /// Where it ran.
+    /// Its working directory.
     pub directory: &'a Path,
     /// Its arguments, or the line for a shell.
     pub arguments: &'a [String],
@@ -56,9 +57,9 @@ impl fmt::Debug for DeniedPathCheck<'_> {
 }
 
 /// A path that the sandbox keeps from being written.
-struct Confirmed {
+struct ConfirmedPath {
     path: PathBuf,
-    /// It is inside of what may be written, under a protected name.
+    /// True if it is inside a writable directory, under a protected name.
     is_protected: bool,
 }
 
@@ -67,14 +68,14 @@ impl DeniedPathCheck<'_> {
     pub fn find(&self, exit: Exit, output: &[u8]) -> Vec<Denial> {
         let is_held =
             matches!(self.held.rung, Mechanism::Namespaces | Mechanism::Landlock | Mechanism::Seatbelt);
-        let complaints = if exit != Exit::Code(0) && is_held { complaints(output) } else { Vec::new() };
-        let complaints: Vec<_> =
-            complaints.into_iter().filter(|complaint| self.fits(complaint.class, exit)).collect();
+        let error_lines = if exit != Exit::Code(0) && is_held { error_lines(output) } else { Vec::new() };
+        let error_lines: Vec<_> =
+            error_lines.into_iter().filter(|error_line| self.fits(error_line.class, exit)).collect();
         let mut found: Vec<Denial> = Vec::new();
         let mut confirmed: Vec<_> =
-            complaints.iter().filter_map(|complaint| self.first_confirmed(complaint)).collect();
+            error_lines.iter().filter_map(|error_line| self.first_confirmed(error_line)).collect();
         if confirmed.is_empty() {
-            confirmed.extend(self.unnamed(&complaints));
+            confirmed.extend(self.unnamed(&error_lines));
         }
         let mut hidden = None;
         for confirmed in confirmed {
@@ -87,7 +88,7 @@ impl DeniedPathCheck<'_> {
             if !found.contains(&denial) {
                 found.push(denial);
             }
-            if found.len() == MAX_TOLD {
+            if found.len() == MAX_DENIALS {
                 break;
             }
         }
@@ -106,35 +107,37 @@ impl DeniedPathCheck<'_> {
         }
     }
 
-    fn first_confirmed(&self, complaint: &Complaint) -> Option<Confirmed> {
-        let class = complaint.class;
+    fn first_confirmed(&self, error_line: &ErrorLine) -> Option<ConfirmedPath> {
+        let class = error_line.class;
         let first = |named: &[String]| named.iter().find_map(|named| self.confirm(named, class));
         // What it names and is not confirmed was refused by something else.
-        if class == ErrorClass::Unwritable || !complaint.candidates.is_empty() {
-            return first(&complaint.candidates);
+        if class == ErrorClass::Unwritable || !error_line.candidates.is_empty() {
+            return first(&error_line.candidates);
         }
         let line: Vec<String> = self.words().collect();
         let is_meant = |word: &&String| {
             word.contains('.') || line.contains(word) || fs::metadata(self.directory.join(word)).is_ok()
         };
-        let beside = complaint.words.iter().filter(is_meant).find_map(|word| self.confirm(word, class));
-        beside.or_else(|| first(&complaint.earlier))
+        let beside = error_line.words.iter().filter(is_meant).find_map(|word| self.confirm(word, class));
+        beside.or_else(|| first(&error_line.earlier))
     }
 
-    /// Returns the directory of a command that may write nothing at all, if it says that it was refused and not what.
-    fn unnamed(&self, complaints: &[Complaint]) -> Option<Confirmed> {
-        let is_error = |complaint: &Complaint| {
-            complaint.class == ErrorClass::ReadOnly && complaint.is_last && complaint.candidates.is_empty()
+    /// Returns the directory of a command that may write nothing at all, if it says that it was
+    /// refused and not what.
+    fn unnamed(&self, error_lines: &[ErrorLine]) -> Option<ConfirmedPath> {
+        let is_error = |error_line: &ErrorLine| {
+            error_line.class == ErrorClass::ReadOnly && error_line.is_last && error_line.candidates.is_empty()
         };
-        let is_refused = complaints.iter().any(is_error);
+        let is_refused = error_lines.iter().any(is_error);
         if !is_refused || !self.held.writable.is_empty() {
             return None;
         }
         self.check(self.directory, ErrorClass::ReadOnly)
     }
 
-    /// Checks a name where the command line goes to (`cd`, `-C`), in the directory of the command, and in others it names.
-    fn confirm(&self, named: &str, class: ErrorClass) -> Option<Confirmed> {
+    /// Checks a name where the command line goes to (`cd`, `-C`), in the directory of the command,
+    /// and in others it names.
+    fn confirm(&self, named: &str, class: ErrorClass) -> Option<ConfirmedPath> {
         if named.starts_with('/') {
             return self.check(Path::new(named), class);
         }
@@ -153,8 +156,9 @@ impl DeniedPathCheck<'_> {
         words.filter(|word| !word.is_empty()).take(MAX_WORDS).map(str::to_owned)
     }
 
-    /// Returns the path without links if the sandbox, and nothing else, keeps it from being written.
-    fn check(&self, path: &Path, class: ErrorClass) -> Option<Confirmed> {
+    /// Returns the path without links if the sandbox, and nothing else, keeps it from being
+    /// written.
+    fn check(&self, path: &Path, class: ErrorClass) -> Option<ConfirmedPath> {
         let path = links::follow(path)?.end;
         let parent = path.parent().filter(|parent| parent.is_dir())?;
         if KERNEL.iter().any(|kernel| path.starts_with(kernel)) || self.is_own_temporary(&path) {
@@ -162,9 +166,10 @@ impl DeniedPathCheck<'_> {
         }
         if self.roots().iter().any(|root| path.starts_with(root)) {
             let is_protected = class != ErrorClass::Refused && (self.is_protected)(&path);
-            return is_protected.then_some(Confirmed { path, is_protected });
+            return is_protected.then_some(ConfirmedPath { path, is_protected });
         }
-        // What the user may not write either is refused by its mode, or lies on a file system that is read-only anyway.
+        // What the user may not write either is refused by its mode, or lies on a file system that
+        // is read-only anyway.
         let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
         let is_ours = match class {
             ErrorClass::ReadOnly | ErrorClass::Unwritable => may_write(&path) || may_write(parent),
@@ -172,7 +177,7 @@ impl DeniedPathCheck<'_> {
             ErrorClass::Refused => may_write(parent),
             ErrorClass::Busy => false,
         };
-        is_ours.then_some(Confirmed { path, is_protected: false })
+        is_ours.then_some(ConfirmedPath { path, is_protected: false })
     }
 
     /// Returns whether a path is in a temporary directory that the command has of its own.
@@ -191,7 +196,7 @@ impl DeniedPathCheck<'_> {
         self.held.writable.iter().filter_map(real).collect()
     }
 
-    fn denial(&self, Confirmed { path, is_protected }: &Confirmed, hidden: &[PathBuf]) -> Denial {
+    fn denial(&self, ConfirmedPath { path, is_protected }: &ConfirmedPath, hidden: &[PathBuf]) -> Denial {
         let rule = match (is_protected, self.held.writable.is_empty()) {
             (true, _) => "other programs execute or trust it, so commands may not change it",
             (false, true) => "nothing may be written here",
@@ -208,8 +213,9 @@ impl DeniedPathCheck<'_> {
         }
     }
 
-    /// Returns the directory that would have to be writable, unless that is more than a person should be asked for because of
-    /// a text: the home directory or what it is in, places of the system and of programs, secrets, protected names.
+    /// Returns the directory that would have to be writable, unless that is more than a person
+    /// should be asked for because of a text: the home directory or what it is in, places of the
+    /// system and of programs, secrets, protected names.
     fn directory_to_grant(&self, path: &Path, hidden: &[PathBuf]) -> Option<PathBuf> {
         let directory = if path.is_dir() { path } else { path.parent()? };
         let workspace = self.workspace();

@@ -1,5 +1,5 @@
-//! Places that no question offers because a program has printed their names: whoever can write there becomes every program
-//! of the machine.
+//! Places that are never offered for writing because a program printed their names. A process that
+//! can write there can replace programs of the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -27,16 +27,18 @@ const SYSTEM: [&str; 20] = [
     "/private/var",
 ];
 
-/// Directories in those that are there to be written by everyone, and the users' own caches on macOS.
+/// Directories in those that are there to be written by everyone, and the users' own caches on
+/// macOS.
 const SHARED: [&str; 4] = ["/var/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"];
 
-/// Directories that hold data of people and sites. What is in them may be offered, not all of it at once.
+/// Directories that hold data of people and sites. What is in them may be offered, not all of it at
+/// once.
 const COLLECTIONS: [&str; 6] = ["/home", "/media", "/mnt", "/srv", "/Users", "/Volumes"];
 
-/// Directories of which every entry is the home directory of somebody.
+/// Directories whose entries are home directories.
 const HOMES: [&str; 2] = ["/home", "/Users"];
 
-/// What the answer depends on. All paths are without links.
+/// Directories that need protection from such offers. All paths are without links.
 pub(super) struct SystemPlaces<'a> {
     /// The working directory of the session. The mode for writing grants it, wherever it is.
     pub(super) workspace: &'a Path,
@@ -47,14 +49,14 @@ pub(super) struct SystemPlaces<'a> {
 }
 
 impl SystemPlaces<'_> {
-    /// Returns whether a directory must not be offered: it is of the system, a home directory, or programs are started from
-    /// it or from below it.
+    /// Returns whether a directory must not be offered: it is of the system, a home directory, or
+    /// programs are started from it or from below it.
     pub(super) fn forbid_offer(&self, directory: &Path) -> bool {
         !self.is_in_workspace(directory) && (self.is_of_system(directory) || self.has_programs(directory))
     }
 
-    /// Returns whether no option should be named that allows a directory: it is of the system, or programs
-    /// are started from it.
+    /// Returns whether no option should be named that allows a directory: it is of the system, or
+    /// programs are started from it.
     pub(super) fn forbid_remedy(&self, directory: &Path) -> bool {
         let has_programs = || self.program_directories().any(|place| place == directory);
         !self.is_in_workspace(directory) && (self.is_of_system(directory) || has_programs())

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    mount_step::{HELD_LIMIT, HIDDEN_DIRECTORY, HIDDEN_FILE, MountStep, STAND_INS, c},
+    mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MAX_HELD_TREES, MountStep, STAND_INS, c},
     private_directories::{
         DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp, kept_in_var_tmp, private_top,
     },
@@ -19,7 +19,7 @@ use crate::{
     writable_plan::{LayerMount, PrivateFile, UPPER_NAME, WORK_NAME, WritablePlan, WritableRoot},
 };
 
-/// What is seen inside what is hidden.
+/// Visible paths inside hidden ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShownPaths<'a> {
     pub(super) all: &'a [PathBuf],
@@ -61,7 +61,8 @@ impl MountPlanner {
         let private = held.len();
         let trees: Vec<_> = plan.roots.iter().map(|root| root.path.to_owned()).collect();
         let kept = kept_in_var_tmp(&trees, paths);
-        // What lies in the system's own /tmp disappears behind the private one, unless the command works there.
+        // What lies in the system's own /tmp disappears behind the private one, unless the command
+        // works there.
         let works = Some(paths.cwd.to_owned())
             .filter(|cwd| private_top(cwd).is_some() && !trees.iter().any(|tree| cwd.starts_with(tree)));
         held.extend(works.iter().chain(&self.beside).map(|tree| (tree.clone(), tree.clone())));
@@ -69,8 +70,8 @@ impl MountPlanner {
         held.extend(configs.map(|store| (store.to_owned(), PathBuf::from(PrivateFile::SANDBOX_DIRECTORY))));
         let by_path = held.len();
         held.extend(trees.iter().map(|tree| (tree.clone(), tree.clone())));
-        if held.len() + shown.len() + kept.len() > HELD_LIMIT {
-            return Err(PlanError(format!("more than {HELD_LIMIT} directories are to be carried over")));
+        if held.len() + shown.len() + kept.len() > MAX_HELD_TREES {
+            return Err(PlanError(format!("more than {MAX_HELD_TREES} directories are to be carried over")));
         }
         let held_paths = held.iter().take(by_path).map(|(path, _)| path);
         self.shown_slot = held.len();
@@ -118,8 +119,9 @@ impl MountPlanner {
         self.private_files(plan.private_files)
     }
 
-    /// Mounts an overlay on a root. Its layers are named by a path of our own, because a path in the options would have to
-    /// be escaped; the overlay keeps them when that path is taken away, and the command has no other way to them.
+    /// Mounts an overlay on a root. Its layers are named by a path of our own, because a path in
+    /// the options would have to be escaped; the overlay keeps them when that path is taken away,
+    /// and the command has no other way to them.
     fn overlay(&mut self, slot: usize, root: &Path, layer: LayerMount<'_>) -> Result<(), PlanError> {
         let lower = format!("/dev/.layer-{slot}");
         let name = layer.name;
@@ -131,7 +133,8 @@ impl MountPlanner {
             return Err(PlanError(format!("`{name}` cannot be the name of a layer")));
         }
         if let Some(inner) = mounts::mount_points_in(root).first() {
-            // The kernel refuses it: mounts of a namespace with more rights must not be taken away from what they cover.
+            // The kernel refuses it: mounts of a namespace with more rights must not be taken away
+            // from what they cover.
             let (inner, root) = (inner.display(), root.display());
             return Err(PlanError(format!(
                 "there is a mount at `{inner}`, and no layer can be on `{root}` around it"
@@ -144,8 +147,8 @@ impl MountPlanner {
         Ok(())
     }
 
-    /// Has the settings of each repository lead to the command's copy of them. Git follows a link to write them, but
-    /// could not rename a file over a mount.
+    /// Has the settings of each repository lead to the command's copy of them. Git follows a link
+    /// to write them, but could not rename a file over a mount.
     fn private_files(&mut self, files: &[PrivateFile<'_>]) -> Result<(), PlanError> {
         for (number, file) in files.iter().enumerate() {
             let link = c(format!("/dev/.git-config-{number}"))?;

@@ -1,4 +1,4 @@
-//! One step of the child towards its own view of the files. [`sys`](crate::sys) carries them out.
+//! One step in building the mount namespace of a command. [`sys`](crate::sys) carries them out.
 
 use std::{
     ffi::{CStr, CString},
@@ -8,61 +8,61 @@ use std::{
 
 use crate::sandbox_paths::PlanError;
 
-/// How many directories can be carried over into a new view of the files.
-pub(crate) const HELD_LIMIT: usize = 60;
+/// Maximum number of mount trees that are carried over into a new mount namespace.
+pub(crate) const MAX_HELD_TREES: usize = 60;
 
-/// What is put in the place of what may not be read.
+/// Empty file and directory that replace unreadable ones.
 pub(crate) const HIDDEN_FILE: &CStr = c"/dev/.hidden-file";
 pub(crate) const HIDDEN_DIRECTORY: &CStr = c"/dev/.hidden-directory";
 
 /// The directory of what is put in the place of settings that may not be read.
 pub(super) const STAND_INS: &str = "/dev/.stand-ins";
 
-/// One step on the way to a view of the files that holds a command.
+/// One step in building the mount namespace of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MountStep<S = CString> {
-    /// Takes hold of a tree of mounts as it is now.
+    /// Clones a mount tree (`open_tree`) as it is now.
     CloneTree { path: S, slot: usize },
-    /// Takes hold of the tree of mounts at a path, if that is the open directory.
+    /// Clones the mount tree at a path, if that is the open directory.
     CloneRoot { directory: RawFd, path: S, slot: usize },
     /// Makes every mount read-only.
     AllReadOnly,
-    /// Puts a held tree at a path.
+    /// Attaches a cloned tree at a path (`move_mount`).
     Attach { slot: usize, path: S },
-    /// A fresh file system in memory.
+    /// Mounts a new tmpfs.
     Tmpfs { path: S, options: S },
-    /// Terminals of the command's own.
+    /// Mounts a devpts with terminals of the command's own.
     Devpts { path: S },
-    /// Only the command's own processes.
+    /// Mounts a procfs that shows only the command's own processes.
     Proc { path: S },
-    /// A directory, if it is not there.
+    /// Makes a directory if there is none.
     Directory { path: S, mode: u32 },
-    /// An empty file.
+    /// Makes an empty file.
     File { path: S, mode: u32 },
-    /// A file with a text, that can be read.
+    /// Makes a readable file with a text.
     TextFile { path: S, text: S },
-    /// A link.
+    /// Makes a symbolic link.
     Link { path: S, target: S },
-    /// Mounts a link itself on a file, so that the file leads where the link does.
+    /// Mounts a symbolic link on a file, so that the file leads where the link does.
     MountLink { path: S, link: S },
-    /// A mount point that keeps what it is: it cannot be renamed or removed.
+    /// Makes a path a mount point, so that it cannot be renamed or removed.
     Pin { path: S },
-    /// The same, and nothing in it can change.
+    /// Makes a path a read-only mount point.
     BindReadOnly { path: S },
-    /// Puts something else, unreadable, in the place of a path.
+    /// Replaces a path by something unreadable.
     Hide { path: S, with: S },
-    /// Puts other settings in the place of a file.
+    /// Replaces a file by other settings.
     StandIn { path: S, with: S },
     /// Makes one mount read-only.
     SetReadOnly { path: S },
-    /// An overlay.
+    /// Mounts an overlay.
     Overlay { path: S, options: S },
-    /// Takes a tree of mounts away.
+    /// Detaches a mount tree.
     Detach { path: S },
 }
 
 impl MountStep {
-    /// The same step with its texts put elsewhere.
+    /// Returns the same step with its strings stored elsewhere.
     pub(crate) fn moved<'a, E>(
         &self,
         put: impl Fn(&CString) -> Result<&'a CStr, E>,
@@ -94,7 +94,7 @@ impl MountStep {
         })
     }
 
-    /// What is done, for an error.
+    /// Describes the step for an error message.
     pub(crate) fn describe(&self) -> String {
         let (what, path) = match self {
             Self::AllReadOnly => return "making all mounts read-only".to_owned(),

@@ -16,7 +16,8 @@ use crate::{
 /// Devices every program may use.
 pub(super) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// The second directory for temporary files, kept across restarts of the system. Confined commands have their own.
+/// The second directory for temporary files, kept across restarts of the system. Confined commands
+/// have their own.
 pub(super) const VAR_TMP: &str = "/var/tmp";
 
 /// Directories of which confined commands have their own.
@@ -32,8 +33,8 @@ pub(super) fn private_top(path: &Path) -> Option<&'static Path> {
     PRIVATE.iter().map(Path::new).find(|private| path.starts_with(private))
 }
 
-/// Returns what of the system's `/var/tmp` stays to be seen in the command's own: the directories there that hold the
-/// workspace, another root or the home directory.
+/// Returns what of the system's `/var/tmp` stays to be seen in the command's own: the directories
+/// there that hold the workspace, another root or the home directory.
 pub(super) fn kept_in_var_tmp(trees: &[PathBuf], paths: SandboxPaths<'_>) -> Vec<PathBuf> {
     let needed = trees.iter().map(PathBuf::as_path).chain([paths.cwd]).chain(paths.home);
     let mut kept: Vec<_> = needed
@@ -46,12 +47,13 @@ pub(super) fn kept_in_var_tmp(trees: &[PathBuf], paths: SandboxPaths<'_>) -> Vec
     kept
 }
 
-/// How the file systems in memory are mounted.
+/// Mount options for file systems in memory.
 #[derive(Debug)]
 pub(super) struct TmpfsOptions {
     /// Mode and size: what lies there counts as memory, and where disk is limited, as disk.
     pub(super) options: String,
-    /// Tells whether `/tmp` is one of them. Where disk is limited it is: nothing else limits what lies there.
+    /// Tells whether `/tmp` is one of them. Where disk is limited it is: nothing else limits what
+    /// lies there.
     pub(super) at_tmp: bool,
 }
 

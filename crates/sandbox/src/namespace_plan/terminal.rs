@@ -1,8 +1,8 @@
 //! The terminal of a command, where its programs look for it.
 //!
-//! A session's terminal comes from the host's devpts, and the sandbox has a devpts of its own, in which no name can be made
-//! for it. So the one device is bound to `/dev/console`, as containers do: `ttyname` searches `/dev` and finds it there. The
-//! command has the terminal open anyway.
+//! A session's terminal comes from the host's devpts, and the sandbox has a devpts of its own, in
+//! which no name can be made for it. So the one device is bound to `/dev/console`, as containers
+//! do: `ttyname` searches `/dev` and finds it there. The command has the terminal open anyway.
 
 use std::{
     ffi::{CStr, CString},
@@ -18,13 +18,13 @@ use std::{
     path::Path,
 };
 
-use super::{HELD_LIMIT, MountStep, NamespacePlan, Writable};
+use super::{MAX_HELD_TREES, MountStep, NamespacePlan, WritablePath};
 
 const CONSOLE: &CStr = c"/dev/console";
 
 impl NamespacePlan {
-    /// Shows the terminal that a command gets as its input, if it is one. What cannot be shown is not: the command only
-    /// misses its name.
+    /// Shows the terminal that a command gets as its input, if it is one. What cannot be shown is
+    /// not: the command only misses its name.
     pub(crate) fn show_terminal(&mut self, input: &OwnedFd) {
         let is_held =
             |step: &&MountStep| matches!(step, MountStep::CloneTree { .. } | MountStep::CloneRoot { .. });
@@ -35,7 +35,7 @@ impl NamespacePlan {
         let (Some(sealed), Some(terminals), Ok(Some(path))) = (sealed, terminals, pts_path(input)) else {
             return;
         };
-        if slot >= HELD_LIMIT || terminals < sealed {
+        if slot >= MAX_HELD_TREES || terminals < sealed {
             return;
         }
         let console = CONSOLE.to_owned();
@@ -43,7 +43,7 @@ impl NamespacePlan {
         self.steps.insert(terminals, MountStep::Attach { slot, path: console.clone() });
         self.steps.insert(terminals, MountStep::File { path: console.clone(), mode: 0o600 });
         self.steps.insert(sealed, MountStep::CloneTree { path, slot });
-        self.writable.push(Writable { path: console, is_directory: false });
+        self.writable.push(WritablePath { path: console, is_directory: false });
     }
 }
 

@@ -1,5 +1,5 @@
-//! Directories of a cache that commands can write: opened by handle and without following links. Nothing is written there but
-//! new directories, links and files.
+//! Directories of a cache that commands can write: opened by handle and without following links.
+//! Nothing is written there but new directories, links and files.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,5 @@
-//! A home directory for Cargo that can be written, in which what the user's own has is found through links.
+//! A home directory for Cargo that can be written, in which what the user's own has is found
+//! through links.
 
 use std::{
     collections::BTreeMap,
@@ -12,14 +13,14 @@ use std::{
 
 use super::cache_dir::{enter, link, open_cache};
 
-/// Its name below the cache of a workspace, and that of the one with the user's settings.
+/// Names of Cargo's home below the cache of a workspace: without and with the user's settings.
 pub(super) const PLACE: &str = "cargo";
 const WITH_SETTINGS: &str = "cargo-with-settings";
 
-/// How many files of the user's cache are linked.
+/// Maximum number of files of the user's cache that are linked.
 const MAX_LINKS: usize = 20_000;
 
-/// How deep directories of the index are: `index/NAME/.cache/ab/cd`.
+/// Maximum depth of the index: `index/NAME/.cache/ab/cd`.
 const MAX_DEPTH: usize = 6;
 
 /// Returns whether Cargo was ever started with one of the directories: it leaves its lock there.
@@ -27,8 +28,8 @@ pub(super) fn is_used(cache: &Path) -> bool {
     [PLACE, WITH_SETTINGS].iter().any(|place| cache.join(place).join(".package-cache").exists())
 }
 
-/// Makes the directory and returns its path. Where Cargo would not find the user's settings by going up from where it is
-/// started, a second directory has them beside the same registry.
+/// Makes the directory and returns its path. Where Cargo would not find the user's settings by
+/// going up from where it is started, a second directory has them beside the same registry.
 pub(super) fn prepare(cache: &Path, own: &Path, directory: &Path) -> io::Result<PathBuf> {
     let top = open_cache(cache)?;
     let home = enter(&top, OsStr::new(PLACE))?;
@@ -58,7 +59,8 @@ pub(super) fn prepare(cache: &Path, own: &Path, directory: &Path) -> io::Result<
     Ok(cache.join(WITH_SETTINGS))
 }
 
-/// Returns whether the user's cache has other files than when they were last linked by this process.
+/// Returns whether the user's cache has other files than when they were last linked by this
+/// process.
 #[expect(clippy::disallowed_methods, reason = "the note is beside the cache, where commands cannot write")]
 fn has_changed(cache: &Path, own: &Path) -> bool {
     static LINKED: Mutex<BTreeMap<PathBuf, Vec<(PathBuf, SystemTime)>>> = Mutex::new(BTreeMap::new());

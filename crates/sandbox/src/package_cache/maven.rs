@@ -1,7 +1,8 @@
 //! A local repository for Maven that can be written, in which what the user's own has is found.
 //!
-//! Maven up to 3.8 has one local repository. Files from elsewhere are never changed there, so they are linked. What
-//! `mvn install` overwrites in place is copied: installed artifacts, snapshots, and lists of versions.
+//! Maven up to 3.8 has one local repository. Files from elsewhere are never changed there, so they
+//! are linked. What `mvn install` overwrites in place is copied: installed artifacts, snapshots,
+//! and lists of versions.
 
 use std::{
     collections::BTreeSet,
@@ -16,19 +17,20 @@ use std::{
 
 use super::cache_dir::{copy, enter, link, open_cache};
 
-/// Its name below the cache of a workspace.
+/// Name of the repository below the cache of a workspace.
 pub(super) const PLACE: &str = "maven";
 
-/// How many files and directories of the user's repository are looked at. With sources and checksums an artifact has ten.
+/// Maximum number of entries of the user's repository that are visited. With sources and checksums
+/// an artifact has ten.
 const MAX_ENTRIES: usize = 200_000;
 
-/// How deep a repository is: the parts of a group, the artifact, the version.
+/// Maximum depth of a repository: the parts of a group, the artifact, the version.
 const MAX_DEPTH: usize = 24;
 
 /// The steps of file times, on file systems that keep every other second only.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
 
-/// The largest file that is copied.
+/// Maximum size of a file that is copied.
 const MAX_COPIED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Makes the repository, and links what the user's own has by now: once in each process.
@@ -63,7 +65,8 @@ struct RepositoryMirror {
 impl RepositoryMirror {
     /// Fills one directory of ours from one of the user's.
     fn fill(&mut self, to: &OwnedFd, from: &Path, depth: usize) -> io::Result<()> {
-        // What cannot be read is not there for Maven either. A file that comes or goes changes the time of its directory.
+        // What cannot be read is not there for Maven either. A file that comes or goes changes the
+        // time of its directory.
         let modified = fs::metadata(from).and_then(|found| found.modified());
         let (Ok(modified), Ok(entries)) = (modified, fs::read_dir(from)) else { return Ok(()) };
         let is_new = self.linked.is_none_or(|linked| linked <= modified);
@@ -85,7 +88,8 @@ impl RepositoryMirror {
     }
 }
 
-/// Tells whether `mvn install` may write in a directory of a version: it was there before, or the version is a snapshot.
+/// Tells whether `mvn install` may write in a directory of a version: it was there before, or the
+/// version is a snapshot.
 fn is_overwritten(version: &Path) -> bool {
     let is_snapshot = version.as_os_str().as_encoded_bytes().ends_with(b"-SNAPSHOT");
     let installed = version.parent().map(|artifact| artifact.join("maven-metadata-local.xml"));
@@ -97,7 +101,8 @@ fn is_list(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"maven-metadata")
 }
 
-/// Tells whether a file only says where others came from, and what was not found. Without it, they count as found.
+/// Tells whether a file only says where others came from, and what was not found. Without it, they
+/// count as found.
 fn is_bookkeeping(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     let ends = [&b".lastUpdated"[..], b".sha1", b".md5", b".lock", b".part"];

@@ -6,9 +6,9 @@ use windlass_contract::grant::{Accounting, DefaultLimits, Limits, Mechanism, Quo
 
 use super::{LaunchedChild, SandboxSpec, confine, no_layer, plan_error};
 use crate::{
-    cgroup::{self, Leaf},
+    cgroup::{self, CommandCgroup},
     id_maps::IdMaps,
-    landlock_plan::{LandlockPlan, NEEDED_VERSION, Rules},
+    landlock_plan::{LandlockPlan, NEEDED_VERSION, RulesetCache},
     namespace_plan::NamespacePlan,
     program::Program,
     sandbox_paths::{PlanError, SandboxPaths},
@@ -21,25 +21,26 @@ use crate::{
     writable_plan::WritablePlan,
 };
 
-/// The mechanisms this machine has, found out when it matters.
+/// The mechanisms of this machine, detected when they are needed.
 #[derive(Debug, Default)]
 pub struct Mechanisms {
-    /// Why there are no namespaces, once that is known.
+    /// Reason why there are no namespaces, once that is known.
     no_namespaces: OnceLock<String>,
     version: OnceLock<u32>,
     shared: OnceLock<SharedNamespaces>,
-    /// The same for commands on a layer, where more ids than the user's own can be mapped.
+    /// Shared namespaces for commands on a layer, where more ids than the user's own can be mapped.
     layered: OnceLock<SharedNamespaces>,
-    rules: Rules,
+    rules: RulesetCache,
 }
 
 impl Mechanisms {
-    /// The version of Landlock; 0 if there is none.
+    /// Returns the version of Landlock, or 0 if there is none.
     pub fn landlock(&self) -> u32 {
         *self.version.get_or_init(landlock::abi_version)
     }
 
-    /// The mechanism for the next command: namespaces, unless this machine is known to have none.
+    /// Returns the mechanism for the next command: namespaces, unless this machine is known to have
+    /// none.
     pub fn preferred(&self) -> Mechanism {
         if self.no_namespaces.get().is_none() { Mechanism::Namespaces } else { Mechanism::Landlock }
     }
@@ -55,7 +56,7 @@ impl Mechanisms {
         })
     }
 
-    /// What namespaces need here. Made for the first command.
+    /// Returns the shared state that namespaces need. Made for the first command.
     fn namespace_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
         let landlock = self.landlock();
         if let Some(commons) = self.shared.get() {
@@ -65,7 +66,8 @@ impl Mechanisms {
         Ok(NamespaceSupport { landlock, shared: self.shared.get_or_init(|| commons) })
     }
 
-    /// The same for a command on a layer: an overlay cannot change a file whose owner is not mapped.
+    /// Returns the shared state for a command on a layer: an overlay cannot change a file whose
+    /// owner is not mapped.
     fn layer_support(&self) -> Result<NamespaceSupport<'_>, StartError> {
         let maps = IdMaps::for_layers();
         if !maps.has_others() {
@@ -124,7 +126,8 @@ fn in_words(error: &StartError) -> String {
 }
 
 impl SandboxSpec {
-    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
+    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is
+    /// an error.
     pub fn launch(
         &self,
         mechanism: Mechanism,
@@ -140,16 +143,16 @@ impl SandboxSpec {
         }
     }
 
-    /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one; and the limits that
-    /// are left to others.
-    fn leaf(&self) -> Result<(Option<Leaf>, Quota), StartError> {
+    /// A cgroup for what the kernel can limit there, if any of it is limited and there can be one;
+    /// and the limits that are left to others.
+    fn create_cgroup(&self) -> Result<(Option<CommandCgroup>, Quota), StartError> {
         let quota = self.limits.quota;
         if quota.memory_bytes.is_none() && quota.processes.is_none() {
             return Ok((None, quota));
         }
         let Ok(tree) = cgroup::divided() else { return Ok((None, quota)) };
-        let leaf = tree.leaf(&quota).map_err(|error| confine("making a cgroup", error))?;
-        Ok((Some(leaf), quota.without_memory_and_processes()))
+        let cgroup = tree.create_cgroup(&quota).map_err(|error| confine("making a cgroup", error))?;
+        Ok((Some(cgroup), quota.without_memory_and_processes()))
     }
 
     fn launch_in_namespaces(
@@ -161,19 +164,19 @@ impl SandboxSpec {
     ) -> Result<LaunchedChild, StartError> {
         let temporary =
             self.temporary.lasting().map_err(|error| confine("making a temporary directory", error))?;
-        let (leaf, quota) = self.leaf()?;
+        let (cgroup, quota) = self.create_cgroup()?;
         let paths = self.paths(temporary);
         let mut plan = NamespacePlan::new(&self.rules, &quota, paths, writable).map_err(plan_error)?;
         plan.show_terminal(&stdio.input);
-        plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
+        plan.cgroup = cgroup.as_ref().map(|cgroup| cgroup.cgroup_procs.as_raw_fd());
         let changes = self.variables(Mechanism::Namespaces, Path::new("/tmp"), program);
         let program = program.with(&changes)?;
         let mechanisms = &self.mechanisms;
         let support =
             if writable.has_layers() { mechanisms.layer_support() } else { mechanisms.namespace_support() }?;
         let started = namespaces::start(&program, &plan, support, stdio, zygotes)?;
-        let held = self.held(Mechanism::Namespaces, accounting(leaf.as_ref(), &quota), plan.not_covered);
-        Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: plan.hidden_inside })
+        let held = self.held(Mechanism::Namespaces, accounting(cgroup.as_ref(), &quota), plan.not_covered);
+        Ok(LaunchedChild { started: started.within(cgroup), held, hidden_in_roots: plan.hidden_inside })
     }
 
     fn launch_with_landlock(
@@ -185,24 +188,25 @@ impl SandboxSpec {
     ) -> Result<LaunchedChild, StartError> {
         let temporary =
             self.temporary.path().map_err(|error| confine("making a temporary directory", error))?;
-        let (leaf, quota) = self.leaf()?;
+        let (cgroup, quota) = self.create_cgroup()?;
         let landlock = (self.mechanisms.landlock(), &self.mechanisms.rules);
         let paths = self.paths(Some(temporary));
         let mut plan =
             LandlockPlan::new(&self.rules, &quota, paths, writable, landlock).map_err(plan_error)?;
-        plan.cgroup = leaf.as_ref().map(|leaf| leaf.door.as_raw_fd());
+        plan.cgroup = cgroup.as_ref().map(|cgroup| cgroup.cgroup_procs.as_raw_fd());
         let program = program.with(&self.variables(Mechanism::Landlock, temporary, program))?;
         let started = sys::start(&program, stdio, Some(ChildRestrictions::from(&plan)), zygotes)?;
         let asked_for = Quota { defaults: DefaultLimits::default(), ..quota };
-        let held = self.held(Mechanism::Landlock, accounting(leaf.as_ref(), &asked_for), plan.not_covered);
-        Ok(LaunchedChild { started: started.within(leaf), held, hidden_in_roots: Vec::new() })
+        let held = self.held(Mechanism::Landlock, accounting(cgroup.as_ref(), &asked_for), plan.not_covered);
+        Ok(LaunchedChild { started: started.within(cgroup), held, hidden_in_roots: Vec::new() })
     }
 }
 
-/// Who keeps the limits on memory and processes, given what is left to limit without a cgroup.
-fn accounting(leaf: Option<&Leaf>, left: &Quota) -> Option<Accounting> {
+/// Returns the mechanism that enforces limits on memory and processes; `left` has those without a
+/// cgroup.
+fn accounting(cgroup: Option<&CommandCgroup>, left: &Quota) -> Option<Accounting> {
     let counted = left.memory_limit().is_some() || left.process_limit().is_some();
-    leaf.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
+    cgroup.map(|_| Accounting::Cgroup).or(counted.then_some(Accounting::Counted))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{LaunchedChild, SandboxSpec, confine, no_layer};
 use crate::{
     hidden_paths::hidden,
     program::Program,
-    seatbelt::{self, Profile},
+    seatbelt::{self, SeatbeltProfile},
     sys::{self, ChildStdio, StartError, Zygotes},
     writable_plan::WritablePlan,
 };
@@ -16,7 +16,7 @@ use crate::{
 pub struct Mechanisms;
 
 impl Mechanisms {
-    /// There is no Landlock here.
+    /// Returns 0: macOS has no Landlock.
     pub fn landlock(&self) -> u32 {
         0
     }
@@ -27,22 +27,23 @@ impl Mechanisms {
         if is_there { Ok(()) } else { Err(format!("there is no `{}`", seatbelt::PROGRAM)) }
     }
 
-    /// The mechanism for the next command.
+    /// Returns the mechanism for the next command.
     pub fn preferred(&self) -> Mechanism {
         Mechanism::Seatbelt
     }
 
-    /// There are no namespaces here.
+    /// Returns an error: macOS has no namespaces.
     pub fn try_namespaces(&self) -> Result<(), String> {
         Err("macOS has none; Seatbelt is used".to_owned())
     }
 
-    /// There are none to leave out.
+    /// Does nothing: macOS has no namespaces.
     pub fn without_namespaces(&self, _reason: &str) {}
 }
 
 impl SandboxSpec {
-    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is an error.
+    /// Starts a program held by one mechanism of this machine. A mechanism that it does not have is
+    /// an error.
     pub fn launch(
         &self,
         mechanism: Mechanism,
@@ -61,9 +62,10 @@ impl SandboxSpec {
         let roots: Vec<_> = writable.roots.iter().map(|root| root.path.to_owned()).collect();
         let mut not_covered = vec!["memory, processes and disk are not limited".to_owned()];
         let hidden = hidden(&self.rules, self.paths(Some(temporary)), &roots, &mut not_covered);
-        let profile = Profile::new(&roots, temporary, writable.protected, &hidden, self.rules.network);
+        let profile =
+            SeatbeltProfile::new(&roots, temporary, writable.protected, &hidden, self.rules.network);
         let program = program.with(&self.variables(Mechanism::Seatbelt, temporary, program))?;
-        let program = program.under(seatbelt::PROGRAM, &profile.arguments())?;
+        let program = program.wrapped_by(seatbelt::PROGRAM, &profile.arguments())?;
         let started = sys::start(&program, stdio, zygotes)?;
         let held = self.held(Mechanism::Seatbelt, None, not_covered);
         Ok(LaunchedChild { started, held, hidden_in_roots: Vec::new() })

@@ -5,7 +5,7 @@ use libc::{
     SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_USER_NOTIF, seccomp_data, sock_filter,
 };
 
-use super::{ArgumentTest, Rule, SocketTypes, Test, Verdict};
+use super::{ArgumentTest, FilterAction, SocketTypes, SyscallRule, ValueTest};
 
 /// Instructions, as `<linux/bpf_common.h>` composes them.
 pub(super) const LOAD: u32 = BPF_LD | BPF_W | BPF_ABS;
@@ -15,7 +15,8 @@ pub(super) const JUMP_IF_AT_LEAST: u32 = BPF_JMP | BPF_JGE | BPF_K;
 pub(super) const JUMP_IF_BITS: u32 = BPF_JMP | BPF_JSET | BPF_K;
 pub(super) const RETURN: u32 = BPF_RET | BPF_K;
 
-/// Constants of `<linux/audit.h>`, `<asm/unistd.h>` and `<net.h>` that `libc` does not have, under their kernel names.
+/// Constants of `<linux/audit.h>`, `<asm/unistd.h>` and `<net.h>` that `libc` does not have, under
+/// their kernel names.
 #[cfg(target_arch = "x86_64")]
 pub(super) const AUDIT_ARCH_NATIVE: u32 = AUDIT_ARCH_X86_64;
 #[cfg(target_arch = "aarch64")]
@@ -37,12 +38,12 @@ const SOCK_TYPE_MASK: u32 = 0xf;
 const BLOCK: usize = 10;
 
 /// The answer of most rules.
-const EPERM: Verdict = Verdict::Errno(libc::EPERM);
+const EPERM: FilterAction = FilterAction::Errno(libc::EPERM);
 
 /// Stands for the distance to the common `return` until that is known.
 const TO_EPERM: u8 = u8::MAX;
 
-/// Where the kernel puts the number of the call and the architecture.
+/// Offsets of the system call number and the architecture.
 pub(super) const NUMBER: u32 = offset(std::mem::offset_of!(seccomp_data, nr));
 pub(super) const ARCH: u32 = offset(std::mem::offset_of!(seccomp_data, arch));
 
@@ -51,16 +52,16 @@ const fn offset(bytes: usize) -> u32 {
     bytes as u32
 }
 
-/// Where the low half of an argument is; both architectures are little-endian.
+/// Returns the offset of the low half of an argument; both architectures are little-endian.
 pub(super) const fn argument(place: u32) -> u32 {
     offset(std::mem::offset_of!(seccomp_data, args)) + 8 * place
 }
 
 /// The value that a filter returns.
-pub(super) fn returned(verdict: Verdict) -> u32 {
-    match verdict {
-        Verdict::Errno(errno) => SECCOMP_RET_ERRNO | errno.cast_unsigned(),
-        Verdict::UserNotif => SECCOMP_RET_USER_NOTIF,
+pub(super) fn returned(action: FilterAction) -> u32 {
+    match action {
+        FilterAction::Errno(errno) => SECCOMP_RET_ERRNO | errno.cast_unsigned(),
+        FilterAction::UserNotif => SECCOMP_RET_USER_NOTIF,
     }
 }
 
@@ -71,16 +72,16 @@ pub(super) struct FilterProgram {
 }
 
 impl FilterProgram {
-    /// Begins with what refuses the calls of other architectures: a 32-bit program on a 64-bit machine has other numbers
-    /// for the same calls.
+    /// Begins with what refuses the calls of other architectures: a 32-bit program on a 64-bit
+    /// machine has other numbers for the same calls.
     pub(super) fn new() -> Self {
         let mut program = Self { instructions: Vec::new() };
         program.push(LOAD, 0, 0, ARCH);
         program.push(JUMP_IF_EQUAL, 1, 0, AUDIT_ARCH_NATIVE);
-        program.push(RETURN, 0, 0, returned(Verdict::Errno(libc::ENOSYS)));
+        program.push(RETURN, 0, 0, returned(FilterAction::Errno(libc::ENOSYS)));
         program.push(LOAD, 0, 0, NUMBER);
         program.push(JUMP_IF_AT_LEAST, 0, 1, __X32_SYSCALL_BIT);
-        program.push(RETURN, 0, 0, returned(Verdict::Errno(libc::ENOSYS)));
+        program.push(RETURN, 0, 0, returned(FilterAction::Errno(libc::ENOSYS)));
         program
     }
 
@@ -95,11 +96,12 @@ impl FilterProgram {
         self.instructions.push(sock_filter { code: code as u16, jt, jf, k });
     }
 
-    /// Adds rules, in order of their numbers and in blocks that are left as soon as a number lies beyond. The kernel
-    /// evaluates the filter for every call there is when it is installed, to cache what is always allowed; in one long
-    /// list that took 0.15 ms. It also compiles it, which takes 0.15 µs for each instruction: so a block returns `EPERM`,
-    /// which most rules do, in one place.
-    pub(super) fn rules(&mut self, mut rules: Vec<Rule>) {
+    /// Adds rules, in order of their numbers and in blocks that are left as soon as a number lies
+    /// beyond. The kernel evaluates the filter for every call there is when it is installed, to
+    /// cache what is always allowed; in one long list that took 0.15 ms. It also compiles it, which
+    /// takes 0.15 µs for each instruction: so a block returns `EPERM`, which most rules do, in one
+    /// place.
+    pub(super) fn rules(&mut self, mut rules: Vec<SyscallRule>) {
         // Rules for the same call keep their order, and stay in one block.
         rules.sort_by_key(|(number, ..)| *number);
         let calls: Vec<_> = rules.chunk_by(|one, other| one.0 == other.0).collect();
@@ -117,12 +119,12 @@ impl FilterProgram {
         }
     }
 
-    fn rule(&mut self, (number, tests, verdict): &Rule) {
+    fn rule(&mut self, (number, tests, action): &SyscallRule) {
         match tests {
-            [] if *verdict == EPERM => self.push(JUMP_IF_EQUAL, TO_EPERM, 0, number_of(*number)),
+            [] if *action == EPERM => self.push(JUMP_IF_EQUAL, TO_EPERM, 0, number_of(*number)),
             [] => {
                 self.push(JUMP_IF_EQUAL, 0, 1, number_of(*number));
-                self.push(RETURN, 0, 0, returned(*verdict));
+                self.push(RETURN, 0, 0, returned(*action));
             }
             _ => {
                 let mut rest: u8 = tests.iter().map(|(_, test)| test.length()).sum::<u8>() + 1;
@@ -131,7 +133,7 @@ impl FilterProgram {
                     rest -= test.1.length();
                     self.test(*test, rest);
                 }
-                self.push(RETURN, 0, 0, returned(*verdict));
+                self.push(RETURN, 0, 0, returned(*action));
                 self.push(LOAD, 0, 0, NUMBER);
             }
         }
@@ -152,11 +154,11 @@ impl FilterProgram {
     fn test(&mut self, (place, test): ArgumentTest, rest: u8) {
         self.push(LOAD, 0, 0, argument(place));
         match test {
-            Test::Is(value) => self.push(JUMP_IF_EQUAL, 0, rest, value),
-            Test::IsNot(value) => self.push(JUMP_IF_EQUAL, rest, 0, value),
-            Test::HasBits(bits) => self.push(JUMP_IF_BITS, 0, rest, bits),
-            Test::LacksBits(bits) => self.push(JUMP_IF_BITS, rest, 0, bits),
-            Test::NotNull => {
+            ValueTest::Is(value) => self.push(JUMP_IF_EQUAL, 0, rest, value),
+            ValueTest::IsNot(value) => self.push(JUMP_IF_EQUAL, rest, 0, value),
+            ValueTest::HasBits(bits) => self.push(JUMP_IF_BITS, 0, rest, bits),
+            ValueTest::LacksBits(bits) => self.push(JUMP_IF_BITS, rest, 0, bits),
+            ValueTest::NotNull => {
                 self.push(JUMP_IF_EQUAL, 0, 2, 0);
                 self.push(LOAD, 0, 0, argument(place) + 4);
                 self.push(JUMP_IF_EQUAL, rest, 0, 0);
@@ -174,18 +176,19 @@ impl FilterProgram {
             inside.push(LOAD, 0, 0, argument(1));
             inside.push(AND, 0, 0, SOCK_TYPE_MASK);
             for (left, kind) in (0..count).rev().zip(*types) {
-                // To the `return` that allows, or on to the next; past the last, to the next family.
+                // To the `return` that allows, or on to the next; past the last, to the next
+                // family.
                 inside.push(JUMP_IF_EQUAL, left, u8::from(left == 0), kind.cast_unsigned());
             }
             inside.push(RETURN, 0, 0, SECCOMP_RET_ALLOW);
         }
-        inside.push(RETURN, 0, 0, returned(Verdict::Errno(errno)));
+        inside.push(RETURN, 0, 0, returned(FilterAction::Errno(errno)));
         self.push(JUMP_IF_EQUAL, 0, length(&inside.instructions), number_of(call));
         self.instructions.append(&mut inside.instructions);
     }
 }
 
-impl Test {
+impl ValueTest {
     /// The number of its instructions.
     fn length(self) -> u8 {
         match self {

@@ -40,11 +40,13 @@ fn load(offset: u32, arch: u32, number: i64, arguments: [u64; 6]) -> u32 {
     }
 }
 
-const OWN: Scope = Scope { sockets: Sockets::Watched, processes: Processes::Own };
-const SHARED: Scope = Scope { sockets: Sockets::Pairs, processes: Processes::Everyones };
-const ONLINE: Scope = Scope { sockets: Sockets::Internet, processes: Processes::Everyones };
+const OWN: FilterScope = FilterScope { sockets: AllowedSockets::Watched, processes: VisibleProcesses::Own };
+const SHARED: FilterScope =
+    FilterScope { sockets: AllowedSockets::Pairs, processes: VisibleProcesses::Everyones };
+const ONLINE: FilterScope =
+    FilterScope { sockets: AllowedSockets::Internet, processes: VisibleProcesses::Everyones };
 
-fn call<const N: usize>(scope: Scope, number: i64, arguments: [u64; N]) -> u32 {
+fn call<const N: usize>(scope: FilterScope, number: i64, arguments: [u64; N]) -> u32 {
     judge(&filter(scope), AUDIT_ARCH_NATIVE, number, padded(arguments))
 }
 

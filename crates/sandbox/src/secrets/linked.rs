@@ -8,16 +8,18 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// How many entries of one directory, those of its own directories included, are looked at for links.
+/// Maximum number of entries of one directory, with its subdirectories, that are searched for
+/// links.
 const MAX_ENTRIES: usize = 1024;
 
-/// How many links are followed for one command.
+/// Maximum number of links followed for one command.
 const MAX_LINKS: usize = 64;
 
-/// How often what a link leads to is itself looked into for links.
+/// Maximum number of rounds in which targets of links are searched for links.
 const MAX_ROUNDS: usize = 3;
 
-/// Directories that programs come with. Files of the system that a link leads to can be read by everyone.
+/// Directories that programs come with. Files of the system that a link leads to can be read by
+/// everyone.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store", "/System"];
 
 /// Adds what links inside these directories lead to. Says what was not looked at.
@@ -65,11 +67,11 @@ struct LinkScan {
     is_complete: bool,
 }
 
-/// Looks for links in a directory. Not again before the directory changes: commands cannot make links in what is hidden
-/// from them.
+/// Looks for links in a directory. Not again before the directory changes: commands cannot make
+/// links in what is hidden from them.
 fn links_in(directory: &Path) -> Arc<LinkScan> {
     static SEEN: StatCache<Arc<LinkScan>> = StatCache::new();
-    SEEN.or(directory, || {
+    SEEN.get_or_read(directory, || {
         let mut scan = LinkScan { links: Vec::new(), is_complete: true };
         let mut left = MAX_ENTRIES;
         let below = list(directory, &mut scan, &mut left);

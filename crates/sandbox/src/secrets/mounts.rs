@@ -1,4 +1,5 @@
-//! The same directory at other mount points: what is hidden in one place is hidden in the others, too.
+//! The same directory at other mount points: what is hidden in one place is hidden in the others,
+//! too.
 
 use std::{
     ffi::OsString,
@@ -14,7 +15,8 @@ use std::{
 
 use crate::sys;
 
-/// Returns other paths by which these are reached, through a second mount of the same file system or directory.
+/// Returns other paths by which these are reached, through a second mount of the same file system
+/// or directory.
 pub(crate) fn other_paths(hidden: &[PathBuf]) -> Vec<PathBuf> {
     let found = current_aliases(hidden);
     found.iter().filter(|(path, alias)| alias.is_seen(path)).map(|(_, alias)| alias.path.clone()).collect()
@@ -37,12 +39,13 @@ pub(crate) struct MountLine {
     pub(crate) device: Vec<u8>,
     /// The directory of the file system that is mounted.
     pub(crate) root: PathBuf,
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) point: PathBuf,
 }
 
 impl MountLine {
-    /// Reads a line: the device, the root and the mount point are the third to the fifth field. Names of files are bytes.
+    /// Reads a line: the device, the root and the mount point are the third to the fifth field.
+    /// Names of files are bytes.
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let mut fields = line.split(|byte| *byte == b' ').skip(2);
         let (device, root, point) = (fields.next()?.to_owned(), fields.next()?, fields.next()?);
@@ -118,8 +121,8 @@ struct MountTable {
     last: Option<(Vec<PathBuf>, AliasList)>,
 }
 
-/// Returns the aliases of paths among the mounts that this process sees. They are looked for again only for other paths, or
-/// after something was mounted or unmounted.
+/// Returns the aliases of paths among the mounts that this process sees. They are looked for again
+/// only for other paths, or after something was mounted or unmounted.
 fn current_aliases(hidden: &[PathBuf]) -> AliasList {
     static TABLE: Mutex<Option<MountTable>> = Mutex::new(None);
     let mut table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);

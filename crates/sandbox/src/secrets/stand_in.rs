@@ -1,7 +1,7 @@
 //! Settings that commands see in the place of secret ones.
 //!
-//! Some programs read settings whenever they start, and fail if they may not: yarn reads `~/.npmrc`, where npm keeps tokens. They
-//! see settings that say nothing.
+//! Some programs read settings whenever they start, and fail if they may not: yarn reads
+//! `~/.npmrc`, where npm keeps tokens. They see settings that say nothing.
 
 use std::path::Path;
 

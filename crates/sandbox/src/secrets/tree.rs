@@ -1,5 +1,5 @@
-//! Paths with wildcards, looked for in a directory: one look at each directory on the way, and none at one that has not
-//! changed.
+//! Paths with wildcards, looked for in a directory: one look at each directory on the way, and none
+//! at one that has not changed.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use std::{
 
 use crate::stat_cache::StatCache;
 
-/// Larger directories cost more to list than to be asked for every name.
+/// Maximum number of entries; for larger directories, single lookups are cheaper than a listing.
 const MAX_ENTRIES: usize = 4096;
 
 /// Paths by their names. The first node is where they begin.
@@ -20,12 +20,12 @@ pub(super) struct PathTree {
     seen: StatCache<Arc<NodeMatches>>,
 }
 
-/// What may follow in a directory, in lower case.
+/// The names that may follow in a directory, in lower case.
 #[derive(Debug, Default)]
 struct PathNode {
     named: HashMap<String, usize>,
     wild: Vec<(String, usize)>,
-    /// Whether a path ends here.
+    /// True if a path ends here.
     is_end: bool,
 }
 
@@ -47,7 +47,8 @@ impl PathTree {
         Self { nodes, seen: StatCache::new() }
     }
 
-    /// Finds those of the paths that exist below a directory, or may exist where it cannot be listed.
+    /// Finds those of the paths that exist below a directory, or may exist where it cannot be
+    /// listed.
     pub(super) fn find_below(&self, directory: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut to_see = vec![(directory.to_owned(), 0)];
@@ -65,7 +66,7 @@ impl PathTree {
     }
 
     fn matches(&self, directory: &Path, node: usize) -> Arc<NodeMatches> {
-        let matches = self.seen.or(directory, || Arc::new(self.list(directory, node)));
+        let matches = self.seen.get_or_read(directory, || Arc::new(self.list(directory, node)));
         // Two home directories, one inside the other, can come by the same directory.
         if matches.node == node { matches } else { Arc::new(self.list(directory, node)) }
     }
@@ -85,7 +86,8 @@ impl PathTree {
         for name in names {
             let Some(lower) = name.to_str().filter(|name| name.is_ascii()).map(str::to_ascii_lowercase)
             else {
-                // A file system without case may take it for one of ours. In a home directory those begin with a dot.
+                // A file system without case may take it for one of ours. In a home directory those
+                // begin with a dot.
                 is_sure &= node == 0 && !name.as_encoded_bytes().starts_with(b".");
                 continue;
             };

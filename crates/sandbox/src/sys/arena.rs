@@ -23,15 +23,15 @@ const STACK_BYTES: usize = 64 * 1024;
 
 /// A bump allocator in shared memory, cleared as a whole.
 #[derive(Debug)]
-pub(super) struct Arena {
+pub(super) struct SharedArena {
     bottom: *mut u8,
     used: Cell<usize>,
 }
 
 // SAFETY: the memory is this value's alone, and a `Cell` may go from thread to thread.
-unsafe impl Send for Arena {}
+unsafe impl Send for SharedArena {}
 
-impl Arena {
+impl SharedArena {
     pub(super) fn new() -> io::Result<Self> {
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: new memory, wherever there is room; what the call gives is checked.
@@ -133,7 +133,7 @@ impl Arena {
     }
 }
 
-impl Drop for Arena {
+impl Drop for SharedArena {
     fn drop(&mut self) {
         // SAFETY: it was mapped with that size, and nothing in it is borrowed any more.
         unsafe { libc::munmap(self.bottom.cast(), SIZE_BYTES) };
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn values_are_aligned_and_stay_until_the_arena_is_cleared() {
-        let mut arena = Arena::new().unwrap();
+        let mut arena = SharedArena::new().unwrap();
         let text = arena.text(c"a").unwrap();
         let number = arena.put(7_u64).unwrap();
         let list = arena.list([1_u32, 2, 3].into_iter()).unwrap();
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn more_than_the_kernel_would_take_is_refused() {
-        let mut arena = Arena::new().unwrap();
+        let mut arena = SharedArena::new().unwrap();
         let half = CString::new(vec![b'a'; SIZE_BYTES / 2]).unwrap();
         assert!(arena.text(&half).is_ok());
         assert_eq!(arena.text(&half).unwrap_err().raw_os_error(), Some(libc::E2BIG));

@@ -1,13 +1,14 @@
-//! Brokers the calls of a command that carry the address of a socket: `connect`, `sendto`, `sendmsg`, `sendmmsg`. The
-//! filter puts them before PID 1 of the sandbox by user notification.
+//! Brokers the calls of a command that carry the address of a socket: `connect`, `sendto`,
+//! `sendmsg`, `sendmmsg`. The filter puts them before PID 1 of the sandbox by user notification.
 //!
-//! A local socket is reached by a path, and neither read-only mounts nor a network namespace keep anyone from one that
-//! belongs to a program outside. A filter cannot read paths, and what a pointer or a descriptor leads to can change
-//! after it was looked at. So no call is let through (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`): PID 1 performs it with its
-//! own copy of the address, on its own duplicate of the caller's socket.
+//! A local socket is reached by a path, and neither read-only mounts nor a network namespace keep
+//! anyone from one that belongs to a program outside. A filter cannot read paths, and what a
+//! pointer or a descriptor leads to can change after it was looked at. So no call is let through
+//! (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`): PID 1 performs it with its own copy of the address, on its
+//! own duplicate of the caller's socket.
 //!
-//! PID 1 never blocks here. What cannot be done at once is tried again later, with all its checks, until the caller is
-//! gone or a deadline passes.
+//! PID 1 never blocks here. What cannot be done at once is tried again later, with all its checks,
+//! until the caller is gone or a deadline passes.
 
 use std::{ffi::c_int, mem, os::fd::RawFd, ptr};
 
@@ -18,11 +19,11 @@ mod caller;
 pub(crate) mod send;
 mod sock_diag;
 
-use address::{SocketAddress, Target};
-use caller::Caller;
+use address::{ResolvedTarget, SocketAddress};
+use caller::CallerThread;
 use send::SendBuffers;
 
-/// Calls that may wait at the same time. One more is told to try again (`EAGAIN`).
+/// Maximum number of calls that may wait at the same time. One more fails with `EAGAIN`.
 const MAX_PENDING: usize = 64;
 
 /// Time between two attempts: doubles from the first to the last while nothing happens.
@@ -58,7 +59,7 @@ struct PendingCall {
 }
 
 /// The outcome of one attempt.
-enum Attempt {
+enum CallAttempt {
     Done(Result<usize, c_int>),
     /// Would have blocked, and the caller's socket does block.
     WouldBlock {
@@ -70,8 +71,8 @@ enum Attempt {
     Offline(SocketAddress, Result<usize, c_int>),
 }
 
-impl Attempt {
-    /// The same attempt, marked if its address leads out of the session's own network.
+impl CallAttempt {
+    /// Returns the attempt, marked if its address leads out of the session's own network.
     fn mark_offline(self, address: Option<SocketAddress>, network: NetworkNamespace) -> Self {
         match (self, address) {
             (Self::Done(result), Some(address))
@@ -89,14 +90,15 @@ pub(super) type InternetAddress = [u8; mem::size_of::<libc::sockaddr_in6>()];
 
 /// Refused calls, for the report.
 #[derive(Default)]
-pub(super) struct Refusals {
+pub(super) struct RefusedCalls {
     pub(super) count: u32,
     pub(super) first: Option<[u8; MAX_ADDRESS_BYTES]>,
-    /// The first address outside of the session's own network; a name server's only if there is no other.
+    /// The first address outside of the session's own network; a name server's only if there is no
+    /// other.
     pub(super) offline: Option<SocketAddress>,
 }
 
-impl Refusals {
+impl RefusedCalls {
     fn note_offline(&mut self, address: SocketAddress) {
         if self.offline.is_none_or(|noted| noted.is_name_server() && !address.is_name_server()) {
             self.offline = Some(address);
@@ -109,7 +111,7 @@ impl ConnectBroker {
         Self { listener, network, pending: [None; MAX_PENDING], buffers: SendBuffers::new() }
     }
 
-    /// The descriptor to wait on; -1 when all who could call are gone.
+    /// Returns the descriptor to wait on; -1 when all who could call are gone.
     pub(super) fn listener(&self) -> RawFd {
         self.listener
     }
@@ -120,14 +122,15 @@ impl ConnectBroker {
         self.pending = [None; MAX_PENDING];
     }
 
-    /// The time of the next attempt, if any call waits for one.
+    /// Returns the time of the next attempt, if any call waits for one.
     pub(super) fn due(&self) -> i64 {
         self.pending.iter().flatten().map(|call| call.next_try).min().unwrap_or(i64::MAX)
     }
 
     /// Takes the next call from the listener, which must be readable, and performs it.
-    pub(super) fn receive(&mut self, now: i64, refusals: &mut Refusals) {
-        // SAFETY: all zeros is a valid value of this plain structure, and what the kernel wants to find there.
+    pub(super) fn receive(&mut self, now: i64, refusals: &mut RefusedCalls) {
+        // SAFETY: all zeros is a valid value of this plain structure, and what the kernel wants to
+        // find there.
         let mut notification: libc::seccomp_notif = unsafe { mem::zeroed() };
         // SAFETY: the structure is as the kernel defines it and lives across the call.
         let received =
@@ -151,7 +154,7 @@ impl ConnectBroker {
     }
 
     /// Tries again what is due.
-    pub(super) fn retry(&mut self, now: i64, refusals: &mut Refusals) {
+    pub(super) fn retry(&mut self, now: i64, refusals: &mut RefusedCalls) {
         for index in 0..MAX_PENDING {
             if let Some(call) = self.pending[index].filter(|call| call.next_try <= now) {
                 self.pending[index] = self.attempt(call, now, refusals);
@@ -160,25 +163,25 @@ impl ConnectBroker {
     }
 
     /// Performs a call and answers it; or gives it back to be tried again.
-    fn attempt(&mut self, call: PendingCall, now: i64, refusals: &mut Refusals) -> Option<PendingCall> {
-        let caller = Caller::new(self.listener, call.notification);
+    fn attempt(&mut self, call: PendingCall, now: i64, refusals: &mut RefusedCalls) -> Option<PendingCall> {
+        let caller = CallerThread::new(self.listener, call.notification);
         let attempt = if i64::from(caller.number()) == libc::SYS_connect {
             connect(&caller, self.network, call.progress > 0)
         } else {
             send::send(&caller, self.network, &mut self.buffers, call.progress)
         };
         match attempt {
-            Attempt::Done(result) => self.answer(&call.notification, result),
-            Attempt::Refused(address) => {
+            CallAttempt::Done(result) => self.answer(&call.notification, result),
+            CallAttempt::Refused(address) => {
                 refusals.count += 1;
                 refusals.first.get_or_insert(address.bytes);
                 self.answer(&call.notification, Err(REFUSED));
             }
-            Attempt::Offline(address, result) => {
+            CallAttempt::Offline(address, result) => {
                 refusals.note_offline(address);
                 self.answer(&call.notification, result);
             }
-            Attempt::WouldBlock { progress } => {
+            CallAttempt::WouldBlock { progress } => {
                 if !caller.is_valid() {
                     return None;
                 }
@@ -195,9 +198,10 @@ impl ConnectBroker {
         None
     }
 
-    /// Answers a call that is not tried again: with the bytes a stream has taken, or with the error.
+    /// Answers a call that is not tried again: with the bytes a stream has taken, or with the
+    /// error.
     fn give_up(&self, call: &PendingCall, errno: c_int) {
-        let caller = Caller::new(self.listener, call.notification);
+        let caller = CallerThread::new(self.listener, call.notification);
         let is_connect = i64::from(caller.number()) == libc::SYS_connect;
         let result = match call.progress {
             sent if sent > 0 && !is_connect => send::finish(&caller, sent),
@@ -220,7 +224,7 @@ impl ConnectBroker {
 
 impl PendingCall {
     /// The same call, to be tried again.
-    fn put_off(self, caller: &Caller, progress: usize, now: i64) -> Self {
+    fn put_off(self, caller: &CallerThread, progress: usize, now: i64) -> Self {
         let pause = if progress > self.progress { FIRST_RETRY_MILLIS } else { self.pause };
         let deadline = if self.deadline == i64::MAX { caller.deadline(now) } else { self.deadline };
         let next_pause = (pause * 2).min(LAST_RETRY_MILLIS);
@@ -229,14 +233,18 @@ impl PendingCall {
 }
 
 /// Connects the caller's socket, without waiting.
-fn connect(caller: &Caller, network: NetworkNamespace, has_begun: bool) -> Attempt {
+fn connect(caller: &CallerThread, network: NetworkNamespace, has_begun: bool) -> CallAttempt {
     match try_connect(caller, network, has_begun) {
         Ok(attempt) => attempt,
-        Err(errno) => Attempt::Done(Err(errno)),
+        Err(errno) => CallAttempt::Done(Err(errno)),
     }
 }
 
-fn try_connect(caller: &Caller, network: NetworkNamespace, has_begun: bool) -> Result<Attempt, c_int> {
+fn try_connect(
+    caller: &CallerThread,
+    network: NetworkNamespace,
+    has_begun: bool,
+) -> Result<CallAttempt, c_int> {
     let [socket, address, length, ..] = caller.arguments();
     let socket = caller.descriptor(socket)?;
     let address = caller.address(address, length)?;
@@ -245,9 +253,9 @@ fn try_connect(caller: &Caller, network: NetworkNamespace, has_begun: bool) -> R
     // The file stays open until it is connected to: the address leads through its descriptor.
     let target = address.resolve(caller, family, network)?;
     let target_address = match &target {
-        Target::Address(address) => *address,
-        Target::Own(file) => SocketAddress::through(file.0),
-        Target::Foreign => return Ok(Attempt::Refused(address)),
+        ResolvedTarget::Address(address) => *address,
+        ResolvedTarget::Own(file) => SocketAddress::through(file.0),
+        ResolvedTarget::Foreign => return Ok(CallAttempt::Refused(address)),
     };
     let connected = without_waiting(socket.0, blocks, || {
         caller::without_capabilities(|| {
@@ -260,16 +268,16 @@ fn try_connect(caller: &Caller, network: NetworkNamespace, has_begun: bool) -> R
     })?;
     drop(target);
     let attempt = match connected {
-        Err(libc::EAGAIN) if blocks && family == libc::AF_UNIX => Attempt::WouldBlock { progress: 0 },
-        Err(libc::EALREADY | libc::EINPROGRESS) if blocks => Attempt::WouldBlock { progress: 1 },
-        Err(libc::EISCONN) if has_begun => Attempt::Done(Ok(0)),
-        result => Attempt::Done(result.map(|()| 0)),
+        Err(libc::EAGAIN) if blocks && family == libc::AF_UNIX => CallAttempt::WouldBlock { progress: 0 },
+        Err(libc::EALREADY | libc::EINPROGRESS) if blocks => CallAttempt::WouldBlock { progress: 1 },
+        Err(libc::EISCONN) if has_begun => CallAttempt::Done(Ok(0)),
+        result => CallAttempt::Done(result.map(|()| 0)),
     };
     Ok(attempt.mark_offline(Some(target_address), network))
 }
 
-/// Does something while a socket does not block. Whether it does is a property that the caller shares, so it is put back
-/// at once.
+/// Does something while a socket does not block. Whether it does is a property that the caller
+/// shares, so it is put back at once.
 fn without_waiting<T>(socket: RawFd, blocks: bool, act: impl FnOnce() -> T) -> Result<T, c_int> {
     if !blocks {
         return Ok(act());

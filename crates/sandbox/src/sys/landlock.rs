@@ -23,7 +23,7 @@ use linux_raw_sys::landlock::{
     landlock_rule_type::LANDLOCK_RULE_PATH_BENEATH, landlock_ruleset_attr,
 };
 
-use crate::namespace_plan::Writable;
+use crate::namespace_plan::WritablePath;
 
 /// Creating a file of any kind.
 const LANDLOCK_ACCESS_FS_MAKE_ALL: u32 = LANDLOCK_ACCESS_FS_MAKE_CHAR
@@ -116,7 +116,7 @@ pub(crate) fn own(ruleset: RawFd) -> OwnedFd {
 pub(crate) fn allow_writing(
     ruleset: RawFd,
     handled: HandledAccess,
-    place: Writable<&CStr>,
+    place: WritablePath<&CStr>,
 ) -> Result<(), c_int> {
     let rights = if place.is_directory { handled.fs } else { handled.fs & FILE_RIGHTS };
     add_rule(ruleset, rights, place.path)

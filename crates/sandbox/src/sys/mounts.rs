@@ -17,11 +17,11 @@ use libc::{
 };
 
 use super::landlock::last_errno;
-use crate::namespace_plan::{HELD_LIMIT, MountStep};
+use crate::namespace_plan::{MAX_HELD_TREES, MountStep};
 
 /// Carries out the mount steps in order. An error is the index of the step and its `errno`.
 pub(super) fn build(steps: &[MountStep<&CStr>]) -> Result<(), (usize, c_int)> {
-    let mut held = [const { None }; HELD_LIMIT];
+    let mut held = [const { None }; MAX_HELD_TREES];
     // Nothing mounted here may propagate to the mount namespace of the host.
     // SAFETY: both paths are constant C strings; with these flags type and data may be null.
     let private = unsafe {
@@ -58,7 +58,7 @@ pub(super) fn cover(target: &OwnedFd, mount: CoverMount<'_>) -> Result<(), c_int
     move_mount(&tree, target.as_raw_fd(), c"", MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; HELD_LIMIT]) -> Result<(), c_int> {
+fn carry_out(step: &MountStep<&CStr>, held: &mut [Option<OwnedFd>; MAX_HELD_TREES]) -> Result<(), c_int> {
     match step {
         MountStep::CloneTree { path, slot } => hold(path, held.get_mut(*slot).ok_or(libc::EINVAL)?),
         MountStep::CloneRoot { directory, path, slot } => {
@@ -162,8 +162,8 @@ fn hold(path: &CStr, slot: &mut Option<OwnedFd>) -> Result<(), c_int> {
     mount_setattr(tree.as_raw_fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, MOUNT_ATTR_NOSUID | nodev)
 }
 
-/// Tells whether two descriptors are of the same file. A descriptor from the host's mount namespace cannot be cloned with
-/// `open_tree` here, so what its path leads to is compared with it.
+/// Tells whether two descriptors are of the same file. A descriptor from the host's mount namespace
+/// cannot be cloned with `open_tree` here, so what its path leads to is compared with it.
 fn is_same_file(one: RawFd, other: RawFd) -> Result<bool, c_int> {
     // SAFETY: all zeros is a valid `stat` to be filled; both live across the calls.
     unsafe {

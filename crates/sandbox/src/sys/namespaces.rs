@@ -18,21 +18,21 @@ use std::{
 
 use super::{
     ChildStdio, ExecPlan, ExitReport, StartError, StartFailure, StartedChild,
-    arena::Arena,
+    arena::SharedArena,
     connect_broker::address::socket_address,
     exec_plan,
-    init::{Init, Last, NAME_BYTES},
+    init::{FinalReport, InitProcess, NAME_BYTES},
     landlock::HandledAccess,
     mounts,
     remount_watch::CoveredPaths,
     restrictions::{ChildRestrictions, EscapeTest, LandlockRules, NetworkTest, SeccompFilter},
     shared_namespaces::{NetworkNamespace, SharedNamespaces},
-    usage::Over,
+    usage::ExceededLimit,
     vfork::{close_all_but, dup_standard, vfork_exec},
     zygote::{FirstProcess, ZygoteContext, Zygotes, report_begun},
 };
 use crate::{
-    namespace_plan::{MountStep, NamespacePlan, UsageLimits, Writable},
+    namespace_plan::{MountStep, NamespacePlan, UsageLimits, WritablePath},
     program::Program,
 };
 
@@ -44,7 +44,7 @@ pub(crate) struct NamespaceSupport<'a> {
     pub(crate) shared: &'a SharedNamespaces,
 }
 
-/// Starts a program in namespaces, restricted as the blueprint says.
+/// Starts a program in namespaces, restricted by a plan.
 pub(crate) fn start(
     program: &Program,
     blueprint: &NamespacePlan,
@@ -85,9 +85,9 @@ pub(crate) fn start(
 fn restrictions<'a>(
     blueprint: &NamespacePlan,
     landlock: u32,
-    arena: &'a Arena,
+    arena: &'a SharedArena,
 ) -> io::Result<ChildRestrictions<'a>> {
-    let writable: Vec<_> = blueprint.writable.iter().map(Writable::borrowed).collect();
+    let writable: Vec<_> = blueprint.writable.iter().map(WritablePath::borrowed).collect();
     let files = match landlock {
         0 => LandlockRules::Mounts,
         abi => LandlockRules::Made(HandledAccess::writing(abi), &writable),
@@ -154,11 +154,11 @@ impl FirstProcess for InitStart<'_> {
                 Ok(command) => command,
                 Err(failure) => failure.send(plan.report),
             };
-            let init = Init {
+            let init = InitProcess {
                 command: command.pid,
                 listener: command.listener,
                 network: self.network,
-                last_words: self.exit_pipe,
+                exit_pipe: self.exit_pipe,
                 watch: self.watch,
                 covered: self.covered.to_private_memory(),
             };
@@ -189,16 +189,16 @@ impl InitStart<'_> {
 /// Reads the report of a first process. To be called when it has written or ended: then reading
 /// cannot block.
 pub(super) fn read_exit_report(mut pipe: &PipeReader) -> ExitReport {
-    let mut bytes = [0_u8; mem::size_of::<Last>()];
+    let mut bytes = [0_u8; mem::size_of::<FinalReport>()];
     if pipe.read_exact(&mut bytes).is_err() {
         return ExitReport::default();
     }
     // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its size.
-    let last: Last = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
+    let last: FinalReport = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
     let names = last.names.iter().take(usize::try_from(last.killed).unwrap_or(0));
     ExitReport {
         exit: Some(super::exit_from_status(last.status)),
-        over: Over::describe(last.over),
+        over: ExceededLimit::describe(last.over),
         held_back: None,
         refused: (last.refused > 0).then(|| address_text(&last.refused_path)),
         offline: socket_address(&last.offline),

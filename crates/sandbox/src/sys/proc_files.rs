@@ -13,9 +13,9 @@ use super::landlock::last_errno;
 /// Bytes of a file that are looked at. A `status` is that long for a user in a thousand groups.
 const TEXT_BYTES: usize = 8192;
 
-/// Why something about a process could not be read.
+/// Reason why information about a process could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum ProcReadError {
     /// The process has ended.
     Gone,
     /// Anything else, such as too many open files.
@@ -24,7 +24,7 @@ pub(super) enum Unread {
     TooMany,
 }
 
-impl Unread {
+impl ProcReadError {
     pub(super) fn from_errno(errno: c_int) -> Self {
         match errno {
             libc::ENOENT | libc::ESRCH => Self::Gone,
@@ -33,37 +33,40 @@ impl Unread {
     }
 }
 
-/// Takes what has gone for nothing, and passes on every other error.
-pub(super) fn unless_gone(result: Result<u64, Unread>) -> Result<u64, Unread> {
+/// Treats a process that has ended as zero, and passes on every other error.
+pub(super) fn unless_gone(result: Result<u64, ProcReadError>) -> Result<u64, ProcReadError> {
     match result {
-        Err(Unread::Gone) => Ok(0),
+        Err(ProcReadError::Gone) => Ok(0),
         result => result,
     }
 }
 
 /// A directory that is closed when it is dropped.
-pub(super) struct Directory(pub(super) RawFd);
+pub(super) struct ProcDirectory(pub(super) RawFd);
 
-impl Directory {
+impl ProcDirectory {
     /// Opens a directory; the path ends in a zero.
-    pub(super) fn open(path: &[u8]) -> Result<Self, Unread> {
+    pub(super) fn open(path: &[u8]) -> Result<Self, ProcReadError> {
         debug_assert_eq!(path.last(), Some(&0));
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         // SAFETY: the path ends in a zero.
         match unsafe { libc::open(path.as_ptr().cast::<c_char>(), flags) } {
-            ..0 => Err(Unread::from_errno(last_errno())),
+            ..0 => Err(ProcReadError::from_errno(last_errno())),
             directory => Ok(Self(directory)),
         }
     }
 
     /// Visits every entry whose name begins with a number.
-    pub(super) fn each_number(&self, mut visit: impl FnMut(u64) -> Result<(), Unread>) -> Result<(), Unread> {
+    pub(super) fn each_number(
+        &self,
+        mut visit: impl FnMut(u64) -> Result<(), ProcReadError>,
+    ) -> Result<(), ProcReadError> {
         let mut buffer = [0_u64; 1024];
         loop {
             let size = mem::size_of_val(&buffer);
             // SAFETY: the buffer is a local of that size.
             let read = unsafe { libc::syscall(libc::SYS_getdents64, self.0, buffer.as_mut_ptr(), size) };
-            let read = usize::try_from(read).map_err(|_| Unread::from_errno(last_errno()))?;
+            let read = usize::try_from(read).map_err(|_| ProcReadError::from_errno(last_errno()))?;
             if read == 0 {
                 return Ok(());
             }
@@ -82,7 +85,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for ProcDirectory {
     fn drop(&mut self) {
         // SAFETY: it is ours, and is not used afterwards.
         unsafe { libc::close(self.0) };
@@ -90,23 +93,26 @@ impl Drop for Directory {
 }
 
 /// Visits every process but the first, collected or not.
-pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Result<(), Unread> {
-    Directory::open(b"/proc\0")?.each_number(|pid| match u32::try_from(pid) {
+pub(super) fn each_pid(mut visit: impl FnMut(u32) -> Result<(), ProcReadError>) -> Result<(), ProcReadError> {
+    ProcDirectory::open(b"/proc\0")?.each_number(|pid| match u32::try_from(pid) {
         Ok(pid @ 2..) => visit(pid),
         _ => Ok(()),
     })
 }
 
-/// Visits a living thread of every process but the first. The first thread may have ended before the others: then `/proc`
-/// shows nothing of the process under its own number, but all of it under that of another thread.
-pub(super) fn each_living(mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Result<(), Unread> {
+/// Visits a living thread of every process but the first. The first thread may have ended before
+/// the others: then `/proc` shows nothing of the process under its own number, but all of it under
+/// that of another thread.
+pub(super) fn each_living(
+    mut visit: impl FnMut(u32) -> Result<(), ProcReadError>,
+) -> Result<(), ProcReadError> {
     each_pid(
         |pid| if is_over(state(pid)) { living_thread(pid)?.map_or(Ok(()), &mut visit) } else { visit(pid) },
     )
 }
 
 /// Returns a thread of a process that has not ended.
-fn living_thread(pid: u32) -> Result<Option<u32>, Unread> {
+fn living_thread(pid: u32) -> Result<Option<u32>, ProcReadError> {
     let mut living = None;
     each_thread(pid, |thread| {
         living = living.or_else(|| Some(thread).filter(|thread| !is_over(state(*thread))));
@@ -116,14 +122,17 @@ fn living_thread(pid: u32) -> Result<Option<u32>, Unread> {
 }
 
 /// Visits every thread of a process. None if it has ended.
-pub(super) fn each_thread(pid: u32, mut visit: impl FnMut(u32) -> Result<(), Unread>) -> Result<(), Unread> {
+pub(super) fn each_thread(
+    pid: u32,
+    mut visit: impl FnMut(u32) -> Result<(), ProcReadError>,
+) -> Result<(), ProcReadError> {
     let mut path = [0_u8; 40];
     let length = write_path(&mut path[..39], b"/proc/", pid, b"/task");
-    let listed = Directory::open(&path[..=length]).and_then(|directory| {
+    let listed = ProcDirectory::open(&path[..=length]).and_then(|directory| {
         directory.each_number(|thread| u32::try_from(thread).map_or(Ok(()), &mut visit))
     });
     match listed {
-        Err(Unread::Gone) => Ok(()),
+        Err(ProcReadError::Gone) => Ok(()),
         listed => listed,
     }
 }
@@ -151,7 +160,8 @@ pub(super) fn state(pid: u32) -> u8 {
     state
 }
 
-/// The state of a process: the third field of its `stat`, of which the second is a name in brackets.
+/// The state of a process: the third field of its `stat`, of which the second is a name in
+/// brackets.
 pub(crate) fn state_in(stat: &[u8]) -> Option<u8> {
     after_name(stat)?.first().copied()
 }
@@ -161,7 +171,8 @@ pub(crate) fn parent_in(stat: &[u8]) -> Option<u64> {
     nth_number(after_name(stat)?, 1)
 }
 
-/// The ticks a process took, and those it has collected: the fourteenth field and the three after it.
+/// The ticks a process took, and those it has collected: the fourteenth field and the three after
+/// it.
 pub(crate) fn cpu_ticks_in(stat: &[u8]) -> Option<u64> {
     let fields = after_name(stat)?;
     (11..15).map(|field| nth_number(fields, field)).sum()
@@ -178,39 +189,44 @@ pub(super) fn number_in(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u6
 }
 
 /// A number in a file about a process.
-pub(super) fn number(pid: u32, file: &[u8], pick: impl Fn(&[u8]) -> Option<u64>) -> Result<u64, Unread> {
+pub(super) fn number(
+    pid: u32,
+    file: &[u8],
+    pick: impl Fn(&[u8]) -> Option<u64>,
+) -> Result<u64, ProcReadError> {
     let mut found = None;
     read(pid, file, |text| found = pick(text))?;
-    found.ok_or(Unread::Failed(libc::EBADMSG))
+    found.ok_or(ProcReadError::Failed(libc::EBADMSG))
 }
 
 /// Shows the beginning of a file about a process.
-pub(super) fn read(pid: u32, file: &[u8], show: impl FnOnce(&[u8])) -> Result<(), Unread> {
+pub(super) fn read(pid: u32, file: &[u8], show: impl FnOnce(&[u8])) -> Result<(), ProcReadError> {
     let mut text = [0_u8; TEXT_BYTES];
     let descriptor = open(pid, file)?;
-    // SAFETY: the buffer is a local of that length; the descriptor was opened above and is used no more.
+    // SAFETY: the buffer is a local of that length; the descriptor was opened above and is used no
+    // more.
     let (read, errno) = unsafe {
         let read = libc::read(descriptor, text.as_mut_ptr().cast(), text.len());
         let errno = last_errno();
         libc::close(descriptor);
         (read, errno)
     };
-    let length = usize::try_from(read).map_err(|_| Unread::from_errno(errno))?;
+    let length = usize::try_from(read).map_err(|_| ProcReadError::from_errno(errno))?;
     match text.get(..length) {
         Some(text) if !text.is_empty() => show(text),
         // A file that is empty belongs to a process that ends.
-        _ => return Err(Unread::Gone),
+        _ => return Err(ProcReadError::Gone),
     }
     Ok(())
 }
 
 /// Opens a file about a process.
-pub(super) fn open(pid: u32, file: &[u8]) -> Result<RawFd, Unread> {
+pub(super) fn open(pid: u32, file: &[u8]) -> Result<RawFd, ProcReadError> {
     let mut path = [0_u8; 40];
     write_path(&mut path[..39], b"/proc/", pid, file);
     // SAFETY: the path ends in a zero, since its array is longer.
     match unsafe { libc::open(path.as_ptr().cast::<c_char>(), libc::O_RDONLY | libc::O_CLOEXEC) } {
-        ..0 => Err(Unread::from_errno(last_errno())),
+        ..0 => Err(ProcReadError::from_errno(last_errno())),
         descriptor => Ok(descriptor),
     }
 }
@@ -305,10 +321,13 @@ mod tests {
     fn a_process_that_is_gone_is_told_from_one_that_cannot_be_read() {
         let own = std::process::id();
         assert!(number(own, b"/stat", parent_in).is_ok_and(|parent| parent > 0));
-        assert_eq!(number(own, b"/stat", |_| None), Err(Unread::Failed(libc::EBADMSG)));
+        assert_eq!(number(own, b"/stat", |_| None), Err(ProcReadError::Failed(libc::EBADMSG)));
         let never = u32::MAX;
-        assert_eq!(number(never, b"/stat", parent_in), Err(Unread::Gone));
-        assert_eq!(Unread::from_errno(libc::EMFILE), Unread::Failed(libc::EMFILE));
-        assert_eq!(unless_gone(Err(Unread::Failed(libc::EMFILE))), Err(Unread::Failed(libc::EMFILE)));
+        assert_eq!(number(never, b"/stat", parent_in), Err(ProcReadError::Gone));
+        assert_eq!(ProcReadError::from_errno(libc::EMFILE), ProcReadError::Failed(libc::EMFILE));
+        assert_eq!(
+            unless_gone(Err(ProcReadError::Failed(libc::EMFILE))),
+            Err(ProcReadError::Failed(libc::EMFILE))
+        );
     }
 }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use super::{
-    arena::Arena,
+    arena::SharedArena,
     init::now,
     landlock::last_errno,
     mounts::{self, CoverMount},
@@ -49,7 +49,10 @@ pub(super) struct CoveredPaths<'a>(&'a [u8]);
 
 impl CoveredPaths<'_> {
     /// Copies the paths that mount steps cover to the arena, where the zygote sees them.
-    pub(super) fn from_steps<'a>(steps: &[MountStep], arena: &'a Arena) -> io::Result<CoveredPaths<'a>> {
+    pub(super) fn from_steps<'a>(
+        steps: &[MountStep],
+        arena: &'a SharedArena,
+    ) -> io::Result<CoveredPaths<'a>> {
         let mut list = Vec::new();
         for step in steps {
             let (kind, path) = match step {

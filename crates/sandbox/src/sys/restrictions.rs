@@ -20,12 +20,12 @@ use linux_raw_sys::general::{
 };
 
 use super::{
-    arena::Arena,
+    arena::SharedArena,
     landlock::{self, HandledAccess, last_errno},
 };
 use crate::{
-    namespace_plan::Writable,
-    seccomp::{Instruction, Sockets},
+    namespace_plan::WritablePath,
+    seccomp::{AllowedSockets, Instruction},
 };
 
 /// The restrictions of a child. The parent keeps what the slices point to.
@@ -63,7 +63,7 @@ pub(crate) enum NetworkTest {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LandlockRules<'a> {
     /// Made in the child, because some of the paths are mounted there.
-    Made(HandledAccess, &'a [Writable<&'a CStr>]),
+    Made(HandledAccess, &'a [WritablePath<&'a CStr>]),
     /// Made by the parent.
     Given(RawFd),
     /// None: this kernel has no Landlock, and read-only mounts protect the files.
@@ -76,7 +76,7 @@ pub(crate) enum SeccompFilter<'a> {
     /// Installed in the child, with a listener.
     Own(&'a [Instruction]),
     /// Inherited from the zygote for these sockets.
-    Inherited(Sockets),
+    Inherited(AllowedSockets),
 }
 
 /// A step of [`apply`], for the error if it fails.
@@ -94,13 +94,13 @@ pub(crate) enum RestrictionStep {
 
 impl ChildRestrictions<'_> {
     /// Copies the restrictions to the arena, where the zygote sees them.
-    pub(super) fn copy_to<'a>(&self, arena: &'a Arena) -> io::Result<ChildRestrictions<'a>> {
+    pub(super) fn copy_to<'a>(&self, arena: &'a SharedArena) -> io::Result<ChildRestrictions<'a>> {
         let files = match self.files {
             LandlockRules::Mounts => LandlockRules::Mounts,
             LandlockRules::Given(set) => LandlockRules::Given(set),
             LandlockRules::Made(handled, places) => {
                 let moved = places.iter().map(|place| {
-                    arena.text(place.path).map(|path| Writable { path, is_directory: place.is_directory })
+                    arena.text(place.path).map(|path| WritablePath { path, is_directory: place.is_directory })
                 });
                 LandlockRules::Made(handled, arena.try_list(moved)?)
             }

@@ -19,7 +19,7 @@ use std::{
 use crate::id_maps::IdMaps;
 
 use super::{
-    ChildPid, StartError, arena::Arena, landlock::last_errno, restrictions::RestrictionStep,
+    ChildPid, StartError, arena::SharedArena, landlock::last_errno, restrictions::RestrictionStep,
     start_error::StartFailure, without_signals,
 };
 
@@ -56,7 +56,7 @@ impl SharedNamespaces {
         let (_listener, port) = listen_outside();
         let maps = Some(identity_maps()?);
         let mut setup = NamespaceSetup { maps, port, fds: [-1; NAMESPACES.len()], failure: None };
-        let arena = Arena::new()?;
+        let arena = SharedArena::new()?;
         let stack = arena.stack()?;
         let flags = NAMESPACES.iter().fold(VFORK_FLAGS, |flags, (_, kind)| flags | kind);
         // SAFETY: the stack is an aligned allocation with no other user; it and `setup` live until
@@ -69,9 +69,9 @@ impl SharedNamespaces {
         setup.finish()
     }
 
-    /// Creates the namespaces with more ids than the user's own. Only a process outside may map those, so the child is a
-    /// copy of this process that waits for its maps; it still shares the descriptor table, and sends the numbers of what it
-    /// has opened.
+    /// Creates the namespaces with more ids than the user's own. Only a process outside may map
+    /// those, so the child is a copy of this process that waits for its maps; it still shares the
+    /// descriptor table, and sends the numbers of what it has opened.
     #[expect(clippy::disallowed_methods, reason = "files of the kernel below /proc")]
     pub(crate) fn with_id_maps(maps: &IdMaps) -> Result<Self, StartError> {
         let (_listener, port) = listen_outside();
@@ -79,27 +79,27 @@ impl SharedNamespaces {
         let (go, mut go_writer) = io::pipe()?;
         let setup = NamespaceSetup { maps: None, port, fds: [-1; NAMESPACES.len()], failure: None };
         let mut waiting = WaitingSetup { setup, go: go.as_raw_fd(), report: report_writer.as_raw_fd() };
-        let arena = Arena::new()?;
+        let arena = SharedArena::new()?;
         let stack = arena.stack()?;
         let flags =
             NAMESPACES.iter().fold(libc::CLONE_FILES | libc::SIGCHLD, |flags, (_, kind)| flags | kind);
-        // SAFETY: the stack is an aligned allocation with no other user. Without CLONE_VM the child works on its own copy
-        // of `waiting`, and makes system calls only.
+        // SAFETY: the stack is an aligned allocation with no other user. Without CLONE_VM the child
+        // works on its own copy of `waiting`, and makes system calls only.
         let pid = without_signals(|| unsafe {
-            libc::clone(set_up_when_told, stack, flags, (&raw mut waiting).cast())
+            libc::clone(set_up_after_go, stack, flags, (&raw mut waiting).cast())
         });
         if pid < 0 {
             return Err(StartError::Confine("making namespaces".to_owned(), io::Error::last_os_error()));
         }
         let [uid_map, gid_map] = maps.lines();
-        let told = fs::write(format!("/proc/{pid}/setgroups"), "deny")
+        let written = fs::write(format!("/proc/{pid}/setgroups"), "deny")
             .and_then(|()| fs::write(format!("/proc/{pid}/uid_map"), uid_map))
             .and_then(|()| fs::write(format!("/proc/{pid}/gid_map"), gid_map))
             .and_then(|()| go_writer.write_all(&[1]));
         // The child has the same table: once this end is closed, it waits no longer.
         drop(go_writer);
         ChildPid(pid).reap(0)?;
-        told.map_err(|error| {
+        written.map_err(|error| {
             StartError::Confine("writing the uid map of a user namespace".to_owned(), error)
         })?;
         drop(report_writer);
@@ -151,8 +151,8 @@ impl NamespaceFds {
     }
 }
 
-/// Listens on the loopback interface of the host, for the test that it cannot be reached. Without such an interface there is
-/// nothing to be reached.
+/// Listens on the loopback interface of the host, for the test that it cannot be reached. Without
+/// such an interface there is nothing to be reached.
 fn listen_outside() -> (Option<TcpListener>, Option<u16>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).ok();
     let port =
@@ -170,12 +170,13 @@ struct WaitingSetup {
     report: RawFd,
 }
 
-extern "C" fn set_up_when_told(waiting: *mut c_void) -> c_int {
-    // SAFETY: the pointer is to this process's copy of what was passed to `clone`; the locals live across the calls.
+extern "C" fn set_up_after_go(waiting: *mut c_void) -> c_int {
+    // SAFETY: the pointer is to this process's copy of what was passed to `clone`; the locals live
+    // across the calls.
     unsafe {
         let waiting = &mut *waiting.cast::<WaitingSetup>();
-        let mut told = 0_u8;
-        if libc::read(waiting.go, (&raw mut told).cast(), 1) == 1 {
+        let mut go = 0_u8;
+        if libc::read(waiting.go, (&raw mut go).cast(), 1) == 1 {
             waiting.setup.failure = waiting.setup.carry_out().err();
             let report = waiting.setup.to_report();
             libc::write(waiting.report, report.as_ptr().cast(), report.len());

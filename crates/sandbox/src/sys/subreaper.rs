@@ -17,8 +17,8 @@ use std::{
 use super::{
     ChildStdio, ExecPlan, StartError, StartFailure, StartedChild, exec_plan,
     init::{
-        Buried, GRACE_MILLIS, Last, SETTLING_MILLIS, bury, cpu_of_collected, event, name_killed, now,
-        signals, told_to_end,
+        FinalReport, GRACE_MILLIS, ReapedProcesses, SETTLING_MILLIS, bury, cpu_of_collected, event,
+        name_killed, now, signals, take_termination_request,
     },
     process_tree::ProcessTree,
     report_pipe,
@@ -28,8 +28,8 @@ use super::{
 };
 use crate::program::Program;
 
-/// How long killed processes are waited for. They need more only if they are stuck in the kernel or
-/// belong to another user.
+/// Maximum time to wait for killed processes. They need more only if they are stuck in the kernel
+/// or belong to another user.
 const DYING_MILLIS: i64 = 2000;
 
 /// The pause before the next round of SIGKILL, for processes that were forked while their parents
@@ -91,7 +91,7 @@ impl SubreaperStart<'_> {
     /// # Safety
     ///
     /// As for [`vfork_exec`].
-    unsafe fn start_command(&self) -> Result<Subreaper, StartFailure> {
+    unsafe fn start_command(&self) -> Result<SubreaperProcess, StartFailure> {
         let (ruleset, cgroup) = match self.plan.restrictions {
             Some(ChildRestrictions { files: LandlockRules::Given(ruleset), cgroup, .. }) => {
                 (ruleset, cgroup.unwrap_or(-1))
@@ -102,7 +102,7 @@ impl SubreaperStart<'_> {
         // SAFETY: passed on from the caller; the other calls take numbers.
         unsafe {
             let command = vfork_exec(&self.plan, self.stack)?;
-            let subreaper = Subreaper { command: command.pid, exit_pipe: self.exit_pipe };
+            let subreaper = SubreaperProcess { command: command.pid, exit_pipe: self.exit_pipe };
             for descriptor in [0, 1, 2, ruleset, cgroup] {
                 libc::close(descriptor);
             }
@@ -130,29 +130,29 @@ fn become_subreaper(parent: libc::pid_t) {
     }
 }
 
-struct Subreaper {
+struct SubreaperProcess {
     command: libc::pid_t,
     exit_pipe: RawFd,
 }
 
-impl Subreaper {
+impl SubreaperProcess {
     /// Waits for the command and what it left behind, kills what does not end, and writes the
     /// report.
     fn run(&self) -> ! {
-        let mut last = Last::before_the_end();
+        let mut last = FinalReport::new();
         let signals = signals();
         let (mut deadline, mut terminated) = (i64::MAX, false);
         let left = loop {
             wait(signals, deadline.saturating_sub(now()));
-            if told_to_end(signals) && !terminated {
+            if take_termination_request(signals) && !terminated {
                 terminated = true;
                 ProcessTree::of_self().signal(libc::SIGTERM);
                 deadline = deadline.min(now().saturating_add(GRACE_MILLIS));
             }
             match self.reap(&mut last.status) {
-                Buried::All => break false,
-                Buried::Command => deadline = deadline.min(now().saturating_add(SETTLING_MILLIS)),
-                Buried::Others => {}
+                ReapedProcesses::All => break false,
+                ReapedProcesses::Command => deadline = deadline.min(now().saturating_add(SETTLING_MILLIS)),
+                ReapedProcesses::Others => {}
             }
             if now() >= deadline {
                 break true;
@@ -167,7 +167,7 @@ impl Subreaper {
         last.cpu_micros = cpu_of_collected();
         // SAFETY: the structure is a local that lives across the call.
         unsafe {
-            libc::write(self.exit_pipe, (&raw const last).cast(), mem::size_of::<Last>());
+            libc::write(self.exit_pipe, (&raw const last).cast(), mem::size_of::<FinalReport>());
             libc::_exit(0)
         }
     }
@@ -178,16 +178,16 @@ impl Subreaper {
         let end = now().saturating_add(DYING_MILLIS);
         loop {
             ProcessTree::of_self().signal(libc::SIGKILL);
-            if matches!(self.reap(status), Buried::All) || now() >= end {
+            if matches!(self.reap(status), ReapedProcesses::All) || now() >= end {
                 return;
             }
             wait(signals, ROUND_MILLIS.into());
-            told_to_end(signals);
+            take_termination_request(signals);
         }
     }
 
     /// Reaps all children that have ended.
-    fn reap(&self, status: &mut c_int) -> Buried {
+    fn reap(&self, status: &mut c_int) -> ReapedProcesses {
         self.kill_group_without_proc();
         bury(self.command, status)
     }

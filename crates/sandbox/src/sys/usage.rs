@@ -1,10 +1,12 @@
-//! Counts what the processes of a sandbox use, and decides whether it is more than they may. Runs in PID 1.
+//! Counts what the processes of a sandbox use, and decides whether it is more than they may. Runs
+//! in PID 1.
 //!
-//! It fails closed: what cannot be read counts as over the limit. Only a process that has ended counts as nothing.
+//! It fails closed: what cannot be read counts as over the limit. Only a process that has ended
+//! counts as nothing.
 
 use super::{
     init::{now_micros, usage_of_collected},
-    proc_files::{self, Unread, unless_gone},
+    proc_files::{self, ProcReadError, unless_gone},
 };
 use crate::namespace_plan::UsageLimits;
 
@@ -15,14 +17,15 @@ mod sysv_ipc;
 use process_status::ProcessStatus;
 use shared_memory::SharedMemory;
 
-/// Time from one round to the next, at least.
+/// Minimum time from one round to the next.
 const MIN_INTERVAL_MILLIS: i64 = 5;
 
-/// The longest time from one round to the next.
+/// Maximum time from one round to the next.
 const MAX_INTERVAL_MILLIS: i64 = 250;
 
-/// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is used. Glances, which tell
-/// when that is, take no more than 5 %: a few processes take 100 MB in 25 ms.
+/// Rounds take no more than one part in so many of the time: 2 %, and 20 % once half of a limit is
+/// used. Glances, which tell when that is, take no more than 5 %: a few processes take 100 MB in 25
+/// ms.
 const SHARE_OF_TIME: i64 = 50;
 const SHARE_NEAR_A_LIMIT: i64 = 5;
 const SHARE_OF_GLANCES: i64 = 20;
@@ -30,21 +33,21 @@ const SHARE_OF_GLANCES: i64 = 20;
 /// Bytes of a block in `ru_oublock`, and of one in `st_blocks`.
 const BLOCK_BYTES: u64 = 512;
 
-/// Limits that are counted here.
+/// The limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum ExceededLimit {
     Nothing = 0,
     Memory = 1,
     Processes = 2,
     Disk = 3,
-    /// It could not be counted.
+    /// The usage could not be counted.
     Uncounted = 4,
-    /// It could not be counted in time.
+    /// The usage could not be counted in time.
     TooMany = 5,
 }
 
-impl Over {
-    /// The limit by its number in the last report, in words.
+impl ExceededLimit {
+    /// Returns the name of a limit by its number in the final report.
     pub(super) fn describe(number: u32) -> Option<&'static str> {
         [
             (Self::Memory, "memory"),
@@ -60,13 +63,13 @@ impl Over {
 
 /// The sums over all processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Usage {
+struct UsageTotals {
     memory_bytes: u64,
     processes: u64,
     disk_bytes: u64,
 }
 
-impl Usage {
+impl UsageTotals {
     /// Tells whether more than half of a limit is used.
     fn is_near(self, watch: UsageLimits) -> bool {
         let near = |used, limit| limit > 0 && used > limit / 2;
@@ -76,7 +79,7 @@ impl Usage {
     }
 }
 
-/// Counts from time to time.
+/// Counts the usage of a sandbox at intervals.
 pub(super) struct UsageCounter {
     watch: UsageLimits,
     shared_memory: SharedMemory,
@@ -99,13 +102,13 @@ impl UsageCounter {
         self.due.min(self.glance_due)
     }
 
-    /// Counts what is due, and says which limit was met.
-    pub(super) fn count(&mut self, now: i64) -> Over {
+    /// Counts what is due, and returns the limit that was exceeded.
+    pub(super) fn count(&mut self, now: i64) -> ExceededLimit {
         if now < self.due {
             let (seen, took) = timed(|| self.glance());
             self.glance_due = now.saturating_add(interval(took, SHARE_OF_GLANCES));
             if seen.is_ok_and(|seen| !seen.is_near(self.watch)) {
-                return Over::Nothing;
+                return ExceededLimit::Nothing;
             }
         }
         let (usage, took) = timed(|| self.usage());
@@ -121,9 +124,10 @@ impl UsageCounter {
         decide(usage, self.watch)
     }
 
-    /// Counts processes without their threads, memory as they have it, however many share it, and what they have written.
-    fn glance(&self) -> Result<Usage, Unread> {
-        let mut usage = Usage::default();
+    /// Counts processes without their threads, memory as they have it, however many share it, and
+    /// what they have written.
+    fn glance(&self) -> Result<UsageTotals, ProcReadError> {
+        let mut usage = UsageTotals::default();
         proc_files::each_living(|pid| {
             usage.processes += 1;
             if self.watch.memory_bytes > 0 {
@@ -138,8 +142,8 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    fn usage(&mut self) -> Result<Usage, Unread> {
-        let (mut usage, mut mapped_bytes) = (Usage::default(), 0);
+    fn usage(&mut self) -> Result<UsageTotals, ProcReadError> {
+        let (mut usage, mut mapped_bytes) = (UsageTotals::default(), 0);
         let watch = self.watch;
         if watch.memory_bytes > 0 {
             self.shared_memory.begin()?;
@@ -167,8 +171,9 @@ impl UsageCounter {
         Ok(usage)
     }
 
-    /// Memory that belongs to no process alone. What is mapped is looked through only if it could make a difference.
-    fn shared_memory(&mut self, mapped_bytes: u64, processes: u64) -> Result<u64, Unread> {
+    /// Memory that belongs to no process alone. What is mapped is looked through only if it could
+    /// make a difference.
+    fn shared_memory(&mut self, mapped_bytes: u64, processes: u64) -> Result<u64, ProcReadError> {
         let mut bytes = sysv_ipc::bytes(processes)?;
         for path in self.watch.tmpfs() {
             bytes += shared_memory::in_tmpfs(path)?;
@@ -183,21 +188,21 @@ impl UsageCounter {
 }
 
 /// Decides whether something is over its limit. What could not be counted is.
-fn decide(usage: Result<Usage, Unread>, watch: UsageLimits) -> Over {
+fn decide(usage: Result<UsageTotals, ProcReadError>, watch: UsageLimits) -> ExceededLimit {
     let usage = match usage {
         Ok(usage) => usage,
-        Err(Unread::TooMany) => return Over::TooMany,
-        Err(Unread::Gone | Unread::Failed(_)) => return Over::Uncounted,
+        Err(ProcReadError::TooMany) => return ExceededLimit::TooMany,
+        Err(ProcReadError::Gone | ProcReadError::Failed(_)) => return ExceededLimit::Uncounted,
     };
     let over = |used, limit| limit > 0 && used > limit;
     if over(usage.memory_bytes, watch.memory_bytes) {
-        Over::Memory
+        ExceededLimit::Memory
     } else if over(usage.processes, watch.processes) {
-        Over::Processes
+        ExceededLimit::Processes
     } else if over(usage.disk_bytes, watch.disk_bytes) {
-        Over::Disk
+        ExceededLimit::Disk
     } else {
-        Over::Nothing
+        ExceededLimit::Nothing
     }
 }
 
@@ -213,12 +218,13 @@ fn interval(round_micros: i64, share: i64) -> i64 {
     (round_micros.saturating_mul(share) / 1000).clamp(MIN_INTERVAL_MILLIS, MAX_INTERVAL_MILLIS)
 }
 
-/// Bytes that a process has written, and the children it has collected. A process that ends has no memory any more, and
-/// then its files belong to root: what it wrote is counted when it is collected.
-fn written(pid: u32) -> Result<u64, Unread> {
+/// Bytes that a process has written, and the children it has collected. A process that ends has no
+/// memory any more, and then its files belong to root: what it wrote is counted when it is
+/// collected.
+fn written(pid: u32) -> Result<u64, ProcReadError> {
     let written = |text: &[u8]| proc_files::number_after(text, b"\nwrite_bytes: ");
     match proc_files::number(pid, b"/io", written) {
-        Err(Unread::Failed(libc::EACCES | libc::EPERM)) if is_ending(pid) => Ok(0),
+        Err(ProcReadError::Failed(libc::EACCES | libc::EPERM)) if is_ending(pid) => Ok(0),
         result => result,
     }
 }
@@ -227,7 +233,7 @@ fn written(pid: u32) -> Result<u64, Unread> {
 fn is_ending(pid: u32) -> bool {
     match proc_files::number(pid, b"/statm", |text| proc_files::nth_number(text, 0)) {
         Ok(size) => size == 0,
-        Err(unread) => unread == Unread::Gone,
+        Err(unread) => unread == ProcReadError::Gone,
     }
 }
 
@@ -249,22 +255,31 @@ mod tests {
     #[test]
     fn what_cannot_be_counted_is_over_the_limit() {
         let watch = UsageLimits { processes: 5, ..UsageLimits::default() };
-        assert_eq!(decide(Err(Unread::Failed(libc::EMFILE)), watch), Over::Uncounted);
-        assert_eq!(decide(Err(Unread::Gone), watch), Over::Uncounted);
-        assert_eq!(decide(Err(Unread::TooMany), watch), Over::TooMany);
-        assert_eq!(decide(Ok(Usage { processes: 5, ..Usage::default() }), watch), Over::Nothing);
-        assert_eq!(decide(Ok(Usage { processes: 6, ..Usage::default() }), watch), Over::Processes);
+        assert_eq!(decide(Err(ProcReadError::Failed(libc::EMFILE)), watch), ExceededLimit::Uncounted);
+        assert_eq!(decide(Err(ProcReadError::Gone), watch), ExceededLimit::Uncounted);
+        assert_eq!(decide(Err(ProcReadError::TooMany), watch), ExceededLimit::TooMany);
+        assert_eq!(
+            decide(Ok(UsageTotals { processes: 5, ..UsageTotals::default() }), watch),
+            ExceededLimit::Nothing
+        );
+        assert_eq!(
+            decide(Ok(UsageTotals { processes: 6, ..UsageTotals::default() }), watch),
+            ExceededLimit::Processes
+        );
     }
 
     #[test]
     fn only_what_is_limited_can_be_over() {
-        let usage = Usage { memory_bytes: 9, processes: 9, disk_bytes: 9 };
-        assert_eq!(decide(Ok(usage), UsageLimits::default()), Over::Nothing);
+        let usage = UsageTotals { memory_bytes: 9, processes: 9, disk_bytes: 9 };
+        assert_eq!(decide(Ok(usage), UsageLimits::default()), ExceededLimit::Nothing);
         assert_eq!(
             decide(Ok(usage), UsageLimits { memory_bytes: 8, ..UsageLimits::default() }),
-            Over::Memory
+            ExceededLimit::Memory
         );
-        assert_eq!(decide(Ok(usage), UsageLimits { disk_bytes: 8, ..UsageLimits::default() }), Over::Disk);
+        assert_eq!(
+            decide(Ok(usage), UsageLimits { disk_bytes: 8, ..UsageLimits::default() }),
+            ExceededLimit::Disk
+        );
     }
 
     #[test]
@@ -273,7 +288,7 @@ mod tests {
         assert_eq!(interval_at(SHARE_OF_TIME), [5, 5, 50, 200, 250]);
         assert_eq!(interval_at(SHARE_NEAR_A_LIMIT), [5, 5, 5, 20, 250]);
         let watch = UsageLimits { memory_bytes: 100, ..UsageLimits::default() };
-        let near = |memory_bytes| Usage { memory_bytes, processes: 9, disk_bytes: 9 }.is_near(watch);
+        let near = |memory_bytes| UsageTotals { memory_bytes, processes: 9, disk_bytes: 9 }.is_near(watch);
         assert!(!near(50) && near(51));
     }
 }

@@ -24,7 +24,7 @@ pub(super) unsafe fn vfork_exec(
     plan: &ExecPlan<'_>,
     stack: *mut c_void,
 ) -> Result<VforkedChild, StartFailure> {
-    struct Passed<'a> {
+    struct VforkArguments<'a> {
         plan: &'a ExecPlan<'a>,
         listener: RawFd,
         failure: Option<StartFailure>,
@@ -33,12 +33,12 @@ pub(super) unsafe fn vfork_exec(
         // SAFETY: the pointer is the one passed to `clone` below, whose caller stands still until
         // we no longer use it.
         unsafe {
-            let Passed { plan, listener, failure } = &mut *passed.cast::<Passed<'_>>();
+            let VforkArguments { plan, listener, failure } = &mut *passed.cast::<VforkArguments<'_>>();
             *failure = Some(exec_program(plan, listener));
             libc::_exit(127)
         }
     }
-    let mut passed = Passed { plan, listener: -1, failure: None };
+    let mut passed = VforkArguments { plan, listener: -1, failure: None };
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
     // SAFETY: the caller promises an unused stack; `passed` and what it points to live until
     // `clone` returns, which CLONE_VFORK delays until the child no longer uses our memory.

@@ -7,8 +7,8 @@
 //! User, limits, cgroup, umask and confinement of this process are as they were when the zygote was
 //! forked.
 //!
-//! An order is written to memory that both sides map ([`Arena`]), and its address is sent through a
-//! socket. Like all code of the child, the zygote allocates nothing and takes no locks.
+//! An order is written to memory that both sides map ([`SharedArena`]), and its address is sent
+//! through a socket. Like all code of the child, the zygote allocates nothing and takes no locks.
 
 use std::{
     ffi::{c_int, c_void},
@@ -23,19 +23,19 @@ use std::{
 
 use super::{
     ChildPid, StartFailure, StartedChild,
-    arena::Arena,
+    arena::SharedArena,
     init,
     landlock::last_errno,
     shared_namespaces::{NamespaceFds, NetworkNamespace},
     without_signals,
 };
-use crate::seccomp::{self, Processes, Scope, Sockets};
+use crate::seccomp::{self, AllowedSockets, FilterScope, VisibleProcesses};
 
 mod worker;
 
 use worker::{ZygoteWorker, fork_with_pidfd, unneeded_memory};
 
-/// How long a report is waited for before the child is continued. Longer than a start takes, except on
+/// Time to wait for a report before the child gets SIGCONT. Longer than a start takes, except on
 /// the busiest machine, where a needless SIGCONT does no harm.
 const CONTINUE_MILLIS: c_int = 100;
 
@@ -52,7 +52,7 @@ pub(super) trait FirstProcess: Copy {
 /// The zygotes of one thread, each forked for the first command that needs it. They are killed with
 /// the thread.
 #[derive(Debug, Default)]
-pub struct Zygotes([Option<(ZygoteContext, Zygote)>; 5]);
+pub struct Zygotes([Option<(ZygoteContext, ZygoteProcess)>; 5]);
 
 /// The confinement that a zygote passes on to its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) enum ZygoteContext {
     /// None: that of this process.
     Host,
     /// A seccomp filter that leaves these sockets, and `no_new_privs`.
-    Filtered(Sockets),
+    Filtered(AllowedSockets),
     /// The namespaces that the commands of a machine share.
     Namespaces(NamespaceFds),
 }
@@ -78,10 +78,10 @@ impl ZygoteContext {
 impl Zygotes {
     /// Returns the zygote with this context, with an empty arena. Forks one if there is none or it
     /// was killed.
-    pub(super) fn get(&mut self, context: ZygoteContext) -> io::Result<&mut Zygote> {
+    pub(super) fn get(&mut self, context: ZygoteContext) -> io::Result<&mut ZygoteProcess> {
         let slot = match context {
             ZygoteContext::Host => &mut self.0[0],
-            ZygoteContext::Filtered(Sockets::Internet) => &mut self.0[1],
+            ZygoteContext::Filtered(AllowedSockets::Internet) => &mut self.0[1],
             ZygoteContext::Filtered(_) => &mut self.0[2],
             ZygoteContext::Namespaces(fds) if fds.network() == NetworkNamespace::Own => &mut self.0[3],
             ZygoteContext::Namespaces(_) => &mut self.0[4],
@@ -89,7 +89,7 @@ impl Zygotes {
         let usable = slot.take().filter(|(has, zygote)| *has == context && zygote.is_alive());
         let (_, zygote) = match usable {
             Some(usable) => slot.insert(usable),
-            None => slot.insert((context, Zygote::fork(context)?)),
+            None => slot.insert((context, ZygoteProcess::fork(context)?)),
         };
         zygote.arena.clear();
         Ok(zygote)
@@ -98,7 +98,7 @@ impl Zygotes {
 
 /// One zygote. Killed and reaped when dropped.
 #[derive(Debug)]
-pub(super) struct Zygote {
+pub(super) struct ZygoteProcess {
     pid: ChildPid,
     pidfd: OwnedFd,
     orders: MessageChannel,
@@ -107,7 +107,7 @@ pub(super) struct Zygote {
     reports: MessageChannel,
     /// A pidfd of this process, for children that check whether it still lives.
     _parent: OwnedFd,
-    pub(super) arena: Arena,
+    pub(super) arena: SharedArena,
 }
 
 /// A socket pair for messages in one direction. Both ends are in the descriptor table that we share
@@ -155,15 +155,15 @@ struct ForkedChild {
     pidfd: OwnedFd,
 }
 
-impl Zygote {
+impl ZygoteProcess {
     fn fork(context: ZygoteContext) -> io::Result<Self> {
         let (orders, replies, reports) =
             (MessageChannel::new()?, MessageChannel::new()?, MessageChannel::new()?);
-        let arena = Arena::new()?;
+        let arena = SharedArena::new()?;
         let unneeded = arena.list(unneeded_memory().into_iter())?;
         let filter = match context {
             ZygoteContext::Filtered(sockets) => {
-                seccomp::filter(Scope { sockets, processes: Processes::Everyones })
+                seccomp::filter(FilterScope { sockets, processes: VisibleProcesses::Everyones })
             }
             ZygoteContext::Host | ZygoteContext::Namespaces(_) => Vec::new(),
         };
@@ -212,14 +212,15 @@ impl Zygote {
             unsafe { (*argument.cast::<T>()).run() }
         }
         let order = ForkOrder { run: run::<T>, argument: ptr::from_ref(first).cast() };
-        // Without a reply to this order, the next reply could be taken for it: another zygote is forked then.
+        // Without a reply to this order, the next reply could be taken for it: another zygote is
+        // forked then.
         let reply = self.request_fork(&order).inspect_err(|_| self.pid.kill())?;
         let child = ForkedChild::from_reply(reply)?;
         let report = self.receive_report(&child);
         if let Ok(Some(StartFailure::NONE)) = report {
             let ForkedChild { pid, pidfd } = child;
-            let (exit_pipe, exit_report, leaf) = (None, OnceLock::new(), None);
-            return Ok(Ok(StartedChild { pid, kill_signal, pidfd, exit_pipe, exit_report, leaf }));
+            let (exit_pipe, exit_report, cgroup) = (None, OnceLock::new(), None);
+            return Ok(Ok(StartedChild { pid, kill_signal, pidfd, exit_pipe, exit_report, cgroup }));
         }
         child.pid.kill();
         child.pid.reap(0)?;
@@ -265,7 +266,7 @@ impl Zygote {
     }
 }
 
-impl Drop for Zygote {
+impl Drop for ZygoteProcess {
     fn drop(&mut self) {
         self.pid.kill();
         // An error means that it was reaped elsewhere.

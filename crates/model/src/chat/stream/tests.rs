@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use windlass_contract::item::Cached;
 
 use super::*;
-use crate::answer::Decoder as _;
+use crate::answer::EventDecoder as _;
 
-fn decoder() -> Decoder {
-    Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), TextReading::Plain)
+fn decoder() -> ChatDecoder {
+    ChatDecoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), TextReading::Plain)
 }
 
-/// Plays chunks and tells what came out, one line each. A chunk that is a string stands for itself, not for JSON.
+/// Plays chunks and tells what came out, one line each. A chunk that is a string stands for itself,
+/// not for JSON.
 fn play(chunks: &[Value]) -> Vec<String> {
     play_text(&chunks.iter().map(text_of_chunk).collect::<Vec<_>>())
 }
@@ -23,10 +24,10 @@ fn play_text(chunks: &[String]) -> Vec<String> {
     play_with(decoder(), chunks)
 }
 
-fn play_with(mut decoder: Decoder, chunks: &[String]) -> Vec<String> {
+fn play_with(mut decoder: ChatDecoder, chunks: &[String]) -> Vec<String> {
     let (mut out, mut lines) = (VecDeque::new(), Vec::new());
     for data in chunks {
-        let step = decoder.take(&Event { name: String::new(), data: data.clone() }, &mut out);
+        let step = decoder.take(&ServerSentEvent { name: String::new(), data: data.clone() }, &mut out);
         // Pieces of arguments are counted, not shown: the call that follows has them all.
         out.retain(|event| !matches!(event, ModelEvent::CallDelta(_)));
         let is_over = step.is_err() || matches!(out.back(), Some(ModelEvent::Completed { .. }));
@@ -123,7 +124,7 @@ fn a_call_starts_as_soon_as_the_next_one_opens() {
     let mut decoder = decoder();
     let mut out = VecDeque::new();
     let mut take = |chunk: Value| {
-        decoder.take(&Event { name: String::new(), data: chunk.to_string() }, &mut out).unwrap();
+        decoder.take(&ServerSentEvent { name: String::new(), data: chunk.to_string() }, &mut out).unwrap();
         out.drain(..).map(show).collect::<Vec<_>>()
     };
     let piece = |text: &str| format!("arguments {text:?}");
@@ -182,10 +183,10 @@ fn missing_ids_are_invented_and_never_given_twice_in_a_session() {
     assert_eq!(lines, ["call tool-call-0 f Json(\"\")", "completed None"]);
     let earlier = ToolCall { id: "tool-call-0".into(), name: "f".into(), input: Input::Json(String::new()) };
     let history = [Cached::new(Item::from(Body::Call(earlier)))];
-    let mut decoder = Decoder::new(CallIds::of(&history), HashSet::new(), TextReading::Plain);
+    let mut decoder = ChatDecoder::new(CallIds::from_history(&history), HashSet::new(), TextReading::Plain);
     let mut out = VecDeque::new();
     for chunk in [calls(&call), finish("tool_calls")] {
-        decoder.take(&Event { name: String::new(), data: chunk.to_string() }, &mut out).unwrap();
+        decoder.take(&ServerSentEvent { name: String::new(), data: chunk.to_string() }, &mut out).unwrap();
     }
     let line = show(out.pop_front().unwrap());
     assert!(line.starts_with("call tool-call-0-"), "{line}");
@@ -304,7 +305,7 @@ fn blank_text_before_a_call_is_no_message() {
     assert_eq!(lines, ["text \"\\n\\n\"", "call a f Json(\"{}\")", "completed None"]);
 }
 
-/// How servers tell calls apart.
+/// The identification that a server gives its calls.
 #[derive(Debug, Clone, Copy)]
 enum Naming {
     Index,
@@ -367,9 +368,9 @@ fn in_text(chunks: &[Value]) -> Vec<String> {
         description: String::new(),
         kind: windlass_contract::spec::SpecKind::LocalShell,
     };
-    let known = || crate::dialect::Known::of(&[spec("f"), spec("patch")]);
-    let scanner = TextReading::Scanned(Scanner::new(crate::Dialect::Auto, known).unwrap());
-    let decoder = Decoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), scanner);
+    let known = || crate::dialect::KnownTools::from_specs(&[spec("f"), spec("patch")]);
+    let scanner = TextReading::Scanned(CallScanner::new(crate::Dialect::Auto, known).unwrap());
+    let decoder = ChatDecoder::new(CallIds::default(), HashSet::from(["patch".to_owned()]), scanner);
     play_with(decoder, &chunks.iter().map(text_of_chunk).collect::<Vec<_>>())
 }
 

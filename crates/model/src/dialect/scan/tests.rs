@@ -12,7 +12,7 @@ use windlass_schema::Schema;
 
 use super::*;
 
-fn known() -> Known {
+fn known() -> KnownTools {
     let parameters = json!({"properties": {
         "a": {"type": "integer"}, "b": {"type": "string"}, "o": {"type": "object"}, "n": {"type": ["string", "null"]}
     }});
@@ -21,29 +21,30 @@ fn known() -> Known {
         description: String::new(),
         kind: SpecKind::Function { parameters: Schema::new(&parameters).unwrap() },
     };
-    Known::of(&[spec("f"), spec("g")])
+    KnownTools::from_specs(&[spec("f"), spec("g")])
 }
 
-/// What comes of a text in pieces, one line each; neighbouring text is one line.
+/// Scans a text in pieces and returns one line per result; adjacent text is one line.
 fn read<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut scanner = Scanner::new(dialect, known).unwrap();
-    let mut found: Vec<Piece> = pieces.into_iter().flat_map(|piece| scanner.feed(piece)).collect();
+    let mut scanner = CallScanner::new(dialect, known).unwrap();
+    let mut found: Vec<ScannedPiece> = pieces.into_iter().flat_map(|piece| scanner.feed(piece)).collect();
     found.extend(scanner.finish());
     let mut joined = Vec::new();
     for piece in found {
         match piece {
-            Piece::Text(text) => push(&text, &mut joined),
-            call @ Piece::Call(_) => joined.push(call),
+            ScannedPiece::Text(text) => push(&text, &mut joined),
+            call @ ScannedPiece::Call(_) => joined.push(call),
         }
     }
     let line = |piece| match piece {
-        Piece::Text(text) => format!("text {text}"),
-        Piece::Call(found) => format!("call {} {}", found.name, found.arguments),
+        ScannedPiece::Text(text) => format!("text {text}"),
+        ScannedPiece::Call(found) => format!("call {} {}", found.name, found.arguments),
     };
     joined.into_iter().map(line).collect()
 }
 
-/// Whole, letter by letter, and cut at every place the result is the same, also where any dialect is looked for.
+/// Whole, letter by letter, and cut at every place the result is the same, also where any dialect
+/// is looked for.
 #[track_caller]
 fn check(dialect: Dialect, text: &str, expected: &[&str]) {
     for dialect in [dialect, Dialect::Auto] {
@@ -51,8 +52,8 @@ fn check(dialect: Dialect, text: &str, expected: &[&str]) {
         let letters: Vec<String> = text.chars().map(String::from).collect();
         assert_eq!(read(dialect, letters.iter().map(String::as_str)), expected, "{dialect:?}, by letter");
         for (at, _) in text.char_indices() {
-            let (before, after) = text.split_at(at);
-            assert_eq!(read(dialect, [before, after]), expected, "{dialect:?}, cut at {at}");
+            let (context, after) = text.split_at(at);
+            assert_eq!(read(dialect, [context, after]), expected, "{dialect:?}, cut at {at}");
         }
     }
 }
@@ -216,13 +217,16 @@ fn a_call_that_is_cut_off_is_never_completed() {
 
 #[test]
 fn prose_goes_on_at_once_and_half_a_mark_does_not() {
-    let mut scanner = Scanner::new(Dialect::Auto, known).unwrap();
-    assert_eq!(scanner.feed("I will <b>look</b> <tool"), [Piece::Text("I will <b>look</b> ".to_owned())]);
-    assert_eq!(scanner.feed("s"), [Piece::Text("<tools".to_owned())]);
-    assert_eq!(scanner.feed(" <tool_call>{"), [Piece::Text(" ".to_owned())]);
+    let mut scanner = CallScanner::new(Dialect::Auto, known).unwrap();
+    assert_eq!(
+        scanner.feed("I will <b>look</b> <tool"),
+        [ScannedPiece::Text("I will <b>look</b> ".to_owned())]
+    );
+    assert_eq!(scanner.feed("s"), [ScannedPiece::Text("<tools".to_owned())]);
+    assert_eq!(scanner.feed(" <tool_call>{"), [ScannedPiece::Text(" ".to_owned())]);
     assert_eq!(scanner.feed(r#""name": "f", "arguments": {}"#), []);
-    let call = Found { name: "f".to_owned(), arguments: "{}".to_owned() };
-    assert_eq!(scanner.feed("}</tool_call>"), [Piece::Call(call)]);
+    let call = TextCall { name: "f".to_owned(), arguments: "{}".to_owned() };
+    assert_eq!(scanner.feed("}</tool_call>"), [ScannedPiece::Call(call)]);
 }
 
 fn writing() -> impl Strategy<Value = String> {
@@ -284,7 +288,8 @@ proptest! {
 
     #[test]
     fn what_is_written_for_a_server_is_what_is_read_from_it(b in ".*", a in any::<i64>(), dialect in any_dialect()) {
-        // Elements have no escapes: a value that holds their tags, or ends in a line break, cannot be told apart.
+        // Elements have no escapes: a value that holds their tags, or ends in a line break, cannot
+        // be told apart.
         prop_assume!(dialect != Dialect::Xml || !(b.contains("</") || b.starts_with('\r') || b.ends_with('\r')));
         let arguments = json!({"a": a, "b": b});
         let lines = read(dialect, [dialect.call("f", &arguments.to_string()).as_str()]);
@@ -294,7 +299,8 @@ proptest! {
     }
 }
 
-/// What comes of a text that is read with caution, whole and letter by letter, and whether it was doubtful.
+/// Scans a text with caution, whole and character by character. Returns the results, and whether a
+/// call was rejected.
 fn read_cautiously(text: &str, quoted: &str) -> (Vec<String>, bool) {
     let specs = || {
         let parameters = json!({"properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false});
@@ -312,18 +318,18 @@ fn read_cautiously(text: &str, quoted: &str) -> (Vec<String>, bool) {
     };
     let mut results = [text.split_inclusive(|_| true).collect::<Vec<_>>(), vec![text]].map(|pieces| {
         let history = [Cached::from(Item::from(output.clone()))];
-        let mut scanner = Scanner::cautious(Known::of_certain(&specs(), &history));
-        let mut found: Vec<Piece> = pieces.into_iter().flat_map(|piece| scanner.feed(piece)).collect();
+        let mut scanner = CallScanner::cautious(KnownTools::with_caution(&specs(), &history));
+        let mut found: Vec<ScannedPiece> = pieces.into_iter().flat_map(|piece| scanner.feed(piece)).collect();
         found.extend(scanner.finish());
         let mut lines: Vec<String> = Vec::new();
         for piece in found {
             match (piece, lines.last_mut()) {
-                (Piece::Call(call), _) => lines.push(format!("call {} {}", call.name, call.arguments)),
-                (Piece::Text(text), Some(last)) if last.starts_with("text ") => last.push_str(&text),
-                (Piece::Text(text), _) => lines.push(format!("text {text}")),
+                (ScannedPiece::Call(call), _) => lines.push(format!("call {} {}", call.name, call.arguments)),
+                (ScannedPiece::Text(text), Some(last)) if last.starts_with("text ") => last.push_str(&text),
+                (ScannedPiece::Text(text), _) => lines.push(format!("text {text}")),
             }
         }
-        (lines, scanner.has_doubtful())
+        (lines, scanner.has_rejected_call())
     });
     assert_eq!(results[0], results[1], "cut anywhere it is the same");
     std::mem::take(&mut results[0])

@@ -9,8 +9,8 @@ use windlass_contract::{
 
 use crate::{
     SchemaProfile,
-    responses::wire::{self, ItemForm, ItemIds, Received},
-    sse::Event,
+    responses::wire::{self, ItemForm, ItemIds, ReceivedItem},
+    sse::ServerSentEvent,
 };
 
 /// Valid items of all kinds that a server sends.
@@ -204,13 +204,13 @@ fn take(value: &mut Value, path: &str) -> Option<Value> {
 
 /// An answer that consists of an item, taken in as it would come over the wire.
 fn receive(item: &str) -> Vec<Item> {
-    use crate::answer::Decoder as _;
+    use crate::answer::EventDecoder as _;
     use windlass_contract::model::ModelEvent;
-    let mut decoder = super::super::Decoder::new(crate::calls::CallIds::default(), None);
+    let mut decoder = super::super::ResponsesDecoder::new(crate::calls::CallIds::default(), None);
     let mut out = std::collections::VecDeque::new();
     let done = format!(r#"{{"type":"response.output_item.done","item":{item}}}"#);
     for data in [done, r#"{"type":"response.completed","response":{}}"#.to_owned()] {
-        let _ = decoder.take(&Event { name: String::new(), data }, &mut out);
+        let _ = decoder.take(&ServerSentEvent { name: String::new(), data }, &mut out);
     }
     let items = out.into_iter().filter_map(|event| match event {
         ModelEvent::Item(item) => Some(item),
@@ -219,7 +219,7 @@ fn receive(item: &str) -> Vec<Item> {
     items.collect()
 }
 
-/// What the next request holds, with an output for every call.
+/// Returns the input of the next request, with an output for every call.
 fn sent(items: Vec<Item>, ids: ItemIds, form: ItemForm) -> Vec<Value> {
     let outputs: Vec<_> = items
         .iter()
@@ -298,7 +298,7 @@ proptest! {
         let valid = valid_items()[at].to_string();
         let text = mutations.iter().fold(valid.clone(), |text, mutation| mutation.apply(text));
         let Ok(json) = RawValue::from_string(text) else { return Ok(()) };
-        let mut item = Received::parse(RawValue::from_string(valid).unwrap()).into_item(|given| given.into());
+        let mut item = ReceivedItem::parse(RawValue::from_string(valid).unwrap()).into_item(|given| given.into());
         item.raw.as_mut().unwrap().json = json;
         let written = serde_json::to_string(&item).unwrap();
         if let Ok(item) = serde_json::from_str::<Item>(&written) {

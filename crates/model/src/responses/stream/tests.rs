@@ -4,7 +4,7 @@ use serde_json::json;
 use windlass_contract::{Content, Item};
 
 use super::*;
-use crate::answer::Decoder as _;
+use crate::answer::EventDecoder as _;
 
 /// Plays events and tells what came out, one line each.
 fn play(events: &[Value]) -> Vec<String> {
@@ -16,9 +16,10 @@ fn play_raw(events: &[(&str, String)]) -> Vec<String> {
 }
 
 fn play_limited(events: &[(&str, String)], limit_tokens: Option<u64>) -> Vec<String> {
-    let mut decoder = Decoder::new(CallIds::default(), limit_tokens);
+    let mut decoder = ResponsesDecoder::new(CallIds::default(), limit_tokens);
     let mut out = VecDeque::new();
-    let events = events.iter().map(|(name, data)| Event { name: (*name).to_owned(), data: data.clone() });
+    let events =
+        events.iter().map(|(name, data)| ServerSentEvent { name: (*name).to_owned(), data: data.clone() });
     let mut lines = Vec::new();
     for event in events {
         let step = decoder.take(&event, &mut out);
@@ -182,8 +183,8 @@ fn items_only_the_final_list_has_are_delivered_and_none_twice() {
             &json!({"output": [call("other", "c1", "{}"), call("f2", "c2", "{}"), message("m", "x"), 5]}),
         ),
     ]);
-    let trouble = "the server sent a malformed item ``; it is left out of later requests";
-    assert_eq!(lines, ["call c1 f {}", "call c2 f {}", "message \"x\"", trouble, "Other", "completed None"]);
+    let notice = "the server sent a malformed item ``; it is left out of later requests";
+    assert_eq!(lines, ["call c1 f {}", "call c2 f {}", "message \"x\"", notice, "Other", "completed None"]);
 }
 
 #[test]
@@ -264,10 +265,12 @@ fn a_call_that_the_final_list_has_under_a_new_id_does_not_run_again() {
 #[test]
 fn an_id_that_history_has_already_is_changed() {
     let earlier = call("f1", "c1", "{}");
-    let history = [Received::parse(serde_json::value::to_raw_value(&earlier).unwrap()).item.into()];
-    let mut decoder = Decoder::new(CallIds::of(&history), None);
+    let history = [ReceivedItem::parse(serde_json::value::to_raw_value(&earlier).unwrap()).item.into()];
+    let mut decoder = ResponsesDecoder::new(CallIds::from_history(&history), None);
     let mut out = VecDeque::new();
-    decoder.take(&Event { name: String::new(), data: done(&earlier).to_string() }, &mut out).unwrap();
+    decoder
+        .take(&ServerSentEvent { name: String::new(), data: done(&earlier).to_string() }, &mut out)
+        .unwrap();
     let line = show(out.pop_front().unwrap());
     assert!(line.starts_with("call c1-") && line.ends_with(" (anew)"), "{line}");
 }

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     InternetAddress, MAX_ADDRESS_BYTES,
-    caller::{Caller, Descriptor},
+    caller::{CallerThread, OwnedDescriptor},
     sock_diag,
 };
 use crate::sys::{landlock::last_errno, proc_files::write_path, shared_namespaces::NetworkNamespace};
@@ -31,18 +31,19 @@ pub(crate) struct SocketAddress {
     pub(super) length: usize,
 }
 
-/// To whom an address leads.
-pub(super) enum Target {
+/// The receiver that an address leads to.
+pub(super) enum ResolvedTarget {
     /// The address is all there is to it.
     Address(SocketAddress),
     /// A local socket of the command's own, by its file.
-    Own(Descriptor),
-    /// Somebody else's.
+    Own(OwnedDescriptor),
+    /// A socket of another process.
     Foreign,
 }
 
 impl SocketAddress {
-    /// The address of the local socket behind a descriptor: exactly the file that was looked at.
+    /// Returns the address of the local socket behind a descriptor: exactly the file that was
+    /// checked.
     pub(super) fn through(file: RawFd) -> Self {
         let mut bytes = [0_u8; MAX_ADDRESS_BYTES];
         bytes[..PATH_OFFSET].copy_from_slice(&AF_UNIX.to_ne_bytes());
@@ -64,8 +65,8 @@ impl SocketAddress {
         }
     }
 
-    /// Returns whether it leads out of a network that has a loopback only. A name server on the loopback is one of the
-    /// machine's, too: a command has no right to listen there.
+    /// Returns whether it leads out of a network that has a loopback only. A name server on the
+    /// loopback is one of the machine's, too: a command has no right to listen there.
     pub(super) fn leads_outside(&self) -> bool {
         self.internet().is_some_and(|(ip, port)| {
             port == NAME_SERVER_PORT || !(ip.to_canonical().is_loopback() || ip.is_unspecified())
@@ -84,24 +85,24 @@ impl SocketAddress {
     /// Finds out to whom this address leads, on a socket of this family.
     pub(super) fn resolve(
         &self,
-        caller: &Caller,
+        caller: &CallerThread,
         family: c_int,
         network: NetworkNamespace,
-    ) -> Result<Target, c_int> {
+    ) -> Result<ResolvedTarget, c_int> {
         // `AF_UNSPEC` ends a connection.
         if family != libc::AF_UNIX || self.family() == libc::AF_UNSPEC || self.length <= PATH_OFFSET {
-            return Ok(Target::Address(*self));
+            return Ok(ResolvedTarget::Address(*self));
         }
         let path = self.bytes.get(PATH_OFFSET..self.length).unwrap_or_default();
         match (path.first(), network) {
-            (None | Some(0), NetworkNamespace::Own) => Ok(Target::Address(*self)),
+            (None | Some(0), NetworkNamespace::Own) => Ok(ResolvedTarget::Address(*self)),
             // Abstract names are those of the whole machine here.
-            (None | Some(0), NetworkNamespace::Host) => Ok(Target::Foreign),
+            (None | Some(0), NetworkNamespace::Host) => Ok(ResolvedTarget::Foreign),
             _ => {
                 let file = open(caller.thread(), path)?;
                 let is_foreign = network == NetworkNamespace::Own && !sock_diag::is_bound_here(file.0)?;
                 let refused = is_foreign || is_on_read_only(file.0)?;
-                Ok(if refused { Target::Foreign } else { Target::Own(file) })
+                Ok(if refused { ResolvedTarget::Foreign } else { ResolvedTarget::Own(file) })
             }
         }
     }
@@ -115,7 +116,8 @@ impl SocketAddress {
     }
 }
 
-/// Returns the address and the port of a `struct sockaddr_in` or `sockaddr_in6`; `None` for other families.
+/// Returns the address and the port of a `struct sockaddr_in` or `sockaddr_in6`; `None` for other
+/// families.
 pub(crate) fn socket_address(start: &InternetAddress) -> Option<SocketAddr> {
     let mut bytes = [0; MAX_ADDRESS_BYTES];
     bytes[..start.len()].copy_from_slice(start);
@@ -150,15 +152,15 @@ pub(crate) fn caller_path(thread: u32, path: &[u8]) -> CallerPath {
 }
 
 /// Opens what a path leads to for the caller, without touching it.
-fn open(thread: u32, path: &[u8]) -> Result<Descriptor, c_int> {
+fn open(thread: u32, path: &[u8]) -> Result<OwnedDescriptor, c_int> {
     let name = caller_path(thread, path);
     let mut place = [0_u8; 32];
     write_path(&mut place[..31], b"/proc/", thread, b"/cwd");
     let flags = libc::O_PATH | libc::O_CLOEXEC;
     // SAFETY: both names end in a zero: their arrays are longer than what was put there.
     unsafe {
-        let directory = Descriptor::from_result(libc::open(place.as_ptr().cast(), flags).into())?;
-        Descriptor::from_result(libc::openat(directory.0, name.as_ptr().cast(), flags).into())
+        let directory = OwnedDescriptor::from_result(libc::open(place.as_ptr().cast(), flags).into())?;
+        OwnedDescriptor::from_result(libc::openat(directory.0, name.as_ptr().cast(), flags).into())
     }
 }
 

@@ -13,13 +13,13 @@ use crate::sys::{landlock::last_errno, proc_files};
 #[expect(clippy::cast_possible_truncation, reason = "it is 16")]
 const TIMEVAL_BYTES: libc::socklen_t = mem::size_of::<libc::timeval>() as libc::socklen_t;
 
-/// A thread that waits for an answer.
-pub(super) struct Caller {
+/// A thread that is blocked in a system call until the broker answers.
+pub(super) struct CallerThread {
     listener: RawFd,
     notification: libc::seccomp_notif,
 }
 
-impl Caller {
+impl CallerThread {
     pub(super) fn new(listener: RawFd, notification: libc::seccomp_notif) -> Self {
         Self { listener, notification }
     }
@@ -36,33 +36,35 @@ impl Caller {
         self.notification.pid
     }
 
-    /// Tells whether the call still waits. If it does not, the thread's number may belong to another by now.
+    /// Tells whether the call still waits. If it does not, the thread's number may belong to
+    /// another by now.
     pub(super) fn is_valid(&self) -> bool {
         let id = self.notification.id;
         // SAFETY: the number is a local that lives across the call.
         unsafe { libc::ioctl(self.listener, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
     }
 
-    /// Fails if the call no longer waits. To be asked after everything was read, and before it is used.
+    /// Fails if the call no longer waits. To be asked after everything was read, and before it is
+    /// used.
     pub(super) fn check_valid(&self) -> Result<(), c_int> {
         if self.is_valid() { Ok(()) } else { Err(libc::EINTR) }
     }
 
-    /// A handle of the caller. Threads other than the first can be named since Linux 6.9; before that only the process,
-    /// which has the same descriptors unless somebody unshared them.
-    fn pidfd(&self) -> Result<Descriptor, c_int> {
+    /// A handle of the caller. Threads other than the first can be named since Linux 6.9; before
+    /// that only the process, which has the same descriptors unless somebody unshared them.
+    fn pidfd(&self) -> Result<OwnedDescriptor, c_int> {
         // SAFETY: only numbers are passed, and the descriptor is new.
         unsafe {
             let mut opened = libc::syscall(libc::SYS_pidfd_open, self.thread(), libc::PIDFD_THREAD);
             if opened < 0 {
                 opened = libc::syscall(libc::SYS_pidfd_open, self.thread(), 0);
             }
-            Descriptor::from_result(opened)
+            OwnedDescriptor::from_result(opened)
         }
     }
 
     /// A duplicate of one of the caller's descriptors.
-    pub(super) fn descriptor(&self, number: u64) -> Result<Descriptor, c_int> {
+    pub(super) fn descriptor(&self, number: u64) -> Result<OwnedDescriptor, c_int> {
         let pidfd = self.pidfd()?;
         duplicate(&pidfd, number)
     }
@@ -76,7 +78,7 @@ impl Caller {
             match duplicate(&pidfd, u64::from(number)) {
                 Ok(descriptor) => *place = mem::ManuallyDrop::new(descriptor).0,
                 Err(errno) => {
-                    to.iter().take(count).for_each(|open| drop(Descriptor(*open)));
+                    to.iter().take(count).for_each(|open| drop(OwnedDescriptor(*open)));
                     return Err(errno);
                 }
             }
@@ -100,8 +102,8 @@ impl Caller {
         }
         let count = libc::c_ulong::try_from(theirs.len()).map_err(|_| libc::EMSGSIZE)?;
         let thread = self.thread().cast_signed();
-        // SAFETY: our side is a slice that lives across the call; theirs are addresses in another process, which the
-        // kernel checks.
+        // SAFETY: our side is a slice that lives across the call; theirs are addresses in another
+        // process, which the kernel checks.
         let read = unsafe { libc::process_vm_readv(thread, &raw const ours, 1, theirs.as_ptr(), count, 0) };
         usize::try_from(read).map_err(|_| libc::EFAULT)
     }
@@ -112,8 +114,8 @@ impl Caller {
         let ours = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let theirs = remote(address, bytes.len())?;
         let thread = self.thread().cast_signed();
-        // SAFETY: our side is a local that lives across the call and is only read; theirs is an address in another
-        // process, which the kernel checks.
+        // SAFETY: our side is a local that lives across the call and is only read; theirs is an
+        // address in another process, which the kernel checks.
         let written = unsafe { libc::process_vm_writev(thread, &raw const ours, 1, &raw const theirs, 1, 0) };
         if usize::try_from(written) == Ok(bytes.len()) { Ok(()) } else { Err(libc::EFAULT) }
     }
@@ -134,8 +136,8 @@ impl Caller {
         found.ok().and_then(|number| u32::try_from(number).ok()).ok_or(libc::ESRCH)
     }
 
-    /// Tells whether a signal waits for the caller that it neither blocks nor ignores. While we perform its call, only a
-    /// fatal one wakes it.
+    /// Tells whether a signal waits for the caller that it neither blocks nor ignores. While we
+    /// perform its call, only a fatal one wakes it.
     pub(super) fn has_signal(&self) -> bool {
         let mut waits = false;
         // A caller that cannot be looked at is gone, or goes on waiting.
@@ -147,8 +149,8 @@ impl Caller {
         waits
     }
 
-    /// The time after which a blocking call is given up: as the socket says (`SO_SNDTIMEO`), and for `connect` at the
-    /// latest when the kernel gives up.
+    /// The time after which a blocking call is given up: as the socket says (`SO_SNDTIMEO`), and
+    /// for `connect` at the latest when the kernel gives up.
     pub(super) fn deadline(&self, now: i64) -> i64 {
         let is_connect = i64::from(self.number()) == libc::SYS_connect;
         let latest = if is_connect { now.saturating_add(CONNECT_DEADLINE_MILLIS) } else { i64::MAX };
@@ -191,24 +193,24 @@ pub(super) fn remote(address: u64, length: usize) -> Result<libc::iovec, c_int> 
     Ok(libc::iovec { iov_base: ptr::with_exposed_provenance_mut::<c_void>(address), iov_len: length })
 }
 
-fn duplicate(pidfd: &Descriptor, number: u64) -> Result<Descriptor, c_int> {
+fn duplicate(pidfd: &OwnedDescriptor, number: u64) -> Result<OwnedDescriptor, c_int> {
     let number = number & u64::from(u32::MAX);
     // SAFETY: only numbers are passed, and the descriptor is new.
-    unsafe { Descriptor::from_result(libc::syscall(libc::SYS_pidfd_getfd, pidfd.0, number, 0)) }
+    unsafe { OwnedDescriptor::from_result(libc::syscall(libc::SYS_pidfd_getfd, pidfd.0, number, 0)) }
 }
 
 /// A descriptor that is closed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Descriptor(pub(super) RawFd);
+pub(super) struct OwnedDescriptor(pub(super) RawFd);
 
-impl Descriptor {
+impl OwnedDescriptor {
     /// Takes the result of a system call that makes a descriptor.
     pub(super) fn from_result(result: libc::c_long) -> Result<Self, c_int> {
         RawFd::try_from(result).ok().filter(|number| *number >= 0).map(Self).ok_or_else(last_errno)
     }
 }
 
-impl Drop for Descriptor {
+impl Drop for OwnedDescriptor {
     fn drop(&mut self) {
         // SAFETY: it is ours, and is not used afterwards.
         unsafe { libc::close(self.0) };
@@ -241,14 +243,14 @@ struct CapabilityHeader {
 const _LINUX_CAPABILITY_VERSION_3: u32 = 0x2008_0522;
 
 /// Effective, permitted and inheritable capabilities; the low and the high half of each.
-type Capabilities = [[u32; 3]; 2];
+type CapabilitySets = [[u32; 3]; 2];
 
-/// Does something without PID 1's capabilities in effect. The kernel would lend them to the caller: on a netlink socket
-/// that the caller has connected, it checks who sends, not who made the socket.
+/// Does something without PID 1's capabilities in effect. The kernel would lend them to the caller:
+/// on a netlink socket that the caller has connected, it checks who sends, not who made the socket.
 pub(super) fn without_capabilities<T>(act: impl FnOnce() -> Result<T, c_int>) -> Result<T, c_int> {
-    let mut held: Capabilities = [[0; 3]; 2];
+    let mut held: CapabilitySets = [[0; 3]; 2];
     let header = CapabilityHeader { version: _LINUX_CAPABILITY_VERSION_3, pid: 0 };
-    let set = |capabilities: &Capabilities| {
+    let set = |capabilities: &CapabilitySets| {
         // SAFETY: both structures have the sizes of this version and live across the call.
         let set = unsafe { libc::syscall(libc::SYS_capset, &raw const header, capabilities.as_ptr()) };
         if set < 0 { Err(last_errno()) } else { Ok(()) }

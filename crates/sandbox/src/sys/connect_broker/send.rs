@@ -1,7 +1,7 @@
 //! Sends for the caller: `sendto`, `sendmsg`, `sendmmsg`.
 //!
-//! Every attempt reads the message anew, checks it, and sends what it has read. What another thread of the caller
-//! changes meanwhile is either seen and checked, or not sent.
+//! Every attempt reads the message anew, checks it, and sends what it has read. What another thread
+//! of the caller changes meanwhile is either seen and checked, or not sent.
 
 use std::{
     ffi::{c_int, c_void},
@@ -9,15 +9,15 @@ use std::{
 };
 
 use super::{
-    Attempt, NetworkNamespace, SocketAddress, Target,
-    caller::{self, Caller, Descriptor},
+    CallAttempt, NetworkNamespace, ResolvedTarget, SocketAddress,
+    caller::{self, CallerThread, OwnedDescriptor},
     option,
 };
 use crate::sys::landlock::last_errno;
 
 pub(crate) mod control;
 
-use control::Control;
+use control::ControlData;
 
 /// The most pieces a message may have (`UIO_MAXIOV`).
 const UIO_MAXIOV: usize = 1024;
@@ -25,7 +25,7 @@ const UIO_MAXIOV: usize = 1024;
 /// Bytes sent at once. No local datagram is longer; a stream goes on with the next piece.
 const MAX_DATA_BYTES: usize = 512 * 1024;
 
-/// Pieces of a stream that are sent before anything else gets its turn.
+/// Maximum number of pieces of a stream that are sent before other work is done.
 const MAX_PIECES: usize = 4;
 
 /// `struct user_msghdr` of the kernel's `<linux/socket.h>`.
@@ -46,11 +46,11 @@ struct UserMsghdr {
 const USER_MSGHDR_BYTES: usize = mem::size_of::<UserMsghdr>();
 
 /// Memory for one message, mapped for the first.
-pub(super) struct SendBuffers(*mut Buffers);
+pub(super) struct SendBuffers(*mut MessageBuffers);
 
-struct Buffers {
+struct MessageBuffers {
     vector: [libc::iovec; UIO_MAXIOV],
-    control: Control,
+    control: ControlData,
     data: [u8; MAX_DATA_BYTES],
 }
 
@@ -59,11 +59,11 @@ impl SendBuffers {
         Self(ptr::null_mut())
     }
 
-    fn get(&mut self) -> Option<&mut Buffers> {
+    fn get(&mut self) -> Option<&mut MessageBuffers> {
         if self.0.is_null() {
             let (rights, flags) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-            let size = mem::size_of::<Buffers>();
+            let size = mem::size_of::<MessageBuffers>();
             // SAFETY: asks for new memory and takes none away.
             let place = unsafe { libc::mmap(ptr::null_mut(), size, rights, flags, -1, 0) };
             if place == libc::MAP_FAILED {
@@ -71,25 +71,26 @@ impl SendBuffers {
             }
             self.0 = place.cast();
         }
-        // SAFETY: it was mapped above with the size of the structure, aligned to a page and filled with zeros, which are
-        // a valid value of it; it is never unmapped, and `self` is borrowed for as long as what is given.
+        // SAFETY: it was mapped above with the size of the structure, aligned to a page and filled
+        // with zeros, which are a valid value of it; it is never unmapped, and `self` is borrowed
+        // for as long as what is given.
         unsafe { self.0.as_mut() }
     }
 }
 
 /// A message as the caller has described it. Numbers are addresses in its memory.
-struct Message {
+struct UserMessage {
     socket: u64,
     flags: c_int,
     name: Option<(u64, u64)>,
     control: (u64, u64),
-    /// Where the pieces are described; nothing for the one piece of `sendto`.
+    /// Address and length of the `iovec` array; `None` for the one piece of `sendto`.
     vector: Option<(u64, u64)>,
     piece: libc::iovec,
 }
 
-impl Message {
-    fn read(caller: &Caller) -> Result<Self, c_int> {
+impl UserMessage {
+    fn read(caller: &CallerThread) -> Result<Self, c_int> {
         let [socket, second, third, fourth, name, name_length] = caller.arguments();
         // The kernel takes an `int`.
         let flags = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0).cast_signed();
@@ -110,7 +111,7 @@ impl Message {
     }
 
     fn described(
-        caller: &Caller,
+        caller: &CallerThread,
         at: u64,
         socket: u64,
         flags: c_int,
@@ -118,7 +119,8 @@ impl Message {
     ) -> Result<Self, c_int> {
         let mut bytes = [0_u8; USER_MSGHDR_BYTES];
         caller.read(at, &mut bytes)?;
-        // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its size.
+        // SAFETY: the structure is plain numbers, so any bytes are valid, and the array has its
+        // size.
         let header: UserMsghdr = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
         let has_name = header.msg_name != 0 && header.msg_namelen != 0;
         Ok(Self {
@@ -132,7 +134,7 @@ impl Message {
     }
 
     /// Copies the description of the pieces; how many there are, and how long they are together.
-    fn read_vector(&self, caller: &Caller, to: &mut [libc::iovec]) -> Result<(usize, usize), c_int> {
+    fn read_vector(&self, caller: &CallerThread, to: &mut [libc::iovec]) -> Result<(usize, usize), c_int> {
         let count = match self.vector {
             None => {
                 to[0] = self.piece;
@@ -142,7 +144,8 @@ impl Message {
                 let count = usize::try_from(count).map_err(|_| libc::EMSGSIZE)?;
                 let places = to.get_mut(..count).ok_or(libc::EMSGSIZE)?;
                 let size = mem::size_of_val(places);
-                // SAFETY: the slice is that long, and any bytes are valid in it: pointers there are never followed.
+                // SAFETY: the slice is that long, and any bytes are valid in it: pointers there are
+                // never followed.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(places.as_mut_ptr().cast(), size) };
                 caller.read(at, bytes)?;
                 count
@@ -161,23 +164,23 @@ impl Message {
 
 /// Sends a message, from the byte on that is to come next.
 pub(super) fn send(
-    caller: &Caller,
+    caller: &CallerThread,
     network: NetworkNamespace,
     buffers: &mut SendBuffers,
     progress: usize,
-) -> Attempt {
-    let Some(buffers) = buffers.get() else { return Attempt::Done(Err(libc::ENOBUFS)) };
+) -> CallAttempt {
+    let Some(buffers) = buffers.get() else { return CallAttempt::Done(Err(libc::ENOBUFS)) };
     let mut destination = None;
     let attempt = match try_send(caller, network, buffers, (progress, &mut destination)) {
-        Ok(Attempt::Done(Ok(sent))) => Attempt::Done(finish(caller, sent)),
+        Ok(CallAttempt::Done(Ok(sent))) => CallAttempt::Done(finish(caller, sent)),
         Ok(attempt) => attempt,
-        Err(errno) => Attempt::Done(Err(errno)),
+        Err(errno) => CallAttempt::Done(Err(errno)),
     };
     attempt.mark_offline(destination, network)
 }
 
 /// The result of a call that has sent so many bytes. `sendmmsg` has sent one message.
-pub(super) fn finish(caller: &Caller, sent: usize) -> Result<usize, c_int> {
+pub(super) fn finish(caller: &CallerThread, sent: usize) -> Result<usize, c_int> {
     if i64::from(caller.number()) != libc::SYS_sendmmsg {
         return Ok(sent);
     }
@@ -187,47 +190,47 @@ pub(super) fn finish(caller: &Caller, sent: usize) -> Result<usize, c_int> {
 }
 
 fn try_send(
-    caller: &Caller,
+    caller: &CallerThread,
     network: NetworkNamespace,
-    buffers: &mut Buffers,
+    buffers: &mut MessageBuffers,
     (progress, destination): (usize, &mut Option<SocketAddress>),
-) -> Result<Attempt, c_int> {
+) -> Result<CallAttempt, c_int> {
     if i64::from(caller.number()) == libc::SYS_sendmmsg && caller.arguments()[2] & u64::from(u32::MAX) == 0 {
-        return Ok(Attempt::Done(Ok(0)));
+        return Ok(CallAttempt::Done(Ok(0)));
     }
-    let message = Message::read(caller)?;
+    let message = UserMessage::read(caller)?;
     // Nothing would tell the caller when its memory is free again.
     if message.flags & libc::MSG_ZEROCOPY != 0 {
         return Err(libc::ENOBUFS);
     }
     let socket = caller.descriptor(message.socket)?;
-    let outgoing = Outgoing::new(caller, network, &message, socket)?;
+    let outgoing = OutgoingMessage::new(caller, network, &message, socket)?;
     let outgoing = match outgoing {
         Ok(outgoing) => outgoing,
-        Err(foreign) => return Ok(Attempt::Refused(foreign)),
+        Err(foreign) => return Ok(CallAttempt::Refused(foreign)),
     };
     *destination = outgoing.destination;
     outgoing.send(caller, &message, buffers, progress)
 }
 
 /// A checked destination and the socket to send on.
-struct Outgoing {
-    socket: Descriptor,
+struct OutgoingMessage {
+    socket: OwnedDescriptor,
     family: c_int,
     is_stream: bool,
     waits: bool,
     destination: Option<SocketAddress>,
     /// Keeps the file of the destination open.
-    _file: Option<Descriptor>,
+    _file: Option<OwnedDescriptor>,
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     /// Checks the destination; gives its address if it is not the command's own.
     fn new(
-        caller: &Caller,
+        caller: &CallerThread,
         network: NetworkNamespace,
-        message: &Message,
-        socket: Descriptor,
+        message: &UserMessage,
+        socket: OwnedDescriptor,
     ) -> Result<Result<Self, SocketAddress>, c_int> {
         let family = option(socket.0, libc::SO_DOMAIN)?;
         let name = message.name.map(|(at, length)| caller.address(at, length)).transpose()?;
@@ -235,9 +238,9 @@ impl Outgoing {
         let (destination, file) = match name {
             None => (None, None),
             Some(name) => match name.resolve(caller, family, network)? {
-                Target::Address(address) => (Some(address), None),
-                Target::Own(file) => (Some(SocketAddress::through(file.0)), Some(file)),
-                Target::Foreign => return Ok(Err(name)),
+                ResolvedTarget::Address(address) => (Some(address), None),
+                ResolvedTarget::Own(file) => (Some(SocketAddress::through(file.0)), Some(file)),
+                ResolvedTarget::Foreign => return Ok(Err(name)),
             },
         };
         let is_stream = option(socket.0, libc::SO_TYPE)? == libc::SOCK_STREAM;
@@ -247,11 +250,11 @@ impl Outgoing {
 
     fn send(
         &self,
-        caller: &Caller,
-        message: &Message,
-        buffers: &mut Buffers,
+        caller: &CallerThread,
+        message: &UserMessage,
+        buffers: &mut MessageBuffers,
         progress: usize,
-    ) -> Result<Attempt, c_int> {
+    ) -> Result<CallAttempt, c_int> {
         let mut sent = progress;
         for _ in 0..MAX_PIECES {
             let (count, total) = message.read_vector(caller, &mut buffers.vector)?;
@@ -268,23 +271,23 @@ impl Outgoing {
             let control = if sent == 0 { message.control } else { (0, 0) };
             match self.send_piece(caller, data, (control, message.flags), &mut buffers.control) {
                 Ok(more) => sent += more,
-                Err(libc::EAGAIN) if self.waits => return Ok(Attempt::WouldBlock { progress: sent }),
+                Err(libc::EAGAIN) if self.waits => return Ok(CallAttempt::WouldBlock { progress: sent }),
                 Err(errno) if sent == 0 => return Err(errno),
-                Err(_) => return Ok(Attempt::Done(Ok(sent))),
+                Err(_) => return Ok(CallAttempt::Done(Ok(sent))),
             }
             if !self.is_stream || sent >= total || !self.waits {
-                return Ok(Attempt::Done(Ok(sent)));
+                return Ok(CallAttempt::Done(Ok(sent)));
             }
         }
-        Ok(Attempt::WouldBlock { progress: sent })
+        Ok(CallAttempt::WouldBlock { progress: sent })
     }
 
     fn send_piece(
         &self,
-        caller: &Caller,
+        caller: &CallerThread,
         data: &[u8],
         ((at, length), flags): ((u64, u64), c_int),
-        control: &mut Control,
+        control: &mut ControlData,
     ) -> Result<usize, c_int> {
         let is_local = self.family == libc::AF_UNIX;
         control.prepare(caller, at, length, is_local)?;
@@ -292,7 +295,8 @@ impl Outgoing {
             caller.check_valid()?;
             self.send_message(data, control, flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
         };
-        // A local socket needs them to say who the caller is (`SCM_CREDENTIALS`), which was checked.
+        // A local socket needs them to say who the caller is (`SCM_CREDENTIALS`), which was
+        // checked.
         let result = if is_local { send() } else { caller::without_capabilities(send) };
         control.close_passed();
         if result == Err(libc::EPIPE) && self.is_stream && flags & libc::MSG_NOSIGNAL == 0 {
@@ -302,12 +306,12 @@ impl Outgoing {
         result
     }
 
-    fn send_message(&self, data: &[u8], control: &Control, flags: c_int) -> Result<usize, c_int> {
+    fn send_message(&self, data: &[u8], control: &ControlData, flags: c_int) -> Result<usize, c_int> {
         let mut piece =
             libc::iovec { iov_base: data.as_ptr().cast_mut().cast::<c_void>(), iov_len: data.len() };
         let control = control.bytes();
-        // SAFETY: all zeros is a valid value. The name, the piece and the control data live across the call, are as long
-        // as said, and are only read.
+        // SAFETY: all zeros is a valid value. The name, the piece and the control data live across
+        // the call, are as long as said, and are only read.
         let sent = unsafe {
             let mut message: libc::msghdr = mem::zeroed();
             if let Some(destination) = &self.destination {

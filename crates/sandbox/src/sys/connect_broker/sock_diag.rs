@@ -2,10 +2,11 @@
 
 use std::{ffi::c_int, mem, os::fd::RawFd};
 
-use super::caller::Descriptor;
+use super::caller::OwnedDescriptor;
 use crate::sys::landlock::last_errno;
 
-/// Constants of `<linux/sock_diag.h>` and `<linux/unix_diag.h>` that `libc` does not have, under their kernel names.
+/// Constants of `<linux/sock_diag.h>` and `<linux/unix_diag.h>` that `libc` does not have, under
+/// their kernel names.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const UDIAG_SHOW_VFS: u32 = 0x2;
 const UNIX_DIAG_VFS: u16 = 1;
@@ -48,7 +49,8 @@ pub(super) fn is_bound_here(file: RawFd) -> Result<bool, c_int> {
     if found.st_mode & libc::S_IFMT != libc::S_IFSOCK {
         return Err(libc::ECONNREFUSED);
     }
-    // `struct unix_diag_vfs` has the kernel's own form of the device, and the lower half of the inode's number.
+    // `struct unix_diag_vfs` has the kernel's own form of the device, and the lower half of the
+    // inode's number.
     let device = (libc::major(found.st_dev) << 20) | libc::minor(found.st_dev);
     let inode = u32::try_from(found.st_ino & u64::from(u32::MAX)).map_err(|_| libc::EINVAL)?;
     is_listed(inode, device)
@@ -59,7 +61,7 @@ fn is_listed(inode: u32, device: u32) -> Result<bool, c_int> {
     // SAFETY: takes numbers only, and the descriptor is new.
     let kernel = unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        Descriptor::from_result(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG).into())?
+        OwnedDescriptor::from_result(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG).into())?
     };
     let request = dump_request();
     let size = mem::size_of::<DumpRequest>();
@@ -124,8 +126,8 @@ fn header(bytes: &[u8]) -> Option<(usize, u16)> {
     (NLMSGHDR_BYTES..=bytes.len()).contains(&length).then_some((length, kind))
 }
 
-/// Tells whether a message about a socket says that it is bound to this file: by a `struct nlattr` of type
-/// `UNIX_DIAG_VFS` with a `struct unix_diag_vfs`.
+/// Tells whether a message about a socket says that it is bound to this file: by a `struct nlattr`
+/// of type `UNIX_DIAG_VFS` with a `struct unix_diag_vfs`.
 fn names(message: &[u8], inode: u32, device: u32) -> bool {
     let mut rest = message.get(UNIX_DIAG_MSG_BYTES..).unwrap_or_default();
     loop {

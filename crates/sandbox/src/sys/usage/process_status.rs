@@ -1,6 +1,6 @@
-//! What `/proc/PID/status` tells of the size of a process.
+//! Reads the size of a process from `/proc/PID/status`.
 
-use super::super::proc_files::{self, Unread, number_after};
+use super::super::proc_files::{self, ProcReadError, number_after};
 
 /// The size of a process that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,21 +14,22 @@ pub(crate) struct ProcessStatus {
 
 impl ProcessStatus {
     /// Reads it; nothing if the process has ended.
-    pub(in crate::sys) fn read(pid: u32) -> Result<Option<Self>, Unread> {
+    pub(in crate::sys) fn read(pid: u32) -> Result<Option<Self>, ProcReadError> {
         let mut status = None;
         match proc_files::read(pid, b"/status", |text| status = parse(text)) {
-            Err(Unread::Gone) => Ok(None),
+            Err(ProcReadError::Gone) => Ok(None),
             Err(unread) => Err(unread),
             Ok(()) => {
-                let (status, is_over) = status.ok_or(Unread::Failed(libc::EBADMSG))?;
+                let (status, is_over) = status.ok_or(ProcReadError::Failed(libc::EBADMSG))?;
                 Ok((!is_over).then_some(status))
             }
         }
     }
 }
 
-/// The size, and whether the process has ended; nothing of what is no whole status. A process that is ending has no memory
-/// any more, and no lines about it. Those stand before `Threads`: where that is, they are all there.
+/// The size, and whether the process has ended; nothing of what is no whole status. A process that
+/// is ending has no memory any more, and no lines about it. Those stand before `Threads`: where
+/// that is, they are all there.
 pub(crate) fn parse(text: &[u8]) -> Option<(ProcessStatus, bool)> {
     let threads = number_after(text, b"\nThreads:")?;
     let state = text_after(text, b"\nState:\t")?.first().copied()?;

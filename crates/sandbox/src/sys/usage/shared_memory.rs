@@ -10,44 +10,45 @@ use std::{
 use super::{
     super::{
         landlock::last_errno,
-        proc_files::{self, Directory, Unread, number_at, unless_gone, write_path},
+        proc_files::{self, ProcDirectory, ProcReadError, number_at, unless_gone, write_path},
     },
     BLOCK_BYTES,
 };
 use crate::denials::{MAX_DESCRIPTORS, MAX_MAPPINGS};
 
-/// Objects that are told apart. What is beyond is counted once for each process.
+/// Maximum number of distinct objects. More are counted once for each process.
 const MAX_OBJECTS: usize = 512;
 
 /// Descriptors that are looked at one by one, where a process hides its list of them.
 const MAX_HIDDEN_DESCRIPTORS: u64 = 4096;
 
-/// `KCMP_FILES` of `<linux/kcmp.h>` and `PIDFD_THREAD` of `<linux/pidfd.h>`, which `libc` does not have.
+/// `KCMP_FILES` of `<linux/kcmp.h>` and `PIDFD_THREAD` of `<linux/pidfd.h>`, which `libc` does not
+/// have.
 const KCMP_FILES: c_int = 2;
 const PIDFD_THREAD: c_int = libc::O_EXCL;
 
-/// Bytes that the kernel takes for a file in tmpfs without its content: the file, its name, and the unit in which it counts
-/// extended attributes (`BOGO_INODE_SIZE`).
+/// Bytes that the kernel takes for a file in tmpfs without its content: the file, its name, and the
+/// unit in which it counts extended attributes (`BOGO_INODE_SIZE`).
 const INODE_BYTES: u64 = 1024;
 
 /// Objects on the kernel's own tmpfs, where memfds and shared mappings are.
 pub(super) struct SharedMemory {
     /// The device of that tmpfs; 0 before the first round.
     device: u64,
-    objects: [Object; MAX_OBJECTS],
+    objects: [MemoryObject; MAX_OBJECTS],
     count: usize,
     /// Bytes of those that did not fit.
     overflow_bytes: u64,
     round: u32,
-    /// What this round may still look at.
+    /// Numbers of descriptors and mappings that this round may still visit.
     descriptors_left: u32,
     mappings_left: u32,
 }
 
-/// One object. It is remembered as large as it was seen, for as long as it is seen: of one that is only mapped, just
-/// the mapping can be measured.
+/// One object. It is remembered as large as it was seen, for as long as it is seen: of one that is
+/// only mapped, just the mapping can be measured.
 #[derive(Clone, Copy)]
-struct Object {
+struct MemoryObject {
     inode: u64,
     bytes: u64,
     /// The last round in which it was seen; and in which it was open, so that its size is known.
@@ -57,7 +58,7 @@ struct Object {
 
 impl SharedMemory {
     pub(super) fn new() -> Self {
-        let nothing = Object { inode: 0, bytes: 0, seen: 0, measured: 0 };
+        let nothing = MemoryObject { inode: 0, bytes: 0, seen: 0, measured: 0 };
         Self {
             device: 0,
             objects: [nothing; MAX_OBJECTS],
@@ -70,7 +71,7 @@ impl SharedMemory {
     }
 
     /// Begins a round.
-    pub(super) fn begin(&mut self) -> Result<(), Unread> {
+    pub(super) fn begin(&mut self) -> Result<(), ProcReadError> {
         if self.device == 0 {
             self.device = device_of_memfds()?;
         }
@@ -94,7 +95,8 @@ impl SharedMemory {
         seen.fold(self.overflow_bytes, |sum, object| sum.saturating_add(object.bytes))
     }
 
-    /// Tells whether an object of an earlier round was not seen yet in this one: it may still be mapped.
+    /// Tells whether an object of an earlier round was not seen yet in this one: it may still be
+    /// mapped.
     pub(super) fn has_unseen(&self) -> bool {
         self.objects[..self.count].iter().any(|object| object.seen != self.round)
     }
@@ -102,23 +104,24 @@ impl SharedMemory {
     /// Adds an object of a known size.
     fn add(&mut self, inode: u64, bytes: u64) {
         let round = self.round;
-        self.see(Object { inode, bytes, seen: round, measured: round });
+        self.see(MemoryObject { inode, bytes, seen: round, measured: round });
     }
 
     /// Adds an object that is mapped up to so many bytes from its beginning.
     fn add_mapped(&mut self, inode: u64, bytes: u64) {
-        self.see(Object { inode, bytes, seen: self.round, measured: 0 });
+        self.see(MemoryObject { inode, bytes, seen: self.round, measured: 0 });
     }
 
-    fn see(&mut self, now: Object) {
+    fn see(&mut self, now: MemoryObject) {
         let (round, bytes) = (self.round, now.bytes);
         let known = self.objects[..self.count].iter_mut().find(|object| object.inode == now.inode);
         if let Some(object) = known {
-            // A measured size counts, whatever is mapped. One process may have mapped a page, another all of it.
+            // A measured size counts, whatever is mapped. One process may have mapped a page,
+            // another all of it.
             *object = match (now.measured == round, object.measured == round) {
                 (true, _) => now,
-                (false, true) => Object { seen: round, ..*object },
-                (false, false) => Object { bytes: object.bytes.max(bytes), ..now },
+                (false, true) => MemoryObject { seen: round, ..*object },
+                (false, false) => MemoryObject { bytes: object.bytes.max(bytes), ..now },
             };
         } else if let Some(free) = self.objects.get_mut(self.count) {
             *free = now;
@@ -128,8 +131,9 @@ impl SharedMemory {
         }
     }
 
-    /// Adds what a process with so many threads has open. A thread may have a descriptor table of its own.
-    pub(super) fn add_open_files(&mut self, pid: u32, threads: u64) -> Result<(), Unread> {
+    /// Adds what a process with so many threads has open. A thread may have a descriptor table of
+    /// its own.
+    pub(super) fn add_open_files(&mut self, pid: u32, threads: u64) -> Result<(), ProcReadError> {
         self.add_descriptors(pid)?;
         if threads < 2 {
             return Ok(());
@@ -140,10 +144,10 @@ impl SharedMemory {
     }
 
     /// Adds what is in the descriptor table of a thread.
-    fn add_descriptors(&mut self, pid: u32) -> Result<(), Unread> {
+    fn add_descriptors(&mut self, pid: u32) -> Result<(), ProcReadError> {
         let mut path = [0_u8; 40];
         let length = write_path(&mut path[..39], b"/proc/", pid, b"/fd");
-        let listed = Directory::open(&path[..=length]).and_then(|directory| {
+        let listed = ProcDirectory::open(&path[..=length]).and_then(|directory| {
             directory.each_number(|number| {
                 spend(&mut self.descriptors_left)?;
                 let state = stat_at(directory.0, number);
@@ -151,45 +155,45 @@ impl SharedMemory {
             })
         });
         match listed {
-            Ok(()) | Err(Unread::Gone) => Ok(()),
+            Ok(()) | Err(ProcReadError::Gone) => Ok(()),
             // A process that is not dumpable belongs to root, who is not known in this namespace.
-            Err(Unread::Failed(libc::EACCES | libc::EPERM)) => self.add_hidden_descriptors(pid),
+            Err(ProcReadError::Failed(libc::EACCES | libc::EPERM)) => self.add_hidden_descriptors(pid),
             Err(unread) => Err(unread),
         }
     }
 
-    fn add_file(&mut self, state: Result<libc::stat, Unread>) -> Result<(), Unread> {
+    fn add_file(&mut self, state: Result<libc::stat, ProcReadError>) -> Result<(), ProcReadError> {
         match state {
             Ok(state) if state.st_dev == self.device => {
                 self.add(state.st_ino, state.st_blocks.cast_unsigned() * BLOCK_BYTES);
                 Ok(())
             }
-            Ok(_) | Err(Unread::Gone) => Ok(()),
+            Ok(_) | Err(ProcReadError::Gone) => Ok(()),
             Err(unread) => Err(unread),
         }
     }
 
     /// Duplicates each descriptor there may be, as PID 1 may by its capabilities.
-    fn add_hidden_descriptors(&mut self, pid: u32) -> Result<(), Unread> {
+    fn add_hidden_descriptors(&mut self, pid: u32) -> Result<(), ProcReadError> {
         let slots = |text: &[u8]| proc_files::number_after(text, b"\nFDSize:");
         let slots = unless_gone(proc_files::number(pid, b"/status", slots))?;
         if slots > MAX_HIDDEN_DESCRIPTORS {
-            return Err(Unread::Failed(libc::EMFILE));
+            return Err(ProcReadError::Failed(libc::EMFILE));
         }
         let process = match pidfd_open(pid) {
-            Err(Unread::Gone) => return Ok(()),
+            Err(ProcReadError::Gone) => return Ok(()),
             process => process?,
         };
         for number in 0..slots {
             spend(&mut self.descriptors_left)?;
             // SAFETY: takes and gives numbers.
             let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.0, number, 0) };
-            match RawFd::try_from(copy).ok().filter(|copy| *copy >= 0).map(Directory) {
+            match RawFd::try_from(copy).ok().filter(|copy| *copy >= 0).map(ProcDirectory) {
                 Some(copy) => self.add_file(stat(copy.0))?,
                 None => match last_errno() {
                     libc::EBADF => {}
                     libc::ESRCH => return Ok(()),
-                    errno => return Err(Unread::Failed(errno)),
+                    errno => return Err(ProcReadError::Failed(errno)),
                 },
             }
         }
@@ -197,23 +201,23 @@ impl SharedMemory {
     }
 
     /// Adds what a process has mapped.
-    pub(super) fn add_mappings(&mut self, pid: u32) -> Result<(), Unread> {
+    pub(super) fn add_mappings(&mut self, pid: u32) -> Result<(), ProcReadError> {
         let maps = match proc_files::open(pid, b"/maps") {
-            Ok(maps) => Directory(maps),
-            Err(Unread::Gone) => return Ok(()),
+            Ok(maps) => ProcDirectory(maps),
+            Err(ProcReadError::Gone) => return Ok(()),
             Err(unread) => return Err(unread),
         };
         let left = Cell::new(self.mappings_left);
         let read = |room: &mut [u8]| {
             if left.get() == 0 {
-                return Err(Unread::TooMany);
+                return Err(ProcReadError::TooMany);
             }
             // SAFETY: the rest of a local buffer, with its length.
             let read = unsafe { libc::read(maps.0, room.as_mut_ptr().cast(), room.len()) };
             match usize::try_from(read) {
                 Ok(read) => Ok(read),
                 Err(_) if last_errno() == libc::ESRCH => Ok(0),
-                Err(_) => Err(Unread::Failed(last_errno())),
+                Err(_) => Err(ProcReadError::Failed(last_errno())),
             }
         };
         each_line(read, |line| {
@@ -227,7 +231,8 @@ impl SharedMemory {
     }
 }
 
-/// The most of a line that is looked at. What comes behind is the name of a file, which may be as long as a command likes.
+/// The most of a line that is looked at. What comes behind is the name of a file, which may be as
+/// long as a command likes.
 pub(crate) const MAX_LINE_BYTES: usize = 8192;
 
 /// Shows every line of a text that is read piece by piece, long ones up to [`MAX_LINE_BYTES`].
@@ -265,19 +270,19 @@ pub(crate) fn each_line<E>(
 }
 
 /// Takes one from what a round may still look at.
-fn spend(left: &mut u32) -> Result<(), Unread> {
-    *left = left.checked_sub(1).ok_or(Unread::TooMany)?;
+fn spend(left: &mut u32) -> Result<(), ProcReadError> {
+    *left = left.checked_sub(1).ok_or(ProcReadError::TooMany)?;
     Ok(())
 }
 
-/// Tells whether two threads share their descriptor table. What cannot be told counts as no, and both are looked at.
+/// Tells whether two threads share their descriptor table. If that is unknown, both are visited.
 fn has_same_files(one: u32, other: u32) -> bool {
     // SAFETY: takes and gives numbers.
     one == other || unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) } == 0
 }
 
 /// Opens a pidfd of a thread. Kernels before 6.9 have none but of the first thread of a process.
-fn pidfd_open(pid: u32) -> Result<Directory, Unread> {
+fn pidfd_open(pid: u32) -> Result<ProcDirectory, ProcReadError> {
     // SAFETY: takes and gives numbers.
     let open = |flags: c_int| unsafe { libc::syscall(libc::SYS_pidfd_open, pid, flags) };
     let opened = match open(PIDFD_THREAD) {
@@ -285,13 +290,14 @@ fn pidfd_open(pid: u32) -> Result<Directory, Unread> {
         opened => opened,
     };
     match RawFd::try_from(opened) {
-        Ok(descriptor @ 0..) => Ok(Directory(descriptor)),
-        _ => Err(Unread::from_errno(last_errno())),
+        Ok(descriptor @ 0..) => Ok(ProcDirectory(descriptor)),
+        _ => Err(ProcReadError::from_errno(last_errno())),
     }
 }
 
-/// The inode of an object on this device, and up to which byte of it a line of `/proc/PID/maps` says that it is mapped. SysV
-/// segments are counted for themselves. A line is: begin-end rights offset major:minor inode name.
+/// The inode of an object on this device, and up to which byte of it a line of `/proc/PID/maps`
+/// says that it is mapped. SysV segments are counted for themselves. A line is: begin-end rights
+/// offset major:minor inode name.
 pub(crate) fn mapping(line: &[u8], device: u64) -> Option<(u64, u64)> {
     let mut fields = line.split(|byte| *byte == b' ').filter(|field| !field.is_empty());
     let mut range = fields.next()?.split(|byte| *byte == b'-').map(hexadecimal);
@@ -310,52 +316,54 @@ fn hexadecimal(text: &[u8]) -> Option<u64> {
 }
 
 /// The device of the kernel's own tmpfs, learnt from a memfd of our own.
-fn device_of_memfds() -> Result<u64, Unread> {
+fn device_of_memfds() -> Result<u64, ProcReadError> {
     // SAFETY: a constant C string and a number; the descriptor is new.
     let memfd = unsafe { libc::memfd_create(c"".as_ptr(), libc::MFD_CLOEXEC) };
     if memfd < 0 {
-        return Err(Unread::Failed(last_errno()));
+        return Err(ProcReadError::Failed(last_errno()));
     }
-    let memfd = Directory(memfd);
+    let memfd = ProcDirectory(memfd);
     stat(memfd.0).map(|state| state.st_dev)
 }
 
-fn stat(descriptor: RawFd) -> Result<libc::stat, Unread> {
+fn stat(descriptor: RawFd) -> Result<libc::stat, ProcReadError> {
     // SAFETY: all zeros is a valid value, and it lives across the call.
     unsafe {
         let mut state: libc::stat = mem::zeroed();
         if libc::fstat(descriptor, &raw mut state) < 0 {
-            return Err(Unread::from_errno(last_errno()));
+            return Err(ProcReadError::from_errno(last_errno()));
         }
         Ok(state)
     }
 }
 
 /// The file that a numbered entry of a directory leads to.
-fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, Unread> {
+fn stat_at(directory: RawFd, number: u64) -> Result<libc::stat, ProcReadError> {
     let mut name = [0_u8; 12];
-    let number = u32::try_from(number).map_err(|_| Unread::Failed(libc::EINVAL))?;
+    let number = u32::try_from(number).map_err(|_| ProcReadError::Failed(libc::EINVAL))?;
     write_path(&mut name[..11], b"", number, b"");
-    // SAFETY: all zeros is a valid value, and it lives across the call; the name ends in a zero, since its array is longer.
+    // SAFETY: all zeros is a valid value, and it lives across the call; the name ends in a zero,
+    // since its array is longer.
     unsafe {
         let mut state: libc::stat = mem::zeroed();
         if libc::fstatat(directory, name.as_ptr().cast(), &raw mut state, 0) < 0 {
-            return Err(Unread::from_errno(last_errno()));
+            return Err(ProcReadError::from_errno(last_errno()));
         }
         Ok(state)
     }
 }
 
-/// Bytes in use on a tmpfs: by content, and by files and extended attributes as such, which the kernel counts as inodes.
-pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, Unread> {
+/// Bytes in use on a tmpfs: by content, and by files and extended attributes as such, which the
+/// kernel counts as inodes.
+pub(super) fn in_tmpfs(path: &CStr) -> Result<u64, ProcReadError> {
     // SAFETY: all zeros is a valid value, and it lives across the call; the path is a C string.
     unsafe {
-        let mut told: libc::statvfs = mem::zeroed();
-        if libc::statvfs(path.as_ptr(), &raw mut told) < 0 {
-            return Err(Unread::Failed(last_errno()));
+        let mut file_system: libc::statvfs = mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &raw mut file_system) < 0 {
+            return Err(ProcReadError::Failed(last_errno()));
         }
-        let content = told.f_blocks.saturating_sub(told.f_bfree) * told.f_bsize;
-        Ok(content + told.f_files.saturating_sub(told.f_ffree) * INODE_BYTES)
+        let content = file_system.f_blocks.saturating_sub(file_system.f_bfree) * file_system.f_bsize;
+        Ok(content + file_system.f_files.saturating_sub(file_system.f_ffree) * INODE_BYTES)
     }
 }
 
@@ -452,7 +460,8 @@ mod tests {
     #[test]
     fn a_memfd_and_a_shared_mapping_of_this_process_are_found() {
         use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-        // SAFETY: a constant C string; the descriptor is new; new memory is asked for and never given back.
+        // SAFETY: a constant C string; the descriptor is new; new memory is asked for and never
+        // given back.
         let memfd = unsafe {
             let memfd = OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC));
             assert_eq!(libc::write(memfd.as_raw_fd(), [1_u8; 8192].as_ptr().cast(), 8192), 8192);
@@ -477,7 +486,8 @@ mod tests {
         let (ready, wait_ready) = channel();
         let (done, wait_done) = channel::<()>();
         let thread = std::thread::spawn(move || {
-            // SAFETY: a constant C string; the descriptor is in the table of this thread alone, and ends with it.
+            // SAFETY: a constant C string; the descriptor is in the table of this thread alone, and
+            // ends with it.
             unsafe {
                 assert_eq!(libc::unshare(libc::CLONE_FILES), 0);
                 let memfd = libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC);
@@ -503,8 +513,8 @@ mod tests {
         let mut shared = SharedMemory::new();
         shared.begin().unwrap();
         (shared.descriptors_left, shared.mappings_left) = (2, 2);
-        assert_eq!(shared.add_open_files(std::process::id(), 1), Err(Unread::TooMany));
-        assert_eq!(shared.add_mappings(std::process::id()), Err(Unread::TooMany));
+        assert_eq!(shared.add_open_files(std::process::id(), 1), Err(ProcReadError::TooMany));
+        assert_eq!(shared.add_mappings(std::process::id()), Err(ProcReadError::TooMany));
         shared.begin().unwrap();
         shared.add_open_files(std::process::id(), 1).unwrap();
     }

@@ -4,9 +4,10 @@
 
 use std::{ffi::c_int, mem};
 
-use super::super::{landlock::last_errno, proc_files::Unread};
+use super::super::{landlock::last_errno, proc_files::ProcReadError};
 
-/// Constants and structures of `<sys/shm.h>` and `<sys/sem.h>` that `libc` does not have for every C library.
+/// Constants and structures of `<sys/shm.h>` and `<sys/sem.h>` that `libc` does not have for every
+/// C library.
 const SHM_INFO: c_int = 14;
 const SEM_INFO: c_int = 19;
 
@@ -41,7 +42,8 @@ struct SemInfo {
 /// Bytes of a queue, and of a set of semaphores, without what is in it.
 const QUEUE_BYTES: u64 = 512;
 
-/// Bytes of a semaphore: a line of the cache. And of what the kernel keeps of one for each process that used `SEM_UNDO`.
+/// Bytes of a semaphore: a line of the cache. And of what the kernel keeps of one for each process
+/// that used `SEM_UNDO`.
 const SEMAPHORE_BYTES: u64 = 64;
 const UNDO_BYTES: u64 = 2;
 
@@ -49,62 +51,64 @@ const UNDO_BYTES: u64 = 2;
 const MESSAGE_HEADER_BYTES: u64 = 48;
 
 /// Bytes of all SysV IPC, used by so many processes.
-pub(super) fn bytes(processes: u64) -> Result<u64, Unread> {
+pub(super) fn bytes(processes: u64) -> Result<u64, ProcReadError> {
     Ok(segments()? + messages()? + semaphores(processes)?)
 }
 
-fn segments() -> Result<u64, Unread> {
-    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
-    // the calls; the last takes and gives a number.
-    let (told, info, page) = unsafe {
+fn segments() -> Result<u64, ProcReadError> {
+    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the
+    // kernel fills and lives across the calls; the last takes and gives a number.
+    let (result, info, page) = unsafe {
         let mut info: ShmInfo = mem::zeroed();
-        let told = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
-        (told, info, libc::sysconf(libc::_SC_PAGESIZE))
+        let result = libc::shmctl(0, SHM_INFO, (&raw mut info).cast());
+        (result, info, libc::sysconf(libc::_SC_PAGESIZE))
     };
     let page = u64::try_from(page).unwrap_or(4096);
-    unless_absent(told, (info.shm_rss + info.shm_swp) * page)
+    unless_absent(result, (info.shm_rss + info.shm_swp) * page)
 }
 
-fn messages() -> Result<u64, Unread> {
-    // SAFETY: all zeros is a valid value of this plain structure, which the kernel fills and which lives across the call.
-    let (told, info) = unsafe {
+fn messages() -> Result<u64, ProcReadError> {
+    // SAFETY: all zeros is a valid value of this plain structure, which the kernel fills and which
+    // lives across the call.
+    let (result, info) = unsafe {
         let mut info: libc::msginfo = mem::zeroed();
-        let told = libc::msgctl(0, libc::MSG_INFO, (&raw mut info).cast());
-        (told, info)
+        let result = libc::msgctl(0, libc::MSG_INFO, (&raw mut info).cast());
+        (result, info)
     };
-    unless_absent(told, message_bytes(info.msgpool, info.msgmap, info.msgtql))
+    unless_absent(result, message_bytes(info.msgpool, info.msgmap, info.msgtql))
 }
 
-/// Bytes of so many queues with so many messages of so many bytes. The kernel rounds each message with its header up, at
-/// most to twice its size.
+/// Bytes of so many queues with so many messages of so many bytes. The kernel rounds each message
+/// with its header up, at most to twice its size.
 fn message_bytes(queues: c_int, messages: c_int, text_bytes: c_int) -> u64 {
     let [queues, messages, text_bytes] =
         [queues, messages, text_bytes].map(|count| u64::from(count.cast_unsigned()));
     queues * QUEUE_BYTES + 2 * (messages * MESSAGE_HEADER_BYTES + text_bytes)
 }
 
-fn semaphores(processes: u64) -> Result<u64, Unread> {
-    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the kernel fills and lives across
-    // the call.
-    let (told, info) = unsafe {
+fn semaphores(processes: u64) -> Result<u64, ProcReadError> {
+    // SAFETY: all zeros is a valid value of this plain structure, which has the size that the
+    // kernel fills and lives across the call.
+    let (result, info) = unsafe {
         let mut info: SemInfo = mem::zeroed();
-        let told = libc::semctl(0, 0, SEM_INFO, &raw mut info);
-        (told, info)
+        let result = libc::semctl(0, 0, SEM_INFO, &raw mut info);
+        (result, info)
     };
-    unless_absent(told, semaphore_bytes(info.semusz, info.semaem, processes))
+    unless_absent(result, semaphore_bytes(info.semusz, info.semaem, processes))
 }
 
-/// Bytes of so many sets with so many semaphores in all. Each process may have values to undo for each semaphore.
+/// Bytes of so many sets with so many semaphores in all. Each process may have values to undo for
+/// each semaphore.
 fn semaphore_bytes(sets: c_int, semaphores: c_int, processes: u64) -> u64 {
     let [sets, semaphores] = [sets, semaphores].map(|count| u64::from(count.cast_unsigned()));
     sets * QUEUE_BYTES + semaphores * (SEMAPHORE_BYTES + UNDO_BYTES * processes)
 }
 
-/// Takes what a call told, or nothing on a kernel without SysV IPC.
-fn unless_absent(told: c_int, bytes: u64) -> Result<u64, Unread> {
-    match told {
+/// Returns the result of a call, or nothing on a kernel without SysV IPC.
+fn unless_absent(result: c_int, bytes: u64) -> Result<u64, ProcReadError> {
+    match result {
         ..0 if last_errno() == libc::ENOSYS => Ok(0),
-        ..0 => Err(Unread::Failed(last_errno())),
+        ..0 => Err(ProcReadError::Failed(last_errno())),
         _ => Ok(bytes),
     }
 }

@@ -115,8 +115,8 @@ fn exit() -> ! {
 #[expect(clippy::disallowed_methods, reason = "a file of the kernel's")]
 pub(super) fn unneeded_memory() -> Vec<(usize, usize)> {
     let here = 0_u8;
-    // `errno` is in the thread-local storage of this thread, next to what the C library knows of the thread. The kernel makes
-    // one mapping of it and a large one beside it.
+    // `errno` is in the thread-local storage of this thread, next to what the C library knows of
+    // the thread. The kernel makes one mapping of it and a large one beside it.
     // SAFETY: takes nothing, and gives an address.
     let thread_local = unsafe { libc::__errno_location() };
     let needed = [(&raw const here).addr(), thread_local.addr()];
@@ -124,8 +124,8 @@ pub(super) fn unneeded_memory() -> Vec<(usize, usize)> {
     maps.lines().filter_map(|line| unneeded_mapping(line, needed)).collect()
 }
 
-/// Reads a line of `/proc/self/maps`: begin-end, permissions, offset, device, inode, name. A mapping with an address that is
-/// needed stays.
+/// Reads a line of `/proc/self/maps`: begin-end, permissions, offset, device, inode, name. A
+/// mapping with an address that is needed stays.
 fn unneeded_mapping(line: &str, needed: [usize; 2]) -> Option<(usize, usize)> {
     let fields: Vec<_> = line.split_ascii_whitespace().collect();
     let (range, rights, inode) = (fields.first()?, *fields.get(1)?, *fields.get(4)?);

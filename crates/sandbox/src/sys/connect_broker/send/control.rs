@@ -1,14 +1,14 @@
-//! Control data of a message (`cmsg(3)`): descriptors are replaced by duplicates of the caller's, credentials are the
-//! caller's own.
+//! Control data of a message (`cmsg(3)`): descriptors are replaced by duplicates of the caller's,
+//! credentials are the caller's own.
 
 use std::{ffi::c_int, mem, os::fd::RawFd};
 
-use crate::sys::connect_broker::caller::{Caller, Descriptor};
+use crate::sys::connect_broker::caller::{CallerThread, OwnedDescriptor};
 
-/// The most control data of one message. `SCM_MAX_FD` descriptors take 1 KiB.
+/// Maximum size of the control data of one message. `SCM_MAX_FD` descriptors take 1 KiB.
 pub(crate) const MAX_CONTROL_BYTES: usize = 4096;
 
-/// The most descriptors that can be passed at once, as in `<net/scm.h>`.
+/// Maximum number of descriptors that can be passed at once, as in `<net/scm.h>`.
 const SCM_MAX_FD: usize = 253;
 
 const CMSGHDR_BYTES: usize = mem::size_of::<libc::cmsghdr>();
@@ -18,7 +18,7 @@ const INT_BYTES: usize = mem::size_of::<c_int>();
 
 /// Control data under preparation, aligned as the kernel wants it.
 #[repr(C, align(8))]
-pub(crate) struct Control {
+pub(crate) struct ControlData {
     bytes: [u8; MAX_CONTROL_BYTES],
     length: usize,
     passed: [RawFd; SCM_MAX_FD],
@@ -26,14 +26,14 @@ pub(crate) struct Control {
 }
 
 /// One header, with the data behind it.
-struct Header {
+struct ControlHeader {
     at: usize,
     end: usize,
     level: c_int,
     kind: c_int,
 }
 
-impl Control {
+impl ControlData {
     /// Takes control data, of which no more than [`MAX_CONTROL_BYTES`] are kept.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn from_bytes(data: &[u8]) -> Self {
@@ -47,11 +47,12 @@ impl Control {
         &self.bytes[..self.length]
     }
 
-    /// Copies the caller's control data and makes it ours. Without a local socket only its form is checked: the kernel
-    /// ignores descriptors and credentials there. Must be followed by [`close_passed`](Self::close_passed).
+    /// Copies the caller's control data and makes it ours. Without a local socket only its form is
+    /// checked: the kernel ignores descriptors and credentials there. Must be followed by
+    /// [`close_passed`](Self::close_passed).
     pub(super) fn prepare(
         &mut self,
-        caller: &Caller,
+        caller: &CallerThread,
         at: u64,
         length: u64,
         is_local: bool,
@@ -74,11 +75,11 @@ impl Control {
     /// Closes the duplicates of what was passed on.
     pub(super) fn close_passed(&mut self) {
         let count = mem::take(&mut self.passed_count);
-        self.passed[..count].iter().for_each(|descriptor| drop(Descriptor(*descriptor)));
+        self.passed[..count].iter().for_each(|descriptor| drop(OwnedDescriptor(*descriptor)));
     }
 
-    /// Makes the control data of a process ours. `duplicate` puts duplicates of its descriptors, which come as bytes, into
-    /// the array, and returns how many.
+    /// Makes the control data of a process ours. `duplicate` puts duplicates of its descriptors,
+    /// which come as bytes, into the array, and returns how many.
     pub(crate) fn translate(
         &mut self,
         process: u32,
@@ -97,12 +98,13 @@ impl Control {
             }
             at = header.end.next_multiple_of(ALIGNMENT);
         }
-        // The kernel ignores what is too short for a header. With more behind it, it would be one, and hide what is added.
+        // The kernel ignores what is too short for a header. With more behind it, it would be one,
+        // and hide what is added.
         self.length = self.length.min(at);
         if has_credentials { Ok(()) } else { self.add_credentials(process) }
     }
 
-    fn header(&self, at: usize) -> Result<Header, c_int> {
+    fn header(&self, at: usize) -> Result<ControlHeader, c_int> {
         let word = |at: usize| self.bytes.get(at..at + INT_BYTES)?.try_into().ok().map(c_int::from_ne_bytes);
         let length =
             self.bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
@@ -112,13 +114,13 @@ impl Control {
             return Err(libc::EINVAL);
         }
         let (level, kind) = (word(at + 8).ok_or(libc::EINVAL)?, word(at + 12).ok_or(libc::EINVAL)?);
-        Ok(Header { at: at + CMSGHDR_BYTES, end, level, kind })
+        Ok(ControlHeader { at: at + CMSGHDR_BYTES, end, level, kind })
     }
 
     /// Puts duplicates in the place of the caller's descriptors.
     fn replace_descriptors(
         &mut self,
-        header: &Header,
+        header: &ControlHeader,
         duplicate: &mut impl FnMut(&[u8], &mut [RawFd]) -> Result<usize, c_int>,
     ) -> Result<(), c_int> {
         let numbers = &mut self.bytes[header.at..header.end];
@@ -135,7 +137,7 @@ impl Control {
     }
 
     /// A process may only say that it is itself. There is one user and one group in its namespace.
-    fn check_credentials(&self, header: &Header, process: u32) -> Result<(), c_int> {
+    fn check_credentials(&self, header: &ControlHeader, process: u32) -> Result<(), c_int> {
         let said = self.bytes[header.at..header.end].get(..INT_BYTES).and_then(|pid| pid.try_into().ok());
         if said.map(u32::from_ne_bytes) == Some(process) { Ok(()) } else { Err(libc::EPERM) }
     }
@@ -172,12 +174,12 @@ mod tests {
     #[test]
     fn a_header_that_reaches_beyond_the_data_is_refused() {
         assert_eq!(
-            Control::from_bytes(&message(20, &[0; 4])).header(0).map(|header| (header.at, header.end)),
+            ControlData::from_bytes(&message(20, &[0; 4])).header(0).map(|header| (header.at, header.end)),
             Ok((16, 20))
         );
         for length in [0, 15, 21, u64::MAX] {
             assert_eq!(
-                Control::from_bytes(&message(length, &[0; 4])).header(0).map(|header| header.end),
+                ControlData::from_bytes(&message(length, &[0; 4])).header(0).map(|header| header.end),
                 Err(libc::EINVAL)
             );
         }
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_process_says_that_it_is_itself_or_nothing() {
-        let own = Control::from_bytes(&message(28, &[7_u32, 0, 0].map(u32::to_ne_bytes).concat()));
+        let own = ControlData::from_bytes(&message(28, &[7_u32, 0, 0].map(u32::to_ne_bytes).concat()));
         let header = own.header(0).unwrap();
         assert_eq!(
             (own.check_credentials(&header, 7), own.check_credentials(&header, 8)),
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_a_header_does_not_hide_the_credentials_behind_it() {
-        let mut control = Control::from_bytes(&40_u64.to_ne_bytes());
+        let mut control = ControlData::from_bytes(&40_u64.to_ne_bytes());
         control.translate(77, |_, _| Ok(0)).unwrap();
         let added = control.header(0).unwrap();
         assert_eq!((control.length, added.level, added.kind), (32, libc::SOL_SOCKET, libc::SCM_CREDENTIALS));
@@ -204,7 +206,7 @@ mod tests {
 
     #[test]
     fn credentials_are_added_behind_what_is_there() {
-        let mut control = Control::from_bytes(&message(20, &[9; 4]));
+        let mut control = ControlData::from_bytes(&message(20, &[9; 4]));
         control.add_credentials(77).unwrap();
         let added = control.header(24).unwrap();
         assert_eq!((control.length, added.kind), (56, libc::SCM_CREDENTIALS));

@@ -1,4 +1,4 @@
-//! Answers that are not a stream of events, each as the error that says what it was.
+//! Turns responses that are not an event stream into errors.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,34 +11,34 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use windlass_contract::model::ModelError;
 
-use super::{Events, Names, Patience, cause};
-use crate::failure::{Failure, one_line};
+use super::{EndpointNames, EventStream, StreamTimeouts, cause};
+use crate::failure::{ServerFailure, one_line};
 
-/// How much of such an answer is read.
-const BODY_LIMIT_BYTES: usize = 64 * 1024;
-/// How much of a page is quoted.
-const QUOTE_CHARS: usize = 60;
+/// Maximum number of bytes read from such a response.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+/// Maximum length of a quote from a page.
+const MAX_QUOTE_CHARS: usize = 60;
 
-/// The events of an answer, or what it was instead.
-pub(super) async fn events_of(
+/// Returns the event stream of a response, or the error that describes the response.
+pub(super) async fn open_event_stream(
     mut response: Response,
     begun: Instant,
-    patience: Patience,
-    names: &Names,
-) -> Result<Events, ModelError> {
-    let idle = patience.idle;
+    timeouts: StreamTimeouts,
+    names: &EndpointNames,
+) -> Result<EventStream, ModelError> {
+    let idle = timeouts.idle;
     if response.status().is_success() && is_event_stream(response.headers()) {
-        return Events::new(response, &[], begun, patience);
+        return EventStream::new(response, &[], begun, timeouts);
     }
-    // Some servers stream under another content type. The first byte tells: pages and JSON begin with one of these,
-    // events do not.
+    // Some servers stream with another content type. The first byte decides: pages and JSON begin
+    // with one of these, events do not.
     let mut body = Vec::new();
     read(&mut response, &mut body, 1, idle).await?;
     let begins = body.trim_ascii_start().first();
     if response.status().is_success() && begins.is_some_and(|byte| !b"<{[".contains(byte)) {
-        return Events::new(response, &body, begun, patience);
+        return EventStream::new(response, &body, begun, timeouts);
     }
-    read(&mut response, &mut body, BODY_LIMIT_BYTES, idle).await?;
+    read(&mut response, &mut body, MAX_BODY_BYTES, idle).await?;
     Err(refusal(response.status(), response.headers(), &body, names))
 }
 
@@ -47,7 +47,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
     kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
 }
 
-/// Reads until there are `enough` bytes or no more. A body that breaks off still says something.
+/// Reads until there are `enough` bytes or the body ends. A truncated body is still useful.
 async fn read(
     response: &mut Response,
     body: &mut Vec<u8>,
@@ -67,20 +67,20 @@ async fn read(
         }
     };
     let read = timeout(idle, all).await.map_err(|_| ModelError::Idle { after: idle, begun: false });
-    body.truncate(enough.max(BODY_LIMIT_BYTES));
+    body.truncate(enough.max(MAX_BODY_BYTES));
     read
 }
 
-fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) -> ModelError {
+fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &EndpointNames) -> ModelError {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     let url = names.url.clone();
     let json = serde_json::from_str::<Value>(text).ok();
-    let failure = json.as_ref().and_then(Failure::find);
+    let failure = json.as_ref().and_then(ServerFailure::find);
     let page = text.starts_with('<').then(|| title(text));
     let code = status.as_u16();
     match (code, failure, page) {
-        (200..=299, Some(failure), _) => failure.in_stream(),
+        (200..=299, Some(failure), _) => failure.into_stream_error(),
         (200..=299, None, Some(page)) => {
             ModelError::NotAStream { url, found: format!("the web page {page}") }
         }
@@ -90,27 +90,30 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], names: &Names) 
             ModelError::NotAStream { url, found: format!("a redirect{to} (HTTP {code})") }
         }
         (401 | 403, failure, page) => {
-            let message =
-                failure.map(|failure| failure.message).or(page).unwrap_or_else(|| said(text, status));
+            let message = failure
+                .map(|failure| failure.message)
+                .or(page)
+                .unwrap_or_else(|| text_or_reason(text, status));
             ModelError::Unauthorized { url, status: code, message, variable: names.key.clone() }
         }
-        // Gateways put pages around failures that pass.
+        // Not for transient statuses: gateways send pages with those.
         (400..=407 | 410..=424 | 426..=428 | 430..=499, None, Some(page)) => {
             ModelError::NotAStream { url, found: format!("HTTP {code} and the web page {page}") }
         }
-        // Mostly a wrong address or wire, unless the server says it is the model that it cannot find.
+        // Usually a wrong URL or `wire_api`, unless the server reports an unknown model.
         (404 | 405, failure, _) if !text.to_ascii_lowercase().contains("model") => {
-            let message = failure.map_or_else(|| said(text, status), |failure| failure.message);
+            let message = failure.map_or_else(|| text_or_reason(text, status), |failure| failure.message);
             ModelError::NotAStream { url, found: format!("HTTP {code} ({message})") }
         }
         (_, failure, page) => {
-            let plain = || Failure::saying(page.unwrap_or_else(|| said(text, status)));
-            failure.unwrap_or_else(plain).with_status(&url, code, retry_after(headers))
+            let plain = || ServerFailure::from_message(page.unwrap_or_else(|| text_or_reason(text, status)));
+            failure.unwrap_or_else(plain).into_status_error(&url, code, retry_after(headers))
         }
     }
 }
 
-/// Where a redirect leads, without what may be a key: servers copy the query they were asked with.
+/// Returns the target of a redirect without query, fragment and credentials: servers copy the query
+/// of the request, which may hold a key.
 fn destination(headers: &HeaderMap, from: &str) -> Option<String> {
     let location = headers.get(LOCATION)?.to_str().ok()?;
     let mut to = Url::parse(from).ok()?.join(location).ok()?;
@@ -121,8 +124,8 @@ fn destination(headers: &HeaderMap, from: &str) -> Option<String> {
     Some(one_line(to.as_str()))
 }
 
-/// The text of an answer, or the status in words if there is none.
-fn said(text: &str, status: StatusCode) -> String {
+/// Returns the text of a response, or the reason phrase of its status.
+fn text_or_reason(text: &str, status: StatusCode) -> String {
     match one_line(text) {
         line if line.is_empty() => status.canonical_reason().unwrap_or("no explanation").to_owned(),
         line => line,
@@ -137,7 +140,7 @@ fn describe(text: &str, is_json: bool) -> String {
     }
 }
 
-/// What a page calls itself, or how it begins.
+/// Returns the title of a page, or its first words.
 fn title(page: &str) -> String {
     let lower = page.to_ascii_lowercase();
     let begin = lower.find("<title").and_then(|at| Some(at + lower[at..].find('>')? + 1));
@@ -157,13 +160,13 @@ fn without_tags(page: &str) -> String {
 
 fn quote(text: &str) -> String {
     let line = one_line(text);
-    match line.char_indices().nth(QUOTE_CHARS) {
+    match line.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((cut, _)) => format!("“{}…”", &line[..cut]),
         None => format!("“{line}”"),
     }
 }
 
-/// How long the server wants us to wait: milliseconds, seconds or a date.
+/// Returns the delay that the server asks for: milliseconds, seconds or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
@@ -173,7 +176,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = given.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    // The server's own clock, if it shows that: ours may be wrong.
+    // Prefer the server's clock: ours may be wrong.
     let now = text(DATE.as_str()).and_then(date).unwrap_or_else(SystemTime::now);
     Some(date(given)?.duration_since(now).unwrap_or_default())
 }
@@ -189,8 +192,8 @@ mod tests {
 
     use super::*;
 
-    fn names() -> Names {
-        Names { id: "x".to_owned(), url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
+    fn names() -> EndpointNames {
+        EndpointNames { id: "x".to_owned(), url: "http://x/v1/responses".to_owned(), key: "KEY".to_owned() }
     }
 
     fn message(status: u16, body: &str) -> String {

@@ -1,14 +1,14 @@
-//! What a model is told in its own dialect, where its server does not tell it: the tools, its calls and their results.
+//! Tools, calls and results written in a dialect, for servers that ignore `tools`.
 
 use serde_json::{Value, json};
 use windlass_contract::{ToolSpec, spec::SpecKind};
 
 use super::{Dialect, python};
-use crate::{calls::readable, chat::FREEFORM};
+use crate::{calls::valid_arguments, chat::FREEFORM_PARAMETER};
 
 impl Dialect {
-    /// The name of a history that is written this way.
-    pub(crate) fn told(self) -> &'static str {
+    /// Returns the key under which an encoded history item is cached.
+    pub(crate) fn cache_key(self) -> &'static str {
         match self {
             Self::Native | Self::Hermes => "chat, told as hermes",
             Self::Json => "chat, told as json",
@@ -19,8 +19,8 @@ impl Dialect {
         }
     }
 
-    /// The tools, also as JSON, and how to call them. The example is of a tool there is: small models copy it to the
-    /// letter.
+    /// Returns instructions that list the tools and show the syntax of a call. The example uses a
+    /// tool of the request, because small models copy it literally.
     pub(crate) fn instructions(self, tools: &[ToolSpec], json: &str) -> String {
         let (name, arguments) = example(tools);
         let call = self.call(name, &arguments.to_string());
@@ -37,9 +37,9 @@ impl Dialect {
         )
     }
 
-    /// A call as the model would have written it.
+    /// Returns a call as the model would have written it.
     pub(crate) fn call(self, name: &str, arguments: &str) -> String {
-        let arguments = readable(arguments);
+        let arguments = valid_arguments(arguments);
         let parsed = || serde_json::from_str(&arguments).unwrap_or_default();
         let json = format!(r#"{{"name": {}, "arguments": {arguments}}}"#, Value::from(name));
         match self {
@@ -51,8 +51,8 @@ impl Dialect {
         }
     }
 
-    /// A result as models of this dialect have seen it in training. What a tool says cannot end it: whatever came after
-    /// would be read as if we had said it.
+    /// Returns a result in the form that models of this dialect were trained on. The closing mark
+    /// in a tool's text is escaped: text after it would be read as ours.
     pub(crate) fn result(self, text: &str) -> String {
         let (before, after) = match self {
             Self::Native | Self::Hermes | Self::Xml | Self::Pythonic | Self::Auto => {
@@ -67,11 +67,11 @@ impl Dialect {
     }
 }
 
-/// A call of the first tool, with one argument.
+/// Returns a call of the first tool, with one argument.
 fn example(tools: &[ToolSpec]) -> (&str, Value) {
     let Some(tool) = tools.first() else { return ("NAME", json!({})) };
     let SpecKind::Function { parameters } = &tool.kind else {
-        return (tool.name.as_str(), json!({FREEFORM: "…"}));
+        return (tool.name.as_str(), json!({FREEFORM_PARAMETER: "…"}));
     };
     let mut properties = parameters.properties();
     let given = properties.clone().find(|(name, _)| parameters.requires(name)).or_else(|| properties.next());

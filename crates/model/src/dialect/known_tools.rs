@@ -1,4 +1,4 @@
-//! The tools of a request, as far as it takes them to read a call.
+//! The tools of a request, reduced to what reading a call requires.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,29 +10,30 @@ use windlass_contract::{
 };
 use windlass_schema::Schema;
 
-use super::Found;
+use super::TextCall;
 
-/// The tools that were offered.
+/// The tools of the request.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownTools {
     tools: HashMap<String, KnownTool>,
-    /// Set if only what is certainly meant is a call.
-    certain: Option<Quoted>,
+    /// Set for cautious reading, where only an unambiguous call counts.
+    certain: Option<QuotedResults>,
 }
 
 #[derive(Debug)]
 struct KnownTool {
-    /// The parameters whose value is something else than text.
+    /// Parameters whose values are not text.
     typed: HashSet<String>,
     parameters: Option<Schema>,
 }
 
-/// Results of tools that look as if they held calls, without blanks. A model that repeats one shows it.
+/// Tool results that mention a tool, without blanks. A model that repeats one quotes it and calls
+/// nothing.
 #[derive(Debug, Default)]
-struct Quoted(Vec<String>);
+struct QuotedResults(Vec<String>);
 
-impl Known {
-    pub(crate) fn of(tools: &[ToolSpec]) -> Self {
+impl KnownTools {
+    pub(crate) fn from_specs(tools: &[ToolSpec]) -> Self {
         let each = tools.iter().map(|tool| {
             let parameters = match &tool.kind {
                 SpecKind::Function { parameters } | SpecKind::Search { parameters } => Some(parameters),
@@ -48,16 +49,16 @@ impl Known {
         Self { tools: each.collect(), certain: None }
     }
 
-    /// The same where only what is certainly meant is a call: with the name of a tool, with arguments that fit, and not
-    /// repeated from a result.
-    pub(crate) fn of_certain(tools: &[ToolSpec], history: &[Cached<Item>]) -> Self {
+    /// Reads with caution. A call must name a tool, have valid arguments, and not be quoted from a
+    /// tool result.
+    pub(crate) fn with_caution(tools: &[ToolSpec], history: &[Cached<Item>]) -> Self {
         let outputs = history.iter().filter_map(|item| match &item.get().body {
             Body::Output { content, .. } => Some(Content::join(content)),
             _ => None,
         });
         let names = |text: &str| tools.iter().any(|tool| text.contains(tool.name.as_str()));
         let quoted = outputs.filter(|text| names(text)).map(|text| without_blanks(&text));
-        Self { certain: Some(Quoted(quoted.collect())), ..Self::of(tools) }
+        Self { certain: Some(QuotedResults(quoted.collect())), ..Self::from_specs(tools) }
     }
 
     pub(super) fn has(&self, tool: &str) -> bool {
@@ -68,9 +69,9 @@ impl Known {
         self.certain.is_some()
     }
 
-    /// Whether what was read as a call is taken for one.
-    pub(super) fn accepts(&self, Found { name, arguments }: &Found) -> bool {
-        let Some(Quoted(quoted)) = &self.certain else { return true };
+    /// Returns true if a call found in the text counts as one.
+    pub(super) fn accepts(&self, TextCall { name, arguments }: &TextCall) -> bool {
+        let Some(QuotedResults(quoted)) = &self.certain else { return true };
         let fits = |parameters: &Schema| {
             serde_json::from_str(arguments).is_ok_and(|value: Value| parameters.check(&value).is_empty())
         };
@@ -79,7 +80,7 @@ impl Known {
         is_fit && !quoted.iter().any(|text| text.contains(name.as_str()) && text.contains(&written))
     }
 
-    /// A parameter that was written as plain text, as the value it stands for.
+    /// Returns the value of a parameter that was written as plain text.
     pub(super) fn value(&self, tool: &str, parameter: &str, text: &str) -> Value {
         let is_typed = self.tools.get(tool).is_some_and(|known| known.typed.contains(parameter));
         let value = is_typed.then(|| serde_json::from_str(text.trim()).ok()).flatten();
@@ -91,7 +92,7 @@ fn without_blanks(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// Whether a schema may mean text; then nothing else is read into it.
+/// Returns true if the schema accepts text; the value is then not parsed as JSON.
 fn is_text(schema: &Value) -> bool {
     let says = |kind: &Value| kind == "string";
     match (schema.get("type"), schema.get("enum")) {

@@ -1,21 +1,23 @@
-//! What programs print when the kernel refused something: lines that name candidates, which prove nothing.
+//! Finds error messages in output that report a refused system call. They name candidates, which
+//! prove nothing.
 
-/// How much of the end of an output is read. Programs complain last.
-const READ_BYTES: usize = 16 * 1024;
+/// Maximum number of bytes read from the end of an output. Programs print errors last.
+const MAX_READ_BYTES: usize = 16 * 1024;
 
-/// How many complaints are looked at, the last ones first.
-const MAX_COMPLAINTS: usize = 32;
+/// Maximum number of error lines that are checked, the last ones first.
+const MAX_ERROR_LINES: usize = 32;
 
-/// How many candidates of one complaint are looked at.
+/// Maximum number of candidates of one error line.
 const MAX_CANDIDATES: usize = 12;
 
-/// How many lines before a complaint may name what it is about, as in `failed to open: PATH`, `Caused by:`, `EROFS`.
-const LINES_BEFORE: usize = 4;
+/// Maximum number of lines before an error line that may name its path, as in `failed to open:
+/// PATH`, `Caused by:`, `EROFS`.
+const MAX_LINES_BEFORE: usize = 4;
 
-/// The longest path that is taken for one.
+/// Maximum length of a path.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The error that a complaint is about.
+/// The error that a line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorClass {
     /// `EROFS`.
@@ -28,7 +30,7 @@ pub(super) enum ErrorClass {
     Busy,
 }
 
-/// How programs write each error, in lower case.
+/// Texts that programs print for each error, in lower case.
 const SIGNS: [(&str, ErrorClass); 16] = [
     ("read-only file system", ErrorClass::ReadOnly),
     ("erofs", ErrorClass::ReadOnly),
@@ -48,7 +50,7 @@ const SIGNS: [(&str, ErrorClass); 16] = [
     ("device or resource busy", ErrorClass::Busy),
 ];
 
-/// How programs say that they reach nobody, in lower case.
+/// Texts that programs print if the network is unreachable, in lower case.
 const NETWORK_SIGNS: [&str; 11] = [
     "network is unreachable",
     "could not resolve host",
@@ -63,11 +65,11 @@ const NETWORK_SIGNS: [&str; 11] = [
     "address family not supported",
 ];
 
-/// A line that says that something was refused.
+/// A line that reports a refused system call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct ErrorLine {
     pub(super) class: ErrorClass,
-    /// Paths it may be about, the likeliest first.
+    /// Paths that it may refer to, the likeliest first.
     pub(super) candidates: Vec<String>,
     /// Words that may be paths as well as words of a sentence.
     pub(super) words: Vec<String>,
@@ -77,8 +79,8 @@ pub(super) struct Complaint {
     pub(super) is_last: bool,
 }
 
-/// Returns the complaints about files at the end of an output, the last one first.
-pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
+/// Returns the error lines about files at the end of an output, the last one first.
+pub(super) fn error_lines(output: &[u8]) -> Vec<ErrorLine> {
     let text = end_of(output);
     let lines: Vec<&str> = text.lines().collect();
     let found = lines.iter().enumerate().rev().filter_map(|(number, line)| {
@@ -90,12 +92,12 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
             || rest.starts_with([')', ',', '.', ':', ';', '(', '@'])
             || rest.starts_with("at ");
         let (before, after) = line.split_at_checked(at)?;
-        let before_it = lines[number.saturating_sub(LINES_BEFORE)..number].iter().rev();
+        let before_it = lines[number.saturating_sub(MAX_LINES_BEFORE)..number].iter().rev();
         let earlier = before_it.flat_map(|earlier| {
             let quoted = quoted(earlier).into_iter().rev().filter(|text| text.contains('/'));
             quoted.chain(words_with_slash(earlier).into_iter().rev()).collect::<Vec<_>>()
         });
-        Some(Complaint {
+        Some(ErrorLine {
             class,
             candidates: usable(named_in(before, after)),
             words: usable(words_beside(before, after)),
@@ -103,10 +105,11 @@ pub(super) fn complaints(output: &[u8]) -> Vec<Complaint> {
             is_last,
         })
     });
-    found.take(MAX_COMPLAINTS).collect()
+    found.take(MAX_ERROR_LINES).collect()
 }
 
-/// Returns the host that the last complaint about the network names; an empty text if there is a complaint that names none.
+/// Returns the host that the last error about the network names, or an empty text if there is such
+/// an error without a host.
 pub(super) fn unreachable_host(output: &[u8]) -> Option<String> {
     let text = end_of(output);
     let end_of_sign = |line: &str| {
@@ -134,10 +137,11 @@ pub(super) fn host_of_address(arguments: &[String]) -> Option<String> {
 }
 
 fn end_of(output: &[u8]) -> String {
-    String::from_utf8_lossy(&output[output.len().saturating_sub(READ_BYTES)..]).into_owned()
+    String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_READ_BYTES)..]).into_owned()
 }
 
-/// Returns what may be a path in a line, the likeliest first: in quotes, with a slash, alone between colons, next to the error.
+/// Returns what may be a path in a line, the likeliest first: in quotes, with a slash, alone
+/// between colons, next to the error.
 fn named_in(before: &str, after: &str) -> Vec<String> {
     let mut found: Vec<String> = quoted(before).into_iter().rev().collect();
     found.extend(quoted(after));
@@ -153,7 +157,8 @@ fn named_in(before: &str, after: &str) -> Vec<String> {
     found
 }
 
-/// Returns the words beside an error, as in `cannot open output file a.out: ERROR` and `ERROR @ rb_sysopen - FILE`.
+/// Returns the words beside an error, as in `cannot open output file a.out: ERROR` and
+/// `ERROR @ rb_sysopen - FILE`.
 fn words_beside(before: &str, after: &str) -> Vec<String> {
     let behind = after.rsplit_once(" - ").and_then(|(_, rest)| bare_words(rest).next());
     bare_words(before).next_back().into_iter().chain(behind).collect()
@@ -180,7 +185,8 @@ fn quoted(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the words that look like paths, in order; not the name of the program that speaks, as in `/bin/sh: line 1: x`.
+/// Returns the words that look like paths, in order; not the name of the program that speaks, as in
+/// `/bin/sh: line 1: x`.
 fn words_with_slash(text: &str) -> Vec<String> {
     let is_speaker = |word: &str| {
         let rest = text.strip_prefix(word).and_then(|rest| rest.strip_prefix(':'));
@@ -237,7 +243,7 @@ mod tests {
     use super::*;
 
     fn first(line: &str) -> Option<String> {
-        let Complaint { candidates, words, earlier, .. } = complaints(line.as_bytes()).into_iter().next()?;
+        let ErrorLine { candidates, words, earlier, .. } = error_lines(line.as_bytes()).into_iter().next()?;
         candidates.into_iter().chain(words).chain(earlier).next()
     }
 
@@ -270,7 +276,7 @@ mod tests {
         ] {
             assert_eq!(first(line).as_deref(), Some(path), "{line}");
         }
-        let ruby = complaints(b"in 'initialize': Read-only file system @ rb_sysopen - f (Errno::EROFS)");
+        let ruby = error_lines(b"in 'initialize': Read-only file system @ rb_sysopen - f (Errno::EROFS)");
         assert!(ruby[0].words.contains(&"f".to_owned()), "{ruby:?}");
     }
 
@@ -285,7 +291,7 @@ mod tests {
     fn ordinary_failures_are_no_complaints() {
         for line in ["ls: cannot access 'x': No such file or directory", "test failed", "", "2 tests passed"]
         {
-            assert_eq!(complaints(line.as_bytes()), [], "{line}");
+            assert_eq!(error_lines(line.as_bytes()), [], "{line}");
         }
     }
 
