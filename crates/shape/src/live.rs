@@ -8,7 +8,7 @@ use std::{
 
 use windlass_contract::{CallId, Event, event::EventSink};
 
-use crate::{Cleaner, Secrets, terminal::Plain};
+use crate::{Cleaner, Secrets, terminal::PlainTextStream};
 
 /// Cleans what tools print, what models ask for, diffs and errors on their way to whoever watches. What the model says to
 /// the person passes: who asks for a password must get it. A line of output is shown when it is whole, or when the call
@@ -22,7 +22,7 @@ pub struct CleanEvents {
 /// Output of a call that runs.
 struct Live {
     /// Colours first: a secret may be written in two of them.
-    plain: Plain,
+    plain: PlainTextStream,
     cleaner: Cleaner,
 }
 
@@ -46,9 +46,10 @@ impl EventSink for CleanEvents {
         let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Event::CallOutput { id, text } = event {
             let mut calls = open();
-            let live = calls
-                .entry(id.clone())
-                .or_insert_with(|| Live { plain: Plain::default(), cleaner: Cleaner::new(&self.secrets) });
+            let live = calls.entry(id.clone()).or_insert_with(|| Live {
+                plain: PlainTextStream::default(),
+                cleaner: Cleaner::new(&self.secrets),
+            });
             let bytes = live.cleaner.push(live.plain.push(text).as_bytes());
             drop(calls);
             self.show(id, &bytes);

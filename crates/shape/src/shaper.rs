@@ -15,7 +15,7 @@ use windlass_contract::{
 
 use crate::{
     Budget, Secrets, Terminal,
-    judge::{Case, judge},
+    judge::{CallEvidence, judge},
     understand,
 };
 
@@ -118,7 +118,7 @@ impl Shaper {
             content,
             &elsewhere(&facts),
         );
-        let verdict = judge(&Case {
+        let verdict = judge(&CallEvidence {
             status,
             criteria,
             facts: &facts,
