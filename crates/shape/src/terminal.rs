@@ -13,7 +13,7 @@ use self::{
     screen::TerminalScreen,
     sequence::{EscapeParser, TerminalAction},
 };
-use crate::wide;
+use crate::utf16;
 
 /// Reduces a stream of terminal output to the text that remains on the screen.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Terminal {
 
     /// Reduces a whole text. Borrows it if nothing changes.
     pub fn reduce(text: &str) -> Cow<'_, str> {
-        let text = wide::narrowed(text);
+        let text = utf16::narrowed(text);
         if is_plain(&text) {
             return text;
         }

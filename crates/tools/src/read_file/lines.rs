@@ -67,7 +67,7 @@ impl<'a> Lines<'a> {
     /// Goes from the beginning to a line, counted from 1, and knows by the lines before it whether that is inside a private
     /// key.
     pub(crate) async fn go_to(&mut self, line: usize) -> Result<KeyLines, FileError> {
-        let back = (line - 1).min(KeyLines::MOST);
+        let back = (line - 1).min(KeyLines::MAX_LINES);
         self.skip(line - 1 - back).await?;
         let mut keys = KeyLines::default();
         for line in self.take(back).await? {
