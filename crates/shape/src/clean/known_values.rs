@@ -230,7 +230,7 @@ mod tests {
             let wrapped = wrapped.join("\n");
             let known = KnownValues::new([("NAME".to_owned(), value.to_owned())]);
             let found: usize = known.find(wrapped.as_bytes()).map(|(range, _)| range.len()).sum();
-            // The rest is too short to be a piece.
+            // The part that is not found must be too short to guess the value from it.
             assert!(found + 24 >= value.len() * 4 / 3, "{before}: {found}");
         }
     }

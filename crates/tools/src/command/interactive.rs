@@ -1,6 +1,6 @@
 //! Recognises programs that wait for a person by their names: editors, pagers and programs that ask.
 
-/// What an interactive program is for.
+/// Purpose of an interactive program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InteractiveKind {
     Editor,
@@ -81,7 +81,7 @@ impl InteractiveProgram {
         names.iter().rev().find_map(|name| Some(Self { name: name.clone(), kind: kind(name)? }))
     }
 
-    /// Returns what the program is and how to do without it.
+    /// Returns a description of the program and how to avoid it.
     pub(crate) fn advice(&self) -> String {
         let (what, advice) = match self.kind {
             InteractiveKind::Editor => (
