@@ -111,7 +111,8 @@ fn data(outcome: &Outcome) -> Value {
     }
 }
 
-/// Returns the reason for the failure, from the most specific source.
+/// Returns the reason for a failed verdict: the tool's own text if no command ran, else the reasons
+/// of the verdict with the first error.
 fn error(outcome: &Outcome) -> Option<String> {
     if outcome.verdict.success {
         return None;

@@ -133,8 +133,7 @@ impl Shaper {
         Outcome { status, content, view, data, facts, insight, verdict, receipt }
     }
 
-    /// Adds the verdict to the model's view if it should be there. Call it last, when the outcome
-    /// is final.
+    /// Decides if the model's view shows the verdict. Call it last, when the outcome is final.
     pub fn show_verdict(&self, outcome: &mut Outcome) {
         outcome.view.verdict = match self.verdicts {
             Verdicts::Never => false,

@@ -95,7 +95,8 @@ impl Tool for WriteFile {
     }
 }
 
-/// Returns a note on overwriting a file that the model may not have read.
+/// Returns a note on the lines lost by overwriting a file. The host cannot tell if the model has
+/// read it.
 fn lost(file: &Text<'_>) -> String {
     format!(" (it had {}; `windlass undo` brings them back)", counted(file.content().lines().count(), "line"))
 }

@@ -39,7 +39,8 @@ impl SecretLabels {
     }
 }
 
-/// Hashes a secret with a key of this process, so that the author of a text cannot choose two with the same hash.
+/// Hashes a secret with a key of this process, so that the author of a text cannot construct two
+/// with the same hash.
 pub(super) fn hash(secret: &[u8]) -> u64 {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     KEY.hash_one(secret)

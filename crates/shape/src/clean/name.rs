@@ -1,4 +1,5 @@
-//! Names that say that their value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not `max_tokens`.
+//! Recognizes names whose value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not
+//! `max_tokens`.
 
 use std::sync::LazyLock;
 
@@ -11,7 +12,8 @@ pub(super) enum NameKind {
     Secret,
     Token,
     Key,
-    /// Only if its value is long and random: `primaryKey` may be of a storage account or of a table.
+    /// Only if its value is long and random: `primaryKey` may belong to a storage account or a
+    /// table.
     LongKey,
     /// Only if its value is random: the name of a variable such as `ACME_KEY` or `HASH_SALT`.
     Variable,
@@ -184,8 +186,8 @@ fn trim_digits(word: &[u8]) -> &[u8] {
     &word[..end]
 }
 
-/// Splits off the last word of a name: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password` have the
-/// same words.
+/// Splits off the last word of a name: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password`
+/// have the same words.
 fn last_word(name: &[u8]) -> Option<(&[u8], &[u8])> {
     static PART: ByteSet = ByteSet::new(b"").and_alphanumeric();
     let end = name.iter().rposition(|byte| PART.has(*byte))? + 1;

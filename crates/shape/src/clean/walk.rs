@@ -135,8 +135,8 @@ impl Cleaner {
         (title_end, 0)
     }
 
-    /// Drops lines of a private key. Returns its end, or the end of the next line if that one is
-    /// unrelated.
+    /// Drops lines of a private key. Returns the offset at which it stopped, and the end of the
+    /// line there if that line is unrelated, else the same offset.
     fn skip_block(&mut self, text: &[u8], from: usize, edits: &mut Vec<RedactionEdit>) -> (usize, usize) {
         let mut at = from;
         while at < text.len() {

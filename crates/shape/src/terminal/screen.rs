@@ -48,7 +48,7 @@ impl Default for TerminalScreen {
 impl TerminalScreen {
     pub(super) fn print(&mut self, character: char) {
         if is_hidden(character) {
-            // Spell out invisible characters, so that two texts that look alike can be told apart.
+            // Spell out invisible characters, so that two texts that look alike remain distinct.
             format!("\\u{{{:x}}}", u32::from(character)).chars().for_each(|each| self.put(each));
         } else {
             self.put(character);

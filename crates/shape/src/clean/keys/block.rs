@@ -64,9 +64,9 @@ impl KeyBlock {
         }
     }
 
-    /// Begins a block at a title, with the text before and after it. Returns `None` if that text
-    /// holds an end or is already redacted. Text after a title mostly means that the title is only
-    /// mentioned. Then the next line must look like a line of a key.
+    /// Begins a block at a title, with the text before and after it. Returns `None` if the text
+    /// after it holds an end marker or is already redacted. Such text mostly means that the title
+    /// is only mentioned. Then the next line must look like a line of a key.
     pub(in crate::clean) fn titled(before: &[u8], behind: &[u8]) -> Option<Self> {
         let block = Self { has_title: true, ..Self::framed(before) };
         if is_blank(behind) {
