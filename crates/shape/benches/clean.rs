@@ -1,4 +1,5 @@
-//! What cleaning costs: `cargo bench -p windlass-shape --bench clean [-- FILE…]`. Numbers are printed, never asserted.
+//! Measures redaction: `cargo bench -p windlass-shape --bench clean [-- FILE…]`. Numbers are
+//! printed, never asserted.
 
 #[path = "../tests/cases/drawn.rs"]
 mod drawn;

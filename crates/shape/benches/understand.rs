@@ -1,4 +1,5 @@
-//! What understanding costs: `cargo bench -p windlass-shape --bench understand`. Numbers are printed, never asserted.
+//! Measures insights: `cargo bench -p windlass-shape --bench understand`. Numbers are printed,
+//! never asserted.
 
 use std::{
     hint::black_box,
@@ -40,7 +41,7 @@ fn main() {
     file("64 KiB of brackets as Java", "a.java", &"{([".repeat(64 * 1024 / 3), 1);
 }
 
-/// What `read_file` tells of a file beside its text.
+/// Derives the insight that `read_file` adds to a file's text.
 fn file(name: &str, path: &str, text: &str, times: u32) {
     let file =
         File { path: path.as_ref(), bytes: text.len() as u64, encoding: "UTF-8", text: Text::Whole(text) };

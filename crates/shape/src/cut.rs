@@ -1,11 +1,11 @@
-//! Cutting long text to a budget: the start and the end are kept, the middle is counted.
+//! Cuts long text to a budget: keeps the start and the end, and counts the middle.
 
-/// How much of an output the model is given.
+/// Maximum size of an output that the model gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(usize),
-    /// So many tokens, at four bytes each.
+    /// A number of tokens, at four bytes each.
     Tokens(usize),
 }
 
@@ -18,7 +18,7 @@ impl Default for Budget {
 const BYTES_PER_TOKEN: usize = 4;
 
 impl Budget {
-    /// The same in bytes.
+    /// Returns the budget in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -26,12 +26,12 @@ impl Budget {
         }
     }
 
-    /// So many tokens, but no more than this.
+    /// Limits the budget to this number of tokens.
     pub(crate) fn at_most(self, tokens: usize) -> Self {
         Self::Tokens(tokens.min(self.bytes() / BYTES_PER_TOKEN))
     }
 
-    /// What is left of it after a text.
+    /// Returns the budget that remains after a text.
     pub(crate) fn less(self, text: &str) -> Self {
         match self {
             Self::Bytes(bytes) => Self::Bytes(bytes.saturating_sub(text.len())),
@@ -39,7 +39,8 @@ impl Budget {
         }
     }
 
-    /// The text cut to this budget, or `None` if it fits. The marker itself is not counted; `elsewhere` is added to it.
+    /// Cuts the text to this budget, or returns `None` if it fits. The marker is not counted;
+    /// `elsewhere` is appended to it.
     pub fn cut(self, text: &str, elsewhere: &str) -> Option<String> {
         let budget = self.bytes();
         if text.len() <= budget {
@@ -58,7 +59,7 @@ impl Budget {
     }
 }
 
-/// The last place at or before this one where a character begins. There must be one: `at` is within the text.
+/// Returns the last character boundary at or before `at`, which must lie within the text.
 pub(crate) fn floor_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;

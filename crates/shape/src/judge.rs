@@ -1,4 +1,5 @@
-//! Whether a call did what was asked: six dimensions, weighed by one table, on facts. Prose is never read.
+//! Judges whether a call did what was asked, in six weighted dimensions and from facts only. Prose
+//! is not read.
 
 use serde_json::Value;
 use windlass_contract::{
@@ -11,15 +12,16 @@ use windlass_contract::{
 
 mod failed;
 
-/// What there is to get in each dimension. What a tool demands besides has no points: where it is missed, none help.
+/// Maximum points of each dimension. Criteria that a tool sets have no points: the call fails if
+/// one is missed.
 pub const WEIGHTS: Marks = Marks { status: 40, data: 20, format: 20, time: 10, quality: 10, criteria: true };
 
-/// As many points as a call must have.
-const ENOUGH: u8 = 70;
+/// Minimum points of a successful call.
+const MIN_POINTS: u8 = 70;
 
-/// All that is known of a call that ended.
+/// Everything known about a finished call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Case<'a> {
+pub(crate) struct CallEvidence<'a> {
     pub(crate) status: Status,
     pub(crate) criteria: &'a Criteria,
     pub(crate) facts: &'a Facts,
@@ -27,16 +29,16 @@ pub(crate) struct Case<'a> {
     pub(crate) content: &'a [Content],
     pub(crate) data: Option<&'a Value>,
     pub(crate) receipt: &'a Receipt,
-    /// Whether the model is shown only a part of it.
+    /// True if the model sees only part of the content.
     pub(crate) cut: bool,
 }
 
-/// Judges a call.
-pub(crate) fn judge(case: &Case<'_>) -> Verdict {
+/// Returns the verdict on a call.
+pub(crate) fn judge(case: &CallEvidence<'_>) -> Verdict {
     if case.status != Status::Success {
         return failed::verdict(case);
     }
-    let mut notes = Notes::default();
+    let mut notes = VerdictNotes::default();
     let marks = Marks {
         status: WEIGHTS.status,
         data: notes.points(WEIGHTS.data, case.data()),
@@ -46,7 +48,7 @@ pub(crate) fn judge(case: &Case<'_>) -> Verdict {
         criteria: case.criteria.musts.iter().all(|must| notes.points(1, case.must(*must)) == 1),
     };
     let points = marks.total();
-    let success = marks.criteria && points >= ENOUGH;
+    let success = marks.criteria && points >= MIN_POINTS;
     let confidence = match (success, marks.criteria) {
         (true, _) => points,
         (false, true) => 100 - points,
@@ -55,21 +57,22 @@ pub(crate) fn judge(case: &Case<'_>) -> Verdict {
     Verdict { success, confidence, marks, reasons: notes.reasons, suggestions: notes.suggestions }
 }
 
-/// What is amiss in one dimension: the part of the points that is lost in per cent, why, and what to do about it.
-type Amiss = (u8, String, &'static str);
+/// A deduction in one dimension: the share of the points lost in per cent, the reason, and a
+/// suggestion.
+type PointDeduction = (u8, String, &'static str);
 
-/// What was found amiss, in the order of the dimensions.
+/// Reasons and suggestions, in the order of the dimensions.
 #[derive(Default)]
-struct Notes {
+struct VerdictNotes {
     reasons: Vec<String>,
     suggestions: Vec<String>,
 }
 
-impl Notes {
-    /// The points that are left of these.
-    fn points(&mut self, most: u8, amiss: Vec<Amiss>) -> u8 {
+impl VerdictNotes {
+    /// Applies the deductions and returns the remaining points.
+    fn points(&mut self, most: u8, deductions: Vec<PointDeduction>) -> u8 {
         let mut left = 100_u8;
-        for (lost, reason, suggestion) in amiss {
+        for (lost, reason, suggestion) in deductions {
             left = left.saturating_sub(lost);
             self.reasons.push(reason);
             self.suggestions.push(suggestion.to_owned());
@@ -78,8 +81,8 @@ impl Notes {
     }
 }
 
-impl Case<'_> {
-    fn data(&self) -> Vec<Amiss> {
+impl CallEvidence<'_> {
+    fn data(&self) -> Vec<PointDeduction> {
         let text =
             self.content.iter().any(|part| matches!(part, Content::Text(text) if !text.trim().is_empty()));
         let there = match self.criteria.gives {
@@ -95,7 +98,7 @@ impl Case<'_> {
         vec![(100, "it gave nothing back".to_owned(), "check that it was asked about the right thing")]
     }
 
-    fn format(&self) -> Vec<Amiss> {
+    fn format(&self) -> Vec<PointDeduction> {
         let (fits, promised) = match self.criteria.gives {
             Gives::Anything => (true, ""),
             Gives::Text => (self.has_text(), "a text"),
@@ -112,7 +115,7 @@ impl Case<'_> {
         vec![(100, format!("what it gave back is not {promised}"), "check the arguments")]
     }
 
-    fn time(&self) -> Vec<Amiss> {
+    fn time(&self) -> Vec<PointDeduction> {
         match self.criteria.usual {
             Some(usual) if self.receipt.duration > usual => {
                 let (took, usual) = (self.receipt.duration.as_secs_f32(), usual.as_secs_f32());
@@ -123,7 +126,7 @@ impl Case<'_> {
         }
     }
 
-    fn quality(&self) -> Vec<Amiss> {
+    fn quality(&self) -> Vec<PointDeduction> {
         let mut amiss = Vec::new();
         if self.cut {
             let kept = matches!(self.facts.whole(), Some(Whole::File { complete: true, .. }));
@@ -140,7 +143,7 @@ impl Case<'_> {
             amiss.push((50, reason, "check whether what was stopped was needed"));
         }
         match self.insight.map(|insight| &insight.detail) {
-            // A pipe hides how its first command ended.
+            // A pipeline hides the exit code of its first command.
             Some(Detail::Command(command))
                 if command.tests.as_ref().is_some_and(|tests| tests.failed > 0) =>
             {
@@ -160,7 +163,7 @@ impl Case<'_> {
         amiss
     }
 
-    fn must(&self, must: Must) -> Vec<Amiss> {
+    fn must(&self, must: Must) -> Vec<PointDeduction> {
         match (must, self.insight.and_then(Insight::tests)) {
             (Must::PassTests, Some(tests)) if tests.failed > 0 => {
                 vec![(100, failed::failed_tests(tests), "mend what failed, then run those again")]
@@ -180,7 +183,8 @@ impl Case<'_> {
         self.content.iter().any(|part| matches!(part, Content::Image(_)))
     }
 
-    /// Whether more than a hundredth of the characters are the ones that stand for bytes that are no text.
+    /// Returns true if more than one per cent of the characters are replacement characters for
+    /// invalid bytes.
     fn is_garbled(&self) -> bool {
         let texts = self.content.iter().filter_map(|part| match part {
             Content::Text(text) => Some(text),

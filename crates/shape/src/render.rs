@@ -1,4 +1,5 @@
-//! An outcome for people and programs: text, JSON, Markdown. What the model gets is in the outcome already.
+//! Renders an outcome for people and programs: text, JSON, Markdown. The outcome already holds the
+//! model's view.
 
 use serde_json::{Value, json};
 use windlass_contract::{
@@ -11,21 +12,21 @@ use windlass_contract::{
 
 use crate::WEIGHTS;
 
-/// A call and what came of it, to be shown.
+/// A call and its outcome, ready to be rendered.
 #[derive(Debug, Clone, Copy)]
 pub struct CallReport<'a> {
-    /// The tool.
+    /// Name of the tool.
     pub tool: &'a ToolName,
-    /// The arguments it ran with, or those that made no sense.
+    /// The arguments of the call, even if they were invalid.
     pub parameters: &'a Value,
-    /// What came of it.
+    /// The outcome of the call.
     pub outcome: &'a Outcome,
-    /// What else there is to know, such as what became of a session.
+    /// An additional remark, such as the state of a session.
     pub note: Option<&'a str>,
 }
 
 impl CallReport<'_> {
-    /// The content alone, as a person at a terminal wants it.
+    /// Returns only the content, for a person at a terminal.
     pub fn text(&self) -> String {
         let text = self.outcome.text();
         match self.note {
@@ -35,7 +36,7 @@ impl CallReport<'_> {
         }
     }
 
-    /// Everything, as data: status, data, error, parameters, time, metadata.
+    /// Returns everything as data: status, data, error, parameters, time, metadata.
     pub fn json(&self) -> Value {
         let Self { tool, parameters, outcome, note } = self;
         let mut result = json!({
@@ -58,7 +59,7 @@ impl CallReport<'_> {
         result
     }
 
-    /// Everything, for a report or an issue.
+    /// Returns everything as Markdown, for a report or an issue.
     pub fn markdown(&self) -> String {
         let Self { tool, outcome, note, .. } = self;
         let success = if outcome.verdict.success { "yes" } else { "no" };
@@ -86,7 +87,7 @@ impl CallReport<'_> {
     }
 }
 
-/// The result as data: what the tool gave as such, or what is known of its command, or its text.
+/// Returns the result as data: the tool's own data, the insight of its command, or its text.
 fn data(outcome: &Outcome) -> Value {
     if let Some(data) = &outcome.data {
         return data.clone();
@@ -110,7 +111,8 @@ fn data(outcome: &Outcome) -> Value {
     }
 }
 
-/// Why it failed, in the words of whoever knows.
+/// Returns the reason for a failed verdict: the tool's own text if no command ran, else the reasons
+/// of the verdict with the first error.
 fn error(outcome: &Outcome) -> Option<String> {
     if outcome.verdict.success {
         return None;
@@ -131,7 +133,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// How a call was judged: points by dimension, then reasons and suggestions.
+/// Renders a verdict: points by dimension, then reasons and suggestions.
 pub fn verdict(verdict: &Verdict) -> String {
     let Verdict { success, confidence, marks, reasons, suggestions } = verdict;
     let word = if *success { "success" } else { "failure" };
@@ -162,7 +164,8 @@ fn exit(exit: Exit) -> String {
     }
 }
 
-/// A fence longer than any run of backticks in the text, so that the text cannot end it.
+/// Returns a code fence longer than any run of backticks in the text, so that the text cannot close
+/// it.
 fn fence_for(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)

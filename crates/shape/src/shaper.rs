@@ -1,4 +1,4 @@
-//! From what a tool gave back to an outcome.
+//! Turns the result of a tool into an outcome.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,52 +15,53 @@ use windlass_contract::{
 
 use crate::{
     Budget, Secrets, Terminal,
-    judge::{Case, judge},
+    judge::{CallEvidence, judge},
     understand,
 };
 
-/// Shapes results; the same for every tool.
+/// Shapes results. All tools share it.
 #[derive(Debug, Clone, Default)]
 pub struct Shaper {
-    /// How much of an output the model is given.
+    /// Maximum size of an output that the model gets.
     pub budget: Budget,
-    /// The same for some tools, by name.
+    /// Budgets of single tools, by name.
     pub budgets: Arc<BTreeMap<String, Budget>>,
-    /// What must not be given to anybody.
+    /// Secrets to redact.
     pub secrets: Secrets,
-    /// When the model reads what we think of a call.
+    /// Selects the calls whose verdict the model reads.
     pub verdicts: Verdicts,
 }
 
-/// When a model reads the verdict on its call.
+/// The calls whose verdict a model reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Verdicts {
-    /// Never.
+    /// No call.
     Never,
-    /// When it failed and the verdict says more than the result does.
+    /// Failed calls whose verdict says more than the result.
     #[default]
     OnFailure,
-    /// With every call.
+    /// Every call.
     Always,
 }
 
-/// Why there is no output.
+/// The reason why a call has no output.
 #[derive(Debug)]
 pub enum Failure {
-    /// There is no such tool.
+    /// The tool does not exist.
     NotFound(String),
-    /// The tool failed, or its input made no sense.
+    /// The tool failed, or its input was invalid.
     Tool(ToolError),
-    /// Nobody said yes.
+    /// The call was not approved.
     Refused(String),
-    /// The call was stopped before it was done.
+    /// The call was stopped before it ended.
     Aborted(String),
-    /// The same, and this had come of it by then.
+    /// The call was stopped, and this is its output so far.
     CutShort(String, Box<Output>),
 }
 
 impl Shaper {
-    /// Makes an outcome: reduces texts to what a person would see, takes out secrets, cuts what is too long, and judges.
+    /// Builds an outcome: reduces terminal output, redacts secrets, cuts long text, and judges the
+    /// call.
     pub fn shape(
         &self,
         format: Format,
@@ -118,7 +119,7 @@ impl Shaper {
             content,
             &elsewhere(&facts),
         );
-        let verdict = judge(&Case {
+        let verdict = judge(&CallEvidence {
             status,
             criteria,
             facts: &facts,
@@ -132,12 +133,12 @@ impl Shaper {
         Outcome { status, content, view, data, facts, insight, verdict, receipt }
     }
 
-    /// Decides whether the model reads the verdict. To be asked last, when nobody can change it any more.
+    /// Decides if the model's view shows the verdict. Call it last, when the outcome is final.
     pub fn show_verdict(&self, outcome: &mut Outcome) {
         outcome.view.verdict = match self.verdicts {
             Verdicts::Never => false,
             Verdicts::Always => true,
-            // Most failures speak for themselves: the model reads an exit code, or why it was refused.
+            // Most failures are clear: the model reads an exit code or a refusal.
             Verdicts::OnFailure => {
                 let says_more = outcome.status == Status::Success || !outcome.verdict.suggestions.is_empty();
                 !outcome.verdict.success && says_more
@@ -145,7 +146,7 @@ impl Shaper {
         };
     }
 
-    /// For the results of one tool.
+    /// Returns a shaper with the budget of one tool.
     #[must_use]
     pub fn of(&self, tool: &str) -> Self {
         Self { budget: self.budgets.get(tool).copied().unwrap_or(self.budget), ..self.clone() }
@@ -153,11 +154,11 @@ impl Shaper {
 
     fn clean(&self, part: Content, facts: &Facts) -> Content {
         match (part, facts) {
-            // Carriage returns of a file stay: a model that edits it must find it again.
+            // Keep the carriage returns of a file: a model that edits it must match them.
             (Content::Text(text), Facts::None) if !text.contains('\u{1b}') => {
                 Content::Text(self.clean_text(text))
             }
-            // Redraws first: a secret may be written in two colours.
+            // Apply redraws first: a secret may be printed in two colours.
             (Content::Text(text), _) => match Terminal::reduce(&text) {
                 Cow::Borrowed(_) => Content::Text(self.clean_text(text)),
                 Cow::Owned(seen) => Content::Text(self.clean_text(seen)),
@@ -173,13 +174,13 @@ impl Shaper {
         }
     }
 
-    /// What a tool knows about its own result, cleaned like the result itself.
+    /// Redacts the insight that a tool supplied itself.
     fn clean_insight(&self, insight: Insight) -> Option<Insight> {
         let data = serde_json::to_value(insight).ok()?;
         serde_json::from_value(self.clean_data(data)).ok()
     }
 
-    /// Strings in data, wherever they are. What is too deep for us was too deep for the parser before.
+    /// Redacts all strings in data. Recursion is bounded, because the parser rejects deeper data.
     fn clean_data(&self, data: Value) -> Value {
         match data {
             Value::String(text) => Value::String(self.clean_text(text)),
@@ -195,7 +196,7 @@ impl Shaper {
     }
 }
 
-/// Where what is cut can be read, on a line of its own.
+/// Returns a line that says where the full output can be read.
 fn elsewhere(facts: &Facts) -> String {
     match facts.whole() {
         Some(Whole::File { path, bytes, complete }) => {
@@ -210,7 +211,7 @@ fn elsewhere(facts: &Facts) -> String {
     }
 }
 
-/// Cuts texts to the budget, which they share; the number of lines there were tells that something is gone.
+/// Cuts texts to the budget they share. Returns the original number of lines if something was cut.
 fn fit(budget: Budget, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>, Option<u64>) {
     let (mut left, mut total_lines, mut omitted) = (Some(budget), None, 0);
     let mut kept = Vec::new();
@@ -245,7 +246,8 @@ fn status_of(facts: &Facts, criteria: &Criteria) -> Status {
     }
 }
 
-/// What the model is told of a call without output. Refusals and denials go on the receipt too.
+/// Returns the status and the model's text for a call without output. Adds refusals and denials to
+/// the receipt.
 fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, String) {
     match failure {
         Failure::NotFound(text) => {
@@ -273,14 +275,14 @@ fn explain(failure: Failure, format: Format, receipt: &mut Receipt) -> (Status, 
     }
 }
 
-/// What had come of a call, behind why there is not more.
+/// Puts the reason for stopping before the output so far.
 fn cut_short(why: &str, output: Output) -> Output {
     let text = Content::join(&output.content);
     let text = if text.is_empty() { why.to_owned() } else { format!("{why}\nOutput until then:\n{text}") };
     Output { content: vec![Content::Text(text)], ..output }
 }
 
-/// What the model is told of a call that was stopped, in words it knows.
+/// Returns the model's text for a stopped call, in the wording of its format.
 fn aborted(format: Format, why: &str, after: Duration) -> String {
     let seconds = after.as_secs_f32().max(0.1);
     match format {

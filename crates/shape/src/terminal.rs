@@ -1,8 +1,8 @@
-//! What a person would see at the end of what a program wrote to a terminal: colours gone, redraws done, and nothing
-//! invisible left.
+//! Reduces terminal output to its final text: colours removed, redraws applied, invisible
+//! characters spelled out.
 //!
-//! Only the last rows can still change, as on a real screen; what has left them is final. Sequences are read by a state
-//! machine with fixed room, so a sequence without end costs nothing.
+//! Only the last rows can still change, as on a real screen; earlier rows are final. A state
+//! machine of fixed size parses the escape sequences, so an endless sequence costs no memory.
 
 mod screen;
 mod sequence;
@@ -10,41 +10,41 @@ mod sequence;
 use std::borrow::Cow;
 
 use self::{
-    screen::Screen,
-    sequence::{Step, Steps},
+    screen::TerminalScreen,
+    sequence::{EscapeParser, TerminalAction},
 };
-use crate::wide;
+use crate::utf16;
 
-/// Reduces a stream of text to what is left on the screen.
+/// Reduces a stream of terminal output to the text that remains on the screen.
 #[derive(Debug, Default)]
 pub struct Terminal {
-    steps: Steps,
-    screen: Screen,
+    parser: EscapeParser,
+    screen: TerminalScreen,
 }
 
 impl Terminal {
-    /// Takes the next piece and gives back the rows that are final.
+    /// Processes the next piece and returns the rows that became final.
     pub fn push(&mut self, text: &str) -> String {
         for character in text.chars() {
-            match self.steps.next(character) {
-                Step::None => {}
-                Step::Print(character) => self.screen.print(character),
-                Step::Control(control) => self.screen.control(control),
-                Step::Csi { action, numbers, private } => self.screen.csi(action, numbers, private),
-                Step::Escape(action) => self.screen.escape(action),
+            match self.parser.next(character) {
+                TerminalAction::None => {}
+                TerminalAction::Print(character) => self.screen.print(character),
+                TerminalAction::Control(control) => self.screen.control(control),
+                TerminalAction::Csi { action, numbers, private } => self.screen.csi(action, numbers, private),
+                TerminalAction::Escape(action) => self.screen.escape(action),
             }
         }
         self.screen.take_final()
     }
 
-    /// Gives back the rest.
+    /// Returns the remaining rows.
     pub fn finish(self) -> String {
         self.screen.finish()
     }
 
-    /// The whole text, reduced; borrowed if there is nothing to reduce.
+    /// Reduces a whole text. Borrows it if nothing changes.
     pub fn reduce(text: &str) -> Cow<'_, str> {
-        let text = wide::narrowed(text);
+        let text = utf16::narrowed(text);
         if is_plain(&text) {
             return text;
         }
@@ -55,28 +55,31 @@ impl Terminal {
     }
 }
 
-/// A stream of text without its terminal sequences, for whoever watches while it comes: nothing is redrawn, so what
-/// would overwrite a line begins a new one.
+/// Strips the escape sequences of a stream for a live display. Nothing is redrawn: output that
+/// would overwrite a line starts a new one.
 #[derive(Debug, Default)]
-pub(crate) struct Plain {
-    steps: Steps,
-    /// Whether the line was begun anew, unless only its end follows.
+pub(crate) struct PlainTextStream {
+    parser: EscapeParser,
+    /// True after a carriage return that no line feed has followed yet.
     returned: bool,
 }
 
-impl Plain {
-    /// The next piece as plain text.
+impl PlainTextStream {
+    /// Returns the next piece as plain text.
     pub(crate) fn push(&mut self, text: &str) -> String {
         let mut plain = String::with_capacity(text.len());
         for character in text.chars() {
-            let shown = match self.steps.next(character) {
-                Step::Print(character) => character,
-                Step::Control(control @ ('\n' | '\t')) => control,
-                Step::Control('\r') => {
+            let shown = match self.parser.next(character) {
+                TerminalAction::Print(character) => character,
+                TerminalAction::Control(control @ ('\n' | '\t')) => control,
+                TerminalAction::Control('\r') => {
                     self.returned = true;
                     continue;
                 }
-                Step::None | Step::Control(_) | Step::Csi { .. } | Step::Escape(_) => continue,
+                TerminalAction::None
+                | TerminalAction::Control(_)
+                | TerminalAction::Csi { .. }
+                | TerminalAction::Escape(_) => continue,
             };
             if std::mem::take(&mut self.returned) && shown != '\n' {
                 plain.push('\n');
@@ -87,9 +90,10 @@ impl Plain {
     }
 }
 
-/// Whether the text has nothing but characters that everybody can see. Lines may end as on Windows.
+/// Returns true if the text has only visible characters. Windows line endings are allowed.
 fn is_plain(text: &str) -> bool {
-    // The first bytes of all characters that are made visible, as a check that costs little where there are none.
+    // First bytes of all characters that get spelled out: a cheap check for the usual case that
+    // there are none.
     let may_hide = |byte: &u8| matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xef | 0xf3);
     let bytes = text.as_bytes();
     let mut rest = bytes.iter().enumerate().filter(|(_, byte)| may_hide(byte));
@@ -100,7 +104,8 @@ fn is_plain(text: &str) -> bool {
     })
 }
 
-/// Characters that change what is read without being seen: controls, directions, marks without width, tags.
+/// Returns true for characters that change the text without being visible: controls, directional
+/// marks, zero-width characters, tags.
 fn is_hidden(character: char) -> bool {
     matches!(character,
         '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}'

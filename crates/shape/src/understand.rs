@@ -1,10 +1,11 @@
-//! What a result means: how a command ended, what went wrong first, what compilers and tests said. Derived from facts and
-//! from text that is clean already, so that nothing gets out here that does not get out there.
+//! Derives an insight from a result: the exit class, the first error, compiler diagnostics and test
+//! reports. The input is facts and text that is already redacted, so an insight cannot leak a
+//! secret.
 
 mod class;
-mod complaint;
 mod diagnostics;
 mod file;
+mod first_error;
 mod language;
 mod outline;
 mod place;
@@ -22,19 +23,20 @@ pub(crate) use class::{NOT_FOUND, class_of, unstarted};
 pub use file::{File, Text};
 pub use report::{junit, rerun};
 
-/// How much of a line is looked at, unless it is JSON.
-const LINE_BYTES: usize = 1000;
+/// Maximum number of bytes of a line that are parsed, unless the line is JSON.
+const MAX_LINE_BYTES: usize = 1000;
 
-/// How long a line taken from an output may be.
-const LINE_CHARS: usize = 300;
+/// Maximum length of a line quoted from an output.
+const MAX_LINE_CHARS: usize = 300;
 
-/// What came of a command that ended like this and printed that, and perhaps wrote into files what became of tests.
+/// Builds the insight of a command from its exit class, its output, and the test report that a
+/// runner may have written to files.
 pub(crate) fn command(class: ExitClass, text: &str, written: Option<TestReport>) -> Insight {
     let failed = class != ExitClass::Ok;
-    let tests = report::with(written, text);
-    let mut diagnostics = diagnostics::of(text, failed);
+    let tests = report::merge_written(written, text);
+    let mut diagnostics = diagnostics::collect(text, failed);
     if tests.is_some() {
-        // A test that fails prints where it was: that is in the report already.
+        // A failing test prints its location, which the report already has.
         diagnostics.first.retain(|diagnostic| diagnostic.tool != "python" && diagnostic.tool != "other");
         let count =
             |severity| diagnostics.first.iter().filter(|each| each.severity == severity).count() as u64;
@@ -43,43 +45,44 @@ pub(crate) fn command(class: ExitClass, text: &str, written: Option<TestReport>)
             count(Severity::Warning).min(diagnostics.warnings),
         );
     }
-    let told = summary::first_error(&diagnostics, tests.as_ref());
-    let first_error = failed.then(|| told.or_else(|| complaint::first(text))).flatten();
+    let diagnosed = summary::first_error(&diagnostics, tests.as_ref());
+    let first_error = failed.then(|| diagnosed.or_else(|| first_error::find(text))).flatten();
     let detail = CommandInsight { class, first_error, diagnostics, tests };
     Insight { summary: summary::line(&detail), detail: Detail::Command(detail) }
 }
 
-/// What became of tests, by what their runner printed and what it wrote into files. For tools that must know before the result
-/// is shaped; what goes out is read again when it is clean.
+/// Parses a test report from a runner's output and from the report it wrote to files. For tools
+/// that need the report before the result is shaped. The shaper parses it again from redacted text.
 pub fn tests_in(text: &str, written: Option<TestReport>) -> Option<TestReport> {
-    report::with(written, text)
+    report::merge_written(written, text)
 }
 
-/// A result of tests as a model is told it: the last text is replaced by a report, unless it may hold what went wrong.
+/// Replaces the last text of a test result by a short report for the model. Keeps the text as well
+/// if it may explain a failure that the report does not.
 pub(crate) fn reported(insight: &Insight, mut content: Vec<Content>) -> Vec<Content> {
     let Detail::Command(CommandInsight { class, diagnostics, tests: Some(tests), .. }) = &insight.detail
     else {
         return content;
     };
-    let told = *class == ExitClass::Ok
+    let report_suffices = *class == ExitClass::Ok
         || (*class == ExitClass::Failed && tests.failed > 0 && diagnostics.errors == 0);
     let report = Content::Text(summary::report(tests));
     match content.pop() {
-        Some(output) if !told => content.extend([report, output]),
+        Some(output) if !report_suffices => content.extend([report, output]),
         Some(_) | None => content.push(report),
     }
     content
 }
 
-/// As much of a line as is looked at.
+/// Returns the first [`MAX_LINE_BYTES`] bytes of a line.
 fn head(line: &str) -> &str {
-    &line[..floor_boundary(line, line.len().min(LINE_BYTES))]
+    &line[..floor_boundary(line, line.len().min(MAX_LINE_BYTES))]
 }
 
-/// The beginning of a line, without what surrounds it.
+/// Trims a line and cuts it to [`MAX_LINE_CHARS`] characters.
 pub(crate) fn shortened(line: &str) -> String {
     let line = line.trim();
-    match line.char_indices().nth(LINE_CHARS) {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }

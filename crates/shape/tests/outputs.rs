@@ -1,5 +1,5 @@
-//! What real programs print, and what is understood of it: `tests/outputs/NAME/output.txt` and the `insight.json` beside it.
-//! A name that ends in `-ok` stands for exit code 0, any other for 1. `UPDATE_INSIGHTS=1` writes what is understood now.
+//! Insights from the output of real programs: `tests/outputs/NAME/output.txt` and the
+//! `insight.json` beside it.
 
 use std::{fs, path::Path, time::Duration};
 

@@ -11,7 +11,8 @@ fn cases(file: &str) -> Vec<Case> {
     drawn(file, 0)
 }
 
-/// Whether a run of the secret is left: a quarter of it, at least 6 and at most 12 characters.
+/// Returns true if a run of the secret is left: a quarter of it, at least 6 and at most 12
+/// characters.
 fn is_left(secret: &str, text: &str) -> bool {
     let length = (secret.len() / 4).clamp(6, 12).min(secret.len());
     secret.as_bytes().windows(length).any(|run| text.as_bytes().windows(length).any(|window| window == run))
@@ -46,14 +47,14 @@ fn look_alikes_stay() {
     assert!(touched.is_empty(), "{} touched:\n{}", touched.len(), touched.join(""));
 }
 
-/// How often the values of each text are made anew.
+/// Number of times that the values of each text are generated.
 const DRAWS: usize = 8;
 
 fn all_draws(file: &str) -> Vec<Case> {
     (0..DRAWS).flat_map(|draw| drawn(file, draw)).collect()
 }
 
-/// How many secrets are left in the cases of a file, and how many there are.
+/// Counts the secrets that are left in the cases of a file, and all of them.
 fn left(file: &str) -> (usize, usize) {
     all_draws(file).iter().fold((0, 0), |(left, all), case| {
         let cleaned = Secrets::default().clean(&case.text);
@@ -62,7 +63,7 @@ fn left(file: &str) -> (usize, usize) {
     })
 }
 
-/// How many of the cases of a file are touched, and how many there are.
+/// Counts the cases of a file that are changed, and all of them.
 fn touched(file: &str) -> (usize, usize) {
     let cases = all_draws(file);
     let is_touched = |case: &&Case| Secrets::default().clean(&case.text) != case.text;

@@ -22,18 +22,18 @@ mod plan;
 
 const NAME: &str = "apply_patch";
 
-/// How a model is offered the tool. Whatever it is offered, both kinds of call are understood.
+/// Form in which a model is offered the tool. Both kinds of call are accepted in either form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchForm {
-    /// As text that fits a grammar.
+    /// Text that fits a grammar.
     Freeform,
-    /// As a function with the text as its one argument.
+    /// A function with the text as its only argument.
     Function,
 }
 
 /// Makes the tool.
 pub(crate) fn apply_patch(form: PatchForm) -> Arc<dyn AnyTool> {
-    Arc::new(ApplyPatch { form, function: erase(Function) })
+    Arc::new(ApplyPatch { form, function: erase(ApplyPatchFunction) })
 }
 
 struct ApplyPatch {
@@ -62,31 +62,31 @@ struct ApplyPatch {
 /// once. A line *** End of File after a block says that it ends the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+struct ApplyPatchArgs {
     /// The whole patch.
-    // Beside the aliases of the tool: a function call of the freeform tool is held to no schema before.
+    // In addition to the tool's aliases: no schema checks a function call of the freeform tool.
     #[serde(alias = "patch")]
     input: String,
 }
 
-struct Function;
+struct ApplyPatchFunction;
 
-impl Tool for Function {
+impl Tool for ApplyPatchFunction {
     const NAME: &'static str = NAME;
-    type Args = Args;
+    type Args = ApplyPatchArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ApplyPatchArgs) -> Effects {
         args.patching().effects()
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ApplyPatchArgs, cx: &Cx) -> Result<Output, ToolError> {
         args.patching().apply(cx).await
     }
 }
 
-impl Args {
-    fn patching(&self) -> Patching {
-        Patching { text: self.input.clone(), workdir: None }
+impl ApplyPatchArgs {
+    fn patching(&self) -> PatchCall {
+        PatchCall { text: self.input.clone(), workdir: None }
     }
 }
 
@@ -133,12 +133,12 @@ impl AnyTool for ApplyPatch {
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
         match input {
-            // Some models send the text itself where a function is called.
+            // Some models send the text itself in a function call.
             Input::Json(text) if !text.trim_start().starts_with("***") => {
                 Arc::clone(&self.function).prepare(input)
             }
             Input::Text(text) | Input::Json(text) | Input::Search(text) => {
-                let patching = Patching { text: text.clone(), workdir: None };
+                let patching = PatchCall { text: text.clone(), workdir: None };
                 patching.parsed()?;
                 Ok(ParsedCall::runs(patching))
             }
@@ -146,15 +146,15 @@ impl AnyTool for ApplyPatch {
     }
 }
 
-/// A patch to be applied somewhere.
+/// A patch, and the directory it applies to.
 #[derive(Debug)]
-pub(crate) struct Patching {
+pub(crate) struct PatchCall {
     pub(crate) text: String,
-    /// Where its paths begin, if not in the workspace.
+    /// Base of its paths, if not the workspace.
     pub(crate) workdir: Option<PathBuf>,
 }
 
-impl Patching {
+impl PatchCall {
     fn parsed(&self) -> Result<ParsedPatch<'_>, ToolError> {
         parse(&self.text).map_err(|error| ToolError::bad_input(unverified(&error.to_string())))
     }
@@ -163,7 +163,7 @@ impl Patching {
         self.workdir.as_deref().map_or_else(|| PathBuf::from(path), |workdir| workdir.join(path))
     }
 
-    /// Applies it. The first text says what was changed, those after it what the model should know beside.
+    /// Applies the patch. The first text lists the changes, the others are notes for the model.
     pub(crate) async fn apply(&self, cx: &Cx) -> Result<Output, ToolError> {
         let patch = self.parsed()?;
         if patch.operations.is_empty() {
@@ -177,7 +177,7 @@ impl Patching {
     }
 }
 
-impl Ready for Patching {
+impl Ready for PatchCall {
     fn effects(&self) -> Effects {
         let Ok(patch) = parse(&self.text) else { return Effects::none() };
         let paths = patch.operations.iter().flat_map(|each| [Some(each.path()), each.move_to()]).flatten();
@@ -190,12 +190,13 @@ impl Ready for Patching {
     }
 }
 
-/// In words models of this family know.
+/// Returns an error in the wording that models of this family know.
 fn unverified(problem: &str) -> String {
     format!("apply_patch verification failed: {problem}")
 }
 
-/// Which files were changed, in words models of this family know: paths as written, by what became of them.
+/// Lists the changed files in the wording that models of this family know: paths as written, by
+/// kind of change.
 fn summary(patch: &ParsedPatch<'_>) -> String {
     let mut lines = vec!["Success. Updated the following files:".to_owned()];
     let paths = |wanted: fn(&FileOperation<'_>) -> bool| {
@@ -212,7 +213,7 @@ fn summary(patch: &ParsedPatch<'_>) -> String {
     lines.join("\n")
 }
 
-/// Whether two paths of a patch are written differently and mean the same.
+/// Returns true if two paths of a patch are spelled differently but are the same.
 fn is_same(one: &Path, other: &Path) -> bool {
     one.components().eq(other.components())
 }

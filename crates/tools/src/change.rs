@@ -1,5 +1,5 @@
-//! What the tools that change files share: reading what is there, changing it all together, and saying in words what
-//! went wrong or what the model should know.
+//! Shared by the tools that change files: reads files, commits all changes together, and words
+//! errors and notes for the model.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
@@ -15,20 +15,20 @@ use windlass_contract::{
 use crate::file_error;
 
 pub(crate) mod diff;
-mod found;
+mod original_file;
 
-pub(crate) use found::Found;
+pub(crate) use original_file::OriginalFile;
 
-/// The largest file that is read to be changed; no larger one could be written.
-const LIMIT_BYTES: u64 = 256 * 1024 * 1024;
+/// Maximum size of a file that is read to be changed. No larger one could be written.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What a file holds; `None` if there is none.
-pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<Found>, FileError> {
+/// Reads a file, or returns `None` if it does not exist.
+pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<OriginalFile>, FileError> {
     let file = match cx.host.files().open(path).await {
         Err(FileError::NotFound { .. }) => return Ok(None),
         file => file?,
     };
-    if file.size_bytes() > LIMIT_BYTES {
+    if file.size_bytes() > MAX_FILE_BYTES {
         let source =
             io::Error::new(io::ErrorKind::FileTooLarge, "too large to be changed; use a command instead");
         return Err(FileError::Io { path: path.to_owned(), source });
@@ -37,10 +37,10 @@ pub(crate) async fn read(cx: &Cx, path: &Path) -> Result<Option<Found>, FileErro
     let bytes: Arc<[u8]> = file.read_at(0, size).await?.into();
     let since =
         cx.host.files().since(Seen { path: file.real_path(), stamp: file.stamp(), bytes: Some(&bytes) });
-    Ok(Some(Found { bytes, since, file }))
+    Ok(Some(OriginalFile { bytes, since, file }))
 }
 
-/// Changes files, all or none, and announces it. Gives back what the model should know about it.
+/// Changes files, all or none, and emits an event. Returns notes for the model.
 pub(crate) async fn commit(
     cx: &Cx,
     changes: Vec<Change>,
@@ -55,11 +55,11 @@ pub(crate) async fn commit(
     let success = end.is_ok();
     let (made, end) = match end {
         Ok(made) => (made, Ok(())),
-        Err(error) => (Vec::new(), Err(in_words(error))),
+        Err(error) => (Vec::new(), Err(tool_error(error))),
     };
     for Changed { path, after, stamp, .. } in &made {
         if let (Some(after), Some(stamp)) = (after, stamp) {
-            // Whoever writes a file knows what is in it.
+            // The model knows the content of a file that it wrote.
             cx.host.files().show(Seen { path, stamp: *stamp, bytes: Some(&after.bytes) });
         }
     }
@@ -75,8 +75,8 @@ fn other_names(changed: &Changed) -> Option<String> {
     })
 }
 
-/// An error of the host as the model should read it.
-fn in_words(error: CommitError) -> ToolError {
+/// Words an error of the host for the model.
+fn tool_error(error: CommitError) -> ToolError {
     match error {
         CommitError::File(error) => unreachable_file(error),
         CommitError::Failed { ref source, .. } => {
@@ -86,12 +86,12 @@ fn in_words(error: CommitError) -> ToolError {
     }
 }
 
-/// A file that cannot be reached, as the model should read it.
+/// Words the error of an unreachable file for the model.
 pub(crate) fn unreachable_file(error: FileError) -> ToolError {
     file_error::with_message(error.to_string(), error)
 }
 
-/// What the tools that change files have in common; examples are their own.
+/// Returns the metadata that the tools that change files share, without examples.
 pub(crate) fn meta() -> Meta {
     Meta {
         category: Category::Files,

@@ -1,4 +1,4 @@
-//! What the shell tools share: running a command and saying in words what went wrong.
+//! Shared by the shell tools: runs a command and words errors for the model.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use windlass_contract::{
 
 use crate::file_error;
 use interactive::InteractiveProgram;
-use live::Live;
+use live::OutputEvents;
 use prompt::prompt_at_end;
 
 pub(crate) mod interactive;
@@ -32,16 +32,16 @@ pub(crate) mod patch;
 mod prompt;
 pub(crate) mod text;
 
-/// ENOEXEC, which the standard library has no kind for; the same number on every Unix.
+/// ENOEXEC, for which the standard library has no kind. It has the same number on every Unix.
 const NOT_A_PROGRAM: i32 = 8;
 
-/// EMFILE and ENFILE, likewise.
+/// EMFILE and ENFILE, for the same reason.
 const TOO_MANY_OPEN_FILES: i32 = 24;
 const TOO_MANY_IN_SYSTEM: i32 = 23;
 
-/// What running a command would do: nobody can tell, so whoever decides gets to see the command. But a call of
-/// `apply_patch` changes the files of its patch and nothing else.
-pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Permissions) -> Effects {
+/// Returns the effects of a command. They are unknown, so the policy decides on the command itself.
+/// A call of `apply_patch` changes only the files of its patch.
+pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &PermissionArgs) -> Effects {
     match patch::found(argv, workdir) {
         Some(Ok(patching)) => return patching.effects(),
         Some(Err(_)) => return Effects::none(),
@@ -53,7 +53,7 @@ pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Per
 
 /// The parameters by which a model asks to leave the sandbox.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-pub(crate) struct Permissions {
+pub(crate) struct PermissionArgs {
     /// `require_escalated` asks the user to let this command run without the sandbox. Only for a command that cannot
     /// work inside it, such as one that needs the network; expect a no. Default: `use_default`.
     #[serde(rename = "sandbox_permissions")]
@@ -72,7 +72,7 @@ enum SandboxPermissions {
     RequireEscalated,
 }
 
-impl Permissions {
+impl PermissionArgs {
     pub(crate) fn escalation(&self) -> Option<Escalation> {
         let wanted = self.wanted == Some(SandboxPermissions::RequireEscalated);
         wanted.then(|| Escalation {
@@ -82,7 +82,7 @@ impl Permissions {
     }
 }
 
-/// What the shell tools have in common; examples are their own.
+/// Returns the metadata that the shell tools share, without examples.
 pub(crate) fn meta(format: Format) -> Meta {
     Meta {
         category: Category::Execution,
@@ -123,12 +123,12 @@ pub(crate) fn meta(format: Format) -> Meta {
         aliases: Vec::new(),
         parameter_aliases: Vec::new(),
         format,
-        // A command may be silent, and take as long as it is given.
+        // A command may print nothing and may use all of its time.
         criteria: Criteria::default(),
     }
 }
 
-/// The names that other agents' shells have for the parameters of ours, given what ours are called.
+/// Returns the names that shells of other agents use for the parameters, given our names.
 pub(crate) fn parameter_aliases(line: &'static str, directory: &'static str) -> Vec<ParameterAlias> {
     let escalated = AliasMeaning::Switch("sandbox_permissions", "require_escalated");
     let mut aliases: Vec<_> = [
@@ -151,18 +151,18 @@ pub(crate) fn parameter_aliases(line: &'static str, directory: &'static str) -> 
     aliases
 }
 
-/// A time limit in milliseconds, as a model named it. By 0 models mean that they have none in mind.
+/// Returns the time limit in milliseconds that a model asked for. Models use 0 for no preference.
 pub(crate) fn time_limit(timeout_ms: Option<u64>) -> Option<u64> {
     timeout_ms.filter(|limit| *limit > 0)
 }
 
-/// Says that a time limit of 0 is not taken at its word.
+/// Returns a note if a time limit of 0 is ignored.
 pub(crate) fn time_adjustments(timeout_ms: Option<u64>) -> Vec<String> {
     let is_zero = timeout_ms == Some(0);
     is_zero.then(|| "`timeout_ms` of 0 is no time at all; the default holds".to_owned()).into_iter().collect()
 }
 
-/// Says that a call asked to wait for longer than it may.
+/// Returns a note if a call asked to wait longer than the maximum.
 pub(crate) fn yield_adjustments(asked_ms: Option<u64>, most_ms: u64) -> Vec<String> {
     let cut = asked_ms.filter(|asked| *asked > most_ms);
     cut.map(|asked| format!("`yield_time_ms` of {asked} was cut to {most_ms}")).into_iter().collect()
@@ -184,20 +184,20 @@ pub(crate) async fn run(
         env: BTreeMap::new(),
         time_limit: timeout_ms.map(Duration::from_millis),
     };
-    let live = Mutex::new(Live::new(cx));
+    let live = Mutex::new(OutputEvents::new(cx));
     let lock = || live.lock().unwrap_or_else(PoisonError::into_inner);
     let finished = cx.host.run(&command, &cx.cancel, &|bytes| lock().push(bytes)).await;
     lock().flush();
-    finished.map(result).map_err(in_words)
+    finished.map(result).map_err(tool_error)
 }
 
-/// How a command went, as a tool gives it back.
+/// Converts a finished command to an output.
 pub(crate) fn result(finished: Finished) -> Output {
     let text = text::joined(&finished.output, finished.gap, finished.whole.as_ref());
     let wait = input_wait(&finished, &text);
     let text = with_advice(finished.exit, &finished.denials, text);
     let text = match finished.exit {
-        // Why it was cancelled, whoever did so knows.
+        // The caller that cancelled it knows the reason.
         Exit::Code(_) | Exit::Cancelled => text,
         Exit::TimedOut => {
             let waited = wait.as_ref().map(|wait| format!("{wait}\n")).unwrap_or_default();
@@ -225,8 +225,8 @@ pub(crate) fn result(finished: Finished) -> Output {
     Output { facts: Facts::Command(facts), data, ..Output::from(text) }
 }
 
-/// What to do about a command whose time was up while it waited for input. Its standard input is empty, so it waits on a terminal
-/// of its own, is an editor or a pager, or asks again and again.
+/// Returns advice on a command that timed out while it waited for input. Its standard input is
+/// empty, so it has a terminal of its own, is an editor or pager, or asks repeatedly.
 fn input_wait(finished: &Finished, text: &str) -> Option<String> {
     const WHAT_TO_DO: &str = "give it an option such as `-y` or its input in a pipe, or start it with exec_command \
                               (tty=true) and answer with write_stdin";
@@ -243,8 +243,8 @@ fn input_wait(finished: &Finished, text: &str) -> Option<String> {
     Some(format!("it seemed to wait for input after `{prompt}`: {WHAT_TO_DO}"))
 }
 
-/// The output of a command that failed, after a line for each thing that the sandbox stopped and a person could allow: what a
-/// program makes of a refused connection or file is often long, and rarely says why.
+/// Puts one line of advice per denial that a person could allow before the output of a failed
+/// command. Programs report a refused connection or file at length, and rarely say why.
 pub(crate) fn with_advice(exit: Exit, denials: &[Denial], mut output: String) -> String {
     let advice = denials.iter().filter(|_| exit != Exit::Code(0)).filter_map(Denial::advice);
     let lines: String = advice.map(|line| line + "\n").collect();
@@ -252,7 +252,7 @@ pub(crate) fn with_advice(exit: Exit, denials: &[Denial], mut output: String) ->
     output
 }
 
-/// What ended a command: the limit it met, or the signal with what it means.
+/// Returns the limit or the signal that ended a command.
 fn ended_by(signal: i32, denials: &[Denial]) -> String {
     if let Some(limit) = denials.iter().find(|denial| denial.layer == Layer::Limit) {
         return limit.rule.clone();
@@ -269,8 +269,8 @@ fn ended_by(signal: i32, denials: &[Denial]) -> String {
     format!("the command was ended by signal {signal}{meaning}")
 }
 
-/// An error of the host as the model should read it: what, where, what to do.
-pub(crate) fn in_words(error: HostError) -> ToolError {
+/// Words an error of the host for the model: the problem, its place, and the remedy.
+pub(crate) fn tool_error(error: HostError) -> ToolError {
     let kind = match &error {
         HostError::Cwd { source, .. } | HostError::Spawn { source, .. } => file_error::system_kind(source),
         _ => ErrorKind::Failed,
@@ -304,7 +304,7 @@ pub(crate) fn in_words(error: HostError) -> ToolError {
     ToolError::new(kind, format!("execution error: {message}")).with_source(error)
 }
 
-/// Nothing ran, because it could not be held as it was to be.
+/// Returns the error of a command that did not run because it could not be confined.
 fn not_confined(message: String, error: HostError) -> ToolError {
     denied(Layer::Setup, "nothing runs with less than was asked for", message, error)
 }

@@ -21,7 +21,7 @@ use crate::change;
 /// there more than once, nothing is changed and you are told where. Set `replace_all` to replace every one. Read the file
 /// first, and leave out line numbers. To make a new file or rewrite a whole one, use `write_file`.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct EditFileArgs {
     /// The file, absolute or relative to the workspace.
     path: PathBuf,
     /// The text to replace, exactly as it stands in the file.
@@ -38,13 +38,13 @@ pub(crate) struct EditFile;
 
 impl Tool for EditFile {
     const NAME: &'static str = "edit_file";
-    type Args = Args;
+    type Args = EditFileArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &EditFileArgs) -> Effects {
         Effects { reads: vec![args.path.clone()], ..Effects::write(&args.path) }
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &EditFileArgs, cx: &Cx) -> Result<Output, ToolError> {
         let path = &args.path;
         let shown = path.display();
         let found = change::read(cx, path).await.map_err(change::unreachable_file)?;
@@ -65,12 +65,12 @@ impl Tool for EditFile {
                 error => ToolError::failed(format!("`{shown}`: {error}")),
             })?;
         let name = shown.to_string();
-        // A text that is there to the letter is proof enough that the model knows the place.
+        // An exact match proves that the model knows the place.
         let is_exact = applied.matches.iter().all(|found| found.pass.ignoring().is_none());
         if !is_exact && let Some(refusal) = found.refusal(cx, &name) {
             return Err(ToolError::failed(refusal));
         }
-        let (told, news) = (told(&applied.matches, &name), found.news(&name));
+        let (told, news) = (describe_matches(&applied.matches, &name), found.news(&name));
         let expected = Expected::Content(Arc::clone(&found.bytes));
         let changes = vec![Change { path: path.clone(), expected, action: Action::Write(applied.bytes) }];
         let files = vec![FileEdit { path: path.clone(), kind: EditKind::Update, move_path: None }];
@@ -108,13 +108,13 @@ impl Tool for EditFile {
     }
 }
 
-/// What was replaced where, and how surely.
-fn told(matches: &[MatchPosition], path: &str) -> String {
-    /// How many places are listed.
-    const LISTED: usize = 20;
+/// Describes the replacements: their lines, and how exact each match was.
+fn describe_matches(matches: &[MatchPosition], path: &str) -> String {
+    /// Maximum number of listed places.
+    const MAX_LISTED: usize = 20;
     let lines =
-        matches.iter().take(LISTED).map(|found| found.line.to_string()).collect::<Vec<_>>().join(", ");
-    let more = if matches.len() > LISTED { ", …" } else { "" };
+        matches.iter().take(MAX_LISTED).map(|found| found.line.to_string()).collect::<Vec<_>>().join(", ");
+    let more = if matches.len() > MAX_LISTED { ", …" } else { "" };
     let ignoring = matches.iter().find_map(|found| found.pass.ignoring());
     let ignoring = ignoring.map(|what| format!("; matched ignoring {what}")).unwrap_or_default();
     match matches.len() {
@@ -128,16 +128,16 @@ mod tests {
     use windlass_contract::erase;
 
     use super::*;
-    use crate::fakes::Desk;
+    use crate::fakes::ToolHarness;
 
-    async fn call(desk: &Desk, input: &str) -> Result<String, String> {
+    async fn call(desk: &ToolHarness, input: &str) -> Result<String, String> {
         let end = desk.call(erase(EditFile), input).await;
         end.map(|output| windlass_contract::Content::join(&output.content)).map_err(|error| error.message)
     }
 
     #[tokio::test]
     async fn a_text_that_is_there_once_is_replaced() {
-        let desk = Desk::with_drawer(&[("a", "one\r\ntwo\r\n")]);
+        let desk = ToolHarness::with_drawer(&[("a", "one\r\ntwo\r\n")]);
         let said = call(&desk, r#"{"path":"a","old_string":"two","new_string":"2"}"#).await;
         assert_eq!(said.as_deref(), Ok("Edited a at line 2"));
         assert_eq!(desk.file("a").as_deref(), Some("one\r\n2\r\n"));
@@ -145,7 +145,7 @@ mod tests {
 
     #[tokio::test]
     async fn several_need_a_word() {
-        let desk = Desk::with_drawer(&[("a", "x\nx\n")]);
+        let desk = ToolHarness::with_drawer(&[("a", "x\nx\n")]);
         let error = call(&desk, r#"{"path":"a","old_string":"x","new_string":"y"}"#).await.unwrap_err();
         assert!(
             error.starts_with("`a`: the text to replace is there 2 times (lines 1, 2), not 1"),
@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_miss_shows_what_is_there_instead() {
-        let desk = Desk::with_drawer(&[("a", "\tlet x = 1;\n")]);
+        let desk = ToolHarness::with_drawer(&[("a", "\tlet x = 1;\n")]);
         let error =
             call(&desk, r#"{"path":"a","old_string":"let x = 2;","new_string":"y"}"#).await.unwrap_err();
         assert!(error.contains("Nearest is line 1"), "{error}");
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_missing_or_binary_is_told() {
-        let desk = Desk::with_drawer(&[("b", "\0\u{1}")]);
+        let desk = ToolHarness::with_drawer(&[("b", "\0\u{1}")]);
         let edit = |path: &str| format!(r#"{{"path":"{path}","old_string":"x","new_string":"y"}}"#);
         assert!(call(&desk, &edit("no")).await.unwrap_err().starts_with("`no` does not exist"));
         assert_eq!(call(&desk, &edit("b")).await.unwrap_err(), "`b` cannot be edited: it is a binary file");
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn in_a_file_that_changed_only_what_is_there_to_the_letter_is_replaced() {
-        let desk = Desk::with_drawer(&[("a", "\tone\ntwo\n")]);
+        let desk = ToolHarness::with_drawer(&[("a", "\tone\ntwo\n")]);
         call(&desk, r#"{"path":"a","old_string":"two","new_string":"2"}"#).await.unwrap();
         desk.overwrite("a", "\tone\n2\nthree\n");
         let fuzzy = r#"{"path":"a","old_string":"    one","new_string":"    1"}"#;

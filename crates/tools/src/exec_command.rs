@@ -15,7 +15,7 @@ use windlass_contract::{
 
 use crate::{
     command,
-    sessions::{Line, Sessions, Started, View},
+    sessions::{CommandSession, SessionCommand, SessionTable, SessionView},
 };
 
 /// Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after
@@ -25,7 +25,7 @@ use crate::{
 /// work. Set `workdir` rather than calling `cd`. With `tty` the program gets a terminal and you can type to it; without,
 /// its input is empty. Do not use it to say something to the user.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ExecCommandArgs {
     /// The command line, as you would type it.
     cmd: String,
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
@@ -43,24 +43,24 @@ pub(crate) struct Args {
     /// How many tokens of output to return at most. Default: 10000.
     max_output_tokens: Option<usize>,
     #[serde(flatten)]
-    permissions: command::Permissions,
+    permissions: command::PermissionArgs,
 }
 
-/// The longest time for which a call waits.
+/// Maximum time for which a call waits.
 const MAX_YIELD_MS: u64 = 30_000;
 
 pub(crate) struct ExecCommand {
     shell: String,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionTable>,
 }
 
 impl ExecCommand {
-    /// With the program that reads the lines.
-    pub(crate) fn new(shell: &Path, sessions: &Arc<Sessions>) -> Self {
+    /// Creates the tool with the user's shell.
+    pub(crate) fn new(shell: &Path, sessions: &Arc<SessionTable>) -> Self {
         Self { shell: shell.to_string_lossy().into_owned(), sessions: Arc::clone(sessions) }
     }
 
-    fn argv(&self, args: &Args) -> Vec<String> {
+    fn argv(&self, args: &ExecCommandArgs) -> Vec<String> {
         let flag = if args.login.unwrap_or(false) { "-lc" } else { "-c" };
         let shell = args.shell.as_ref().unwrap_or(&self.shell);
         vec![shell.clone(), flag.to_owned(), args.cmd.clone()]
@@ -69,32 +69,32 @@ impl ExecCommand {
 
 impl Tool for ExecCommand {
     const NAME: &'static str = "exec_command";
-    type Args = Args;
+    type Args = ExecCommandArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ExecCommandArgs) -> Effects {
         let effects = command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions);
         Effects { terminal: effects.command.is_some() && args.tty.unwrap_or(false), ..effects }
     }
 
-    fn adjustments(&self, args: &Args) -> Vec<String> {
+    fn adjustments(&self, args: &ExecCommandArgs) -> Vec<String> {
         command::yield_adjustments(args.yield_time_ms, MAX_YIELD_MS)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ExecCommandArgs, cx: &Cx) -> Result<Output, ToolError> {
         let words = self.argv(args);
         if let Some(patching) = command::patch::found(&words, args.workdir.as_deref()) {
             return command::patch::apply(&patching?, cx).await;
         }
         let time = args.yield_time_ms.unwrap_or(10_000).clamp(250, MAX_YIELD_MS);
-        let view = View::lasting(Duration::from_millis(time), args.max_output_tokens);
-        let line = Line {
+        let view = SessionView::with_time(Duration::from_millis(time), args.max_output_tokens);
+        let line = SessionCommand {
             argv: words,
-            said: args.cmd.clone(),
+            command_line: args.cmd.clone(),
             workdir: args.workdir.clone(),
             has_keyboard: args.tty.unwrap_or(false),
             escalation: args.permissions.escalation(),
         };
-        let started = Started::new(line, cx).await?;
+        let started = CommandSession::new(line, cx).await?;
         self.sessions.begin(started, view, cx).await
     }
 

@@ -1,4 +1,4 @@
-//! A machine that answers from a script, and a desk to call tools from.
+//! A host that answers from a script, and a harness to call tools.
 
 use std::{
     collections::BTreeMap,
@@ -22,36 +22,36 @@ use windlass_contract::{
 };
 use windlass_fakes::EventRecorder;
 
-use shelf::Library;
-pub(crate) use shelf::Shelf;
+use fixed_files::FilesOnlyHost;
+pub(crate) use fixed_files::FixedFiles;
 
-mod shelf;
+mod fixed_files;
 
-/// Whoever calls tools: knows what was asked of the machine and which events were seen.
-pub(crate) struct Desk {
+/// Calls tools, and records the commands and events.
+pub(crate) struct ToolHarness {
     pub(crate) cx: Cx,
-    machine: Arc<Script>,
+    machine: Arc<ScriptedHost>,
     watcher: Arc<EventRecorder>,
 }
 
-impl Desk {
-    /// With a machine that prints these pieces and ends like this.
+impl ToolHarness {
+    /// Creates a host that prints these pieces and ends with this answer.
     pub(crate) fn new(pieces: &[&[u8]], answer: Result<Finished, HostError>) -> Self {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
-        let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), Drawer::default());
-        let machine = Arc::new(Script { pieces, answer, asked, files, writes: Mutex::default() });
+        let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), MemoryFiles::default());
+        let machine = Arc::new(ScriptedHost { pieces, answer, asked, files, writes: Mutex::default() });
         let watcher = Arc::new(EventRecorder::default());
         let cancel = CancellationToken::new();
         let cx = Cx { id: "call-1".into(), host: machine.clone(), cancel, events: watcher.clone() };
         Self { cx, machine, watcher }
     }
 
-    /// With a machine that runs nothing and has these files, which may be changed.
+    /// Creates a host that runs nothing and has these writable files.
     pub(crate) fn with_drawer(files: &[(&str, &str)]) -> Self {
         Self::idle().holding(files)
     }
 
-    /// And its machine has these files, which may be changed.
+    /// Adds writable files to the host.
     pub(crate) fn holding(self, files: &[(&str, &str)]) -> Self {
         let mut held = self.machine.files.files.lock().unwrap();
         held.extend(files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec())));
@@ -59,33 +59,33 @@ impl Desk {
         self
     }
 
-    /// And what it runs writes these.
+    /// Makes the command write these files.
     pub(crate) fn writing(self, files: &[(&str, &str)]) -> Self {
         let written = files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec()));
         self.machine.writes.lock().unwrap().extend(written);
         self
     }
 
-    /// What a file holds.
+    /// Returns the content of a file.
     pub(crate) fn file(&self, path: &str) -> Option<String> {
         let files = self.machine.files.files.lock().unwrap();
         files.get(Path::new(path)).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Someone else writes to a file.
+    /// Changes a file as another program would.
     pub(crate) fn overwrite(&self, path: &str, text: &str) {
         self.machine.files.files.lock().unwrap().insert(path.into(), text.as_bytes().to_vec());
     }
 
-    /// For tools that run nothing.
+    /// Creates a host for tools that run nothing.
     pub(crate) fn idle() -> Self {
         Self::new(&[], Err(HostError::EmptyCommand))
     }
 
-    /// For tools that use files.
-    pub(crate) fn with_files(shelf: impl Into<Arc<Shelf>>) -> Self {
+    /// Creates a host for tools that use files.
+    pub(crate) fn with_files(shelf: impl Into<Arc<FixedFiles>>) -> Self {
         let mut desk = Self::idle();
-        desk.cx.host = Arc::new(Library(shelf.into()));
+        desk.cx.host = Arc::new(FilesOnlyHost(shelf.into()));
         desk
     }
 
@@ -102,7 +102,7 @@ impl Desk {
     }
 }
 
-/// An end with this output, after 1.5 seconds.
+/// Returns a finished command with this output, after 1.5 seconds.
 pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
     Finished {
         exit,
@@ -118,30 +118,31 @@ pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
     }
 }
 
-struct Script {
+struct ScriptedHost {
     pieces: Vec<Vec<u8>>,
     answer: Mutex<Option<Result<Finished, HostError>>>,
     asked: Mutex<Vec<Command>>,
-    files: Drawer,
+    files: MemoryFiles,
     writes: Mutex<Vec<(PathBuf, Vec<u8>)>>,
 }
 
-/// Files in memory that can be changed.
+/// Writable files in memory.
 #[derive(Default)]
-struct Drawer {
+struct MemoryFiles {
     files: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
     shown: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
 }
 
-impl Files for Drawer {
+impl Files for MemoryFiles {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
         let path = path.strip_prefix(".").unwrap_or(path);
         let found = self.files.lock().unwrap().get(path).cloned();
-        let file = found.map(|bytes| Box::new(Sheet { path: path.to_owned(), bytes }) as Box<dyn OpenFile>);
+        let file =
+            found.map(|bytes| Box::new(MemoryFile { path: path.to_owned(), bytes }) as Box<dyn OpenFile>);
         Box::pin(async move { file.ok_or_else(|| FileError::NotFound { path: path.to_owned() }) })
     }
 
-    /// One level of it: what the names of the files tell.
+    /// Lists one level, derived from the file names.
     fn list<'a>(
         &'a self,
         listing: &'a Listing,
@@ -223,12 +224,12 @@ fn stamp(bytes: &[u8]) -> Stamp {
 }
 
 #[derive(Debug)]
-struct Sheet {
+struct MemoryFile {
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
-impl OpenFile for Sheet {
+impl OpenFile for MemoryFile {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -248,7 +249,7 @@ impl OpenFile for Sheet {
     }
 }
 
-impl Host for Script {
+impl Host for ScriptedHost {
     fn run<'a>(
         &'a self,
         command: &'a Command,
@@ -272,42 +273,43 @@ impl Host for Script {
     }
 }
 
-/// A machine whose sessions do what they are told by a test.
+/// A host whose sessions a test controls.
 #[derive(Default)]
-pub(crate) struct Puppets {
-    pub(crate) opened: Mutex<Vec<(Command, Keyboard, Arc<Puppet>)>>,
-    /// What the next one prints at once, and how it is then.
-    pub(crate) next: Mutex<(&'static str, Pose)>,
+pub(crate) struct ScriptedSessions {
+    pub(crate) opened: Mutex<Vec<(Command, Keyboard, Arc<ScriptedSession>)>>,
+    /// Initial output and state of the next session.
+    pub(crate) next: Mutex<(&'static str, SessionState)>,
 }
 
-/// How a puppet is.
+/// State of a scripted session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Pose {
+pub(crate) enum SessionState {
     #[default]
     Works,
     Waits,
     Over(Exit),
 }
 
-impl Puppets {
+impl ScriptedSessions {
     pub(crate) fn desk(self: &Arc<Self>) -> Cx {
         let (host, events) = (Arc::clone(self), Arc::new(EventRecorder::default()));
         Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
     }
 
-    pub(crate) fn last(&self) -> Arc<Puppet> {
+    pub(crate) fn last(&self) -> Arc<ScriptedSession> {
         Arc::clone(&self.opened.lock().unwrap().last().unwrap().2)
     }
 }
 
-impl Host for Puppets {
+impl Host for ScriptedSessions {
     fn open<'a>(
         &'a self,
         command: &'a Command,
         input: Keyboard,
         output: Listener,
     ) -> BoxFuture<'a, Result<Arc<dyn Session>, HostError>> {
-        let puppet = Arc::new(Puppet { state: watch::Sender::default(), output, typed: Mutex::default() });
+        let puppet =
+            Arc::new(ScriptedSession { state: watch::Sender::default(), output, typed: Mutex::default() });
         self.opened.lock().unwrap().push((command.clone(), input, Arc::clone(&puppet)));
         let (text, pose) = *self.next.lock().unwrap();
         puppet.act(text, pose);
@@ -320,14 +322,14 @@ impl Host for Puppets {
 }
 
 /// A session that prints and ends when a test says so.
-pub(crate) struct Puppet {
-    state: watch::Sender<(Vec<u8>, u64, Pose)>,
+pub(crate) struct ScriptedSession {
+    state: watch::Sender<(Vec<u8>, u64, SessionState)>,
     output: Listener,
     pub(crate) typed: Mutex<String>,
 }
 
-impl Puppet {
-    pub(crate) fn act(&self, text: &str, pose: Pose) {
+impl ScriptedSession {
+    pub(crate) fn act(&self, text: &str, pose: SessionState) {
         (self.output)(text.as_bytes());
         self.state.send_modify(|(bytes, count, now)| {
             bytes.extend_from_slice(text.as_bytes());
@@ -337,7 +339,7 @@ impl Puppet {
     }
 }
 
-impl Session for Puppet {
+impl Session for ScriptedSession {
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, std::io::Result<usize>> {
         self.typed.lock().unwrap().push_str(std::str::from_utf8(bytes).unwrap());
         Box::pin(async { Ok(bytes.len()) })
@@ -354,25 +356,26 @@ impl Session for Puppet {
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64> {
         let mut state = self.state.subscribe();
         Box::pin(async move {
-            let news =
-                |(_, count, pose): &(Vec<u8>, u64, Pose)| *count > beyond || matches!(pose, Pose::Over(_));
+            let news = |(_, count, pose): &(Vec<u8>, u64, SessionState)| {
+                *count > beyond || matches!(pose, SessionState::Over(_))
+            };
             state.wait_for(news).await.unwrap().1
         })
     }
 
     fn waits_for_input(&self) -> BoxFuture<'_, bool> {
-        Box::pin(async { self.state.borrow().2 == Pose::Waits })
+        Box::pin(async { self.state.borrow().2 == SessionState::Waits })
     }
 
     fn ended(&self) -> Option<Ended> {
         match self.state.borrow().2 {
-            Pose::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
-            Pose::Works | Pose::Waits => None,
+            SessionState::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
+            SessionState::Works | SessionState::Waits => None,
         }
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
-        self.act("", Pose::Over(Exit::Cancelled));
+        self.act("", SessionState::Over(Exit::Cancelled));
         Box::pin(async {})
     }
 

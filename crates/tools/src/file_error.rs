@@ -1,15 +1,15 @@
-//! What a model is told when the machine's files do not do what it wants.
+//! Words file errors for the model.
 
 use std::io;
 
 use windlass_contract::{ToolError, files::FileError, tool::ErrorKind};
 
-/// A failure behind words the models know.
+/// Returns a failure that begins with words the models know.
 pub(crate) fn failed(words: &str, error: FileError) -> ToolError {
     with_message(format!("{words}: {error}"), error)
 }
 
-/// A failure with its kind and these words.
+/// Returns a failure with its kind and this message.
 pub(crate) fn with_message(message: String, error: FileError) -> ToolError {
     match error {
         FileError::Cancelled => ToolError::cancelled(),
@@ -35,7 +35,7 @@ fn kind(error: &FileError) -> ErrorKind {
     }
 }
 
-/// The kind of what the system said.
+/// Returns the kind of a system error.
 pub(crate) fn system_kind(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::NotFound => ErrorKind::NotFound,

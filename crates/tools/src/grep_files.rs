@@ -1,4 +1,4 @@
-//! `grep_files`: which files hold what fits a pattern, without a program to be installed.
+//! `grep_files`: finds files that match a pattern, without an external program.
 
 use std::{
     collections::HashMap,
@@ -21,21 +21,21 @@ use windlass_contract::{
 
 use crate::{file_error, list_dir::in_one_line};
 
-/// What is found where the call names no limit, and at most.
+/// Number of results if the call has no limit, and the maximum.
 const DEFAULT_LIMIT: usize = 100;
-const MOST: usize = 2000;
+const MAX_RESULTS: usize = 2000;
 
-/// From how many rows on the sum is told.
-const LONG: usize = 20;
+/// Minimum number of rows that get a summary.
+const MIN_SUMMARIZED_ROWS: usize = 20;
 
-/// The longest a search may take.
+/// Maximum time of a search.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// How many directories are told of.
-const TOP_DIRECTORIES: usize = 5;
+/// Maximum number of directories in a summary.
+const MAX_TOP_DIRECTORIES: usize = 5;
 
-/// How many lines around a match are shown at most.
-const MOST_CONTEXT: usize = 50;
+/// Maximum number of lines around a match.
+const MAX_CONTEXT: usize = 50;
 
 /// Find files whose contents match a regular expression; returns their paths, the one that changed last first.
 ///
@@ -43,7 +43,7 @@ const MOST_CONTEXT: usize = 50;
 /// matching lines or their number instead. Use it rather than `grep` or `rg` in a shell. Do not use it to find files by
 /// name alone: use list_dir.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct GrepFilesArgs {
     /// The regular expression (Rust syntax: no look-around, no backreferences).
     pattern: String,
     /// A glob that file paths must match, such as `*.rs` or `*.{ts,tsx}`.
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// `files_with_matches` (default), `content` for lines with their numbers, `count` for the number of lines per file.
-    output_mode: Option<Mode>,
+    output_mode: Option<GrepOutputMode>,
     /// In `content` mode: how many lines to show before and after each match.
     context: Option<usize>,
     /// In `content` mode: how many lines to show before each match.
@@ -73,7 +73,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum GrepOutputMode {
     #[default]
     FilesWithMatches,
     Content,
@@ -84,13 +84,13 @@ pub(crate) struct GrepFiles;
 
 impl Tool for GrepFiles {
     const NAME: &'static str = "grep_files";
-    type Args = Args;
+    type Args = GrepFilesArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &GrepFilesArgs) -> Effects {
         Effects::read(args.path.clone().unwrap_or_else(|| ".".into()))
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &GrepFilesArgs, cx: &Cx) -> Result<Output, ToolError> {
         let search = args.search()?;
         let found = tokio::time::timeout(TIME_LIMIT, cx.host.files().search(&search, &cx.cancel)).await;
         let found = found.map_err(|_| {
@@ -163,7 +163,7 @@ impl Tool for GrepFiles {
     }
 }
 
-/// The names that other agents' searches have for the same.
+/// Returns the parameter names that searches of other agents use.
 fn parameter_aliases() -> Vec<ParameterAlias> {
     let mut aliases = vec![ParameterAlias { name: "-n", means: AliasMeaning::AlwaysSo(true) }];
     for (parameter, names) in [
@@ -181,7 +181,7 @@ fn parameter_aliases() -> Vec<ParameterAlias> {
     aliases
 }
 
-impl Args {
+impl GrepFilesArgs {
     fn search(&self) -> Result<Search, ToolError> {
         let pattern = self.pattern.trim().to_owned();
         if pattern.is_empty() {
@@ -191,7 +191,7 @@ impl Args {
         if limit == 0 {
             return Err(ToolError::bad_input("limit must be greater than zero"));
         }
-        let around = |own: Option<usize>| own.or(self.context).unwrap_or(0).min(MOST_CONTEXT);
+        let around = |own: Option<usize>| own.or(self.context).unwrap_or(0).min(MAX_CONTEXT);
         let filled = |text: &Option<String>| {
             text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
         };
@@ -204,19 +204,19 @@ impl Args {
             multiline: self.multiline.unwrap_or(false),
             hidden: self.hidden.unwrap_or(false),
             wanted: match self.output_mode.unwrap_or_default() {
-                Mode::FilesWithMatches => Wanted::Names,
-                Mode::Content => {
+                GrepOutputMode::FilesWithMatches => Wanted::Names,
+                GrepOutputMode::Content => {
                     Wanted::Lines { before: around(self.before_context), after: around(self.after_context) }
                 }
-                Mode::Count => Wanted::Counts,
+                GrepOutputMode::Count => Wanted::Counts,
             },
-            limit: limit.min(MOST),
+            limit: limit.min(MAX_RESULTS),
         })
     }
 }
 
-impl Mode {
-    /// What was found, one object for each row.
+impl GrepOutputMode {
+    /// Returns the results, one object per row.
     fn matches(self, found: &Found) -> Vec<Value> {
         let each = |file: &FoundFile| match self {
             Self::FilesWithMatches => vec![json!({"path": file.path})],
@@ -231,7 +231,7 @@ impl Mode {
         found.files.iter().flat_map(each).collect()
     }
 
-    /// How much was found, and where most of it is.
+    /// Returns the number of results and the directories with most of them.
     fn insight(self, found: &Found) -> Insight {
         let mut directories: HashMap<&Path, u64> = HashMap::new();
         for directory in found.files.iter().filter_map(|file| file.path.parent()) {
@@ -240,7 +240,7 @@ impl Mode {
         let mut directories: Vec<_> =
             directories.into_iter().map(|(path, files)| Hits { path: path.to_owned(), files }).collect();
         directories.sort_by(|one, two| two.files.cmp(&one.files).then_with(|| one.path.cmp(&two.path)));
-        directories.truncate(TOP_DIRECTORIES);
+        directories.truncate(MAX_TOP_DIRECTORIES);
         let files = found.files.len() as u64;
         let has_hits = self != Self::FilesWithMatches;
         let hits: Option<u64> = has_hits.then(|| found.files.iter().map(|file| file.count).sum());
@@ -267,7 +267,7 @@ impl Mode {
         if found.more {
             rows.push("(there are more; narrow the search or raise `limit`)".to_owned());
         }
-        if self == Self::Count && (found.more || found.files.len() > LONG) {
+        if self == Self::Count && (found.more || found.files.len() > MIN_SUMMARIZED_ROWS) {
             let (files, lines) = found.total;
             let (files, lines) = (counted(files, "file"), counted(lines, "line"));
             rows.push(format!("(in all: {files}, {lines})"));
@@ -280,7 +280,7 @@ fn name(file: &FoundFile) -> String {
     in_one_line(&file.path)
 }
 
-/// Lines as the programs of this name write them: `:` around the number of a match, `-` around that of another line.
+/// Formats lines as grep does: `:` around the number of a match, `-` around that of a context line.
 fn lines(file: &FoundFile) -> Vec<String> {
     let mut rows = Vec::new();
     let mut last = None;
@@ -302,7 +302,7 @@ mod tests {
     use windlass_contract::{erase, files::FoundLine, tool::ErrorKind};
 
     use super::*;
-    use crate::fakes::{Desk, Shelf};
+    use crate::fakes::{FixedFiles, ToolHarness};
 
     fn found(lines: &[(u64, bool, &str)]) -> Found {
         let file = FoundFile {
@@ -323,7 +323,7 @@ mod tests {
     }
 
     async fn call(found: Found, input: &str) -> Result<Output, ToolError> {
-        let desk = Desk::with_files(Shelf { found, ..Shelf::default() });
+        let desk = ToolHarness::with_files(FixedFiles { found, ..FixedFiles::default() });
         desk.call(erase(GrepFiles), input).await
     }
 
@@ -362,9 +362,9 @@ mod tests {
         let sum = "(in all: 30 files, 90 lines)";
         for (files, more, end) in [
             (5, true, format!("raise `limit`)\n{sum}")),
-            (LONG, true, format!("raise `limit`)\n{sum}")),
-            (LONG + 1, false, format!("\n{sum}")),
-            (LONG, false, format!(":{}", file.count)),
+            (MIN_SUMMARIZED_ROWS, true, format!("raise `limit`)\n{sum}")),
+            (MIN_SUMMARIZED_ROWS + 1, false, format!("\n{sum}")),
+            (MIN_SUMMARIZED_ROWS, false, format!(":{}", file.count)),
         ] {
             let found = Found { more, total: (30, 90), files: vec![file.clone(); files], denied: 0 };
             let told = text(found, r#"{"pattern":"n","output_mode":"count"}"#).await;
@@ -388,18 +388,19 @@ mod tests {
         let problem = async |input: &str| call(Found::default(), input).await.unwrap_err().message;
         assert_eq!(problem(r#"{"pattern":"  "}"#).await, "pattern must not be empty");
         assert_eq!(problem(r#"{"pattern":"x","limit":0}"#).await, "limit must be greater than zero");
-        let desk = Desk::with_files(Shelf::refusing(|| FileError::Pattern("bad".into())));
+        let desk = ToolHarness::with_files(FixedFiles::refusing(|| FileError::Pattern("bad".into())));
         let error = desk.call(erase(GrepFiles), r#"{"pattern":"x"}"#).await.unwrap_err();
         assert_eq!((error.kind, error.message), (ErrorKind::BadInput, "bad".to_owned()));
-        let desk = Desk::with_files(Shelf::refusing(|| FileError::NotFound { path: "/w/x".into() }));
+        let desk =
+            ToolHarness::with_files(FixedFiles::refusing(|| FileError::NotFound { path: "/w/x".into() }));
         let error = desk.call(erase(GrepFiles), r#"{"pattern":"x","path":"x"}"#).await.unwrap_err();
         assert_eq!(error.message, "unable to access `x`: `/w/x` does not exist");
     }
 
     #[tokio::test]
     async fn parameters_are_passed_on_within_bounds() {
-        let shelf = Arc::new(Shelf::default());
-        let desk = Desk::with_files(Arc::clone(&shelf));
+        let shelf = Arc::new(FixedFiles::default());
+        let desk = ToolHarness::with_files(Arc::clone(&shelf));
         let input = r#"{"pattern":" a b ","include":"*.rs","path":"src","limit":9999,"output_mode":"content","context":1,"after_context":500,"type":"rust","case_insensitive":true,"multiline":true,"hidden":true}"#;
         desk.call(erase(GrepFiles), input).await.unwrap();
         let asked = shelf.searches.lock().unwrap().clone();

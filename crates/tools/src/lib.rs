@@ -45,27 +45,27 @@ pub use change::diff::TurnDiff;
 pub use program::program;
 pub use read_output::OutputPlace;
 
-/// What the built-in tools need to know.
+/// Settings of the built-in tools.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs<'a> {
-    /// The program that reads the lines given to `shell_command`.
+    /// Shell for the lines given to `shell_command`.
     pub shell: &'a Path,
-    /// How `apply_patch` is offered.
+    /// Form in which `apply_patch` is offered.
     pub patch: PatchForm,
-    /// The search the model's server is offered.
+    /// Search that the model's server is offered.
     pub search: Option<WebSearch>,
-    /// Whether the model can be shown images.
+    /// True if the model can be shown images.
     pub shows_images: bool,
-    /// Where long outputs are kept, if they are.
+    /// Directory of long outputs, if they are kept.
     pub outputs: Option<&'a OutputPlace>,
 }
 
-/// Every built-in tool, in the order models of this family are told about them.
+/// Returns all built-in tools, in the order in which models of this family list them.
 pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
     let Needs { shell, patch, search, shows_images, outputs } = *needs;
     let sessions = Arc::default();
     let tools = [
-        Some(erase(shell::Shell)),
+        Some(erase(shell::ShellProgram)),
         Some(local_shell::local_shell()),
         Some(erase(shell_command::ShellCommand::new(shell))),
         Some(erase(exec_command::ExecCommand::new(shell, &sessions))),
@@ -187,7 +187,8 @@ mod tests {
             assert_eq!((meta.category, meta.format, meta.parallel), expected, "{name}");
             for example in meta.examples {
                 let ready = Arc::clone(&tool).prepare(&Input::Json(example.input.to_owned())).unwrap();
-                // What is typed to a session counts once there is one; what tests are run with, once that is known.
+                // The effects of typed input depend on its session; those of tests depend on the
+                // project.
                 let edits = ["apply_patch", "edit_file", "write_file"].contains(&name.as_str());
                 let later = ["write_stdin", "run_tests"].contains(&name.as_str());
                 let acts = edits || meta.category == Category::Execution && !later;

@@ -1,4 +1,4 @@
-//! `list_dir`: what is in a directory, and in those inside.
+//! `list_dir`: lists a directory and its subdirectories.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,13 +19,13 @@ use crate::file_error;
 const DEFAULT_LIMIT: usize = 25;
 const DEFAULT_DEPTH: usize = 2;
 
-/// How many entries are looked at; sorting needs them all.
-const MOST_ENTRIES: usize = 100_000;
+/// Maximum number of entries read; sorting needs them all.
+const MAX_ENTRIES: usize = 100_000;
 
-/// How deep a listing goes at most.
-const MOST_DEPTH: usize = 100;
+/// Maximum depth of a listing.
+const MAX_DEPTH: usize = 100;
 
-/// How much of a name is shown.
+/// Maximum length of a shown name.
 const NAME_LIMIT_BYTES: usize = 500;
 
 /// List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links.
@@ -33,7 +33,7 @@ const NAME_LIMIT_BYTES: usize = 500;
 /// Links are not followed. Give `offset` and `limit` to see a long listing part by part. Do not use it to search for
 /// something inside files: use grep_files.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ListDirArgs {
     /// The directory, as an absolute path.
     dir_path: PathBuf,
     /// The number of the first entry. Default: 1.
@@ -55,13 +55,13 @@ pub(crate) struct ListDir;
 
 impl Tool for ListDir {
     const NAME: &'static str = "list_dir";
-    type Args = Args;
+    type Args = ListDirArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ListDirArgs) -> Effects {
         Effects::read(&args.dir_path)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ListDirArgs, cx: &Cx) -> Result<Output, ToolError> {
         let (offset, limit) = (args.offset.unwrap_or(1), args.limit.unwrap_or(DEFAULT_LIMIT));
         let depth = args.depth.unwrap_or(DEFAULT_DEPTH);
         let bad = |text: &str| Err(ToolError::bad_input(text));
@@ -72,12 +72,8 @@ impl Tool for ListDir {
             _ => {}
         }
         let ignored = if args.skip_ignored.unwrap_or(false) { Ignored::Hidden } else { Ignored::Shown };
-        let listing = Listing {
-            path: args.dir_path.clone(),
-            depth: depth.min(MOST_DEPTH),
-            ignored,
-            limit: MOST_ENTRIES,
-        };
+        let listing =
+            Listing { path: args.dir_path.clone(), depth: depth.min(MAX_DEPTH), ignored, limit: MAX_ENTRIES };
         let listed = cx.host.files().list(&listing, &cx.cancel).await;
         let listed = listed.map_err(|error| file_error::failed("failed to read directory", error))?;
         let row = if args.flat.unwrap_or(false) { flat_row } else { row };
@@ -134,7 +130,8 @@ fn page(
     if all > 0 && offset > all {
         return Err("offset exceeds directory entry count");
     }
-    // By the bytes of the whole path, as models of this family know it: children do not always follow their parent.
+    // Sort by the bytes of the whole path, as models of this family expect. Children do not always
+    // follow their parent.
     listed.entries.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     let shown = listed.entries.iter().skip(offset - 1).take(limit);
     rows.extend(shown.map(row));
@@ -159,7 +156,8 @@ fn flat_row(entry: &Entry) -> String {
     format!("{}{}", in_one_line(&entry.path), mark(entry.kind))
 }
 
-/// A path that cannot pose as two: where each has a line, its own line breaks are written as `\n`.
+/// Formats a path on one line. Escapes its line breaks as `\n`, so that it cannot look like two
+/// paths.
 pub(crate) fn in_one_line(path: &Path) -> String {
     path.display().to_string().replace('\n', "\\n").replace('\r', "\\r")
 }
@@ -178,7 +176,7 @@ mod tests {
     use windlass_contract::{Content, erase, files::FileError};
 
     use super::*;
-    use crate::fakes::{Desk, Shelf};
+    use crate::fakes::{FixedFiles, ToolHarness};
 
     fn listed(more: bool) -> Listed {
         let entry = |(path, kind): (&str, FileKind)| Entry { path: path.into(), kind };
@@ -193,7 +191,7 @@ mod tests {
     }
 
     async fn call(listed: Listed, input: &str) -> Result<String, String> {
-        let desk = Desk::with_files(Shelf { listed, ..Shelf::default() });
+        let desk = ToolHarness::with_files(FixedFiles { listed, ..FixedFiles::default() });
         let output = desk.call(erase(ListDir), input).await;
         output.map(|output| Content::join(&output.content)).map_err(|error| error.message)
     }
@@ -231,7 +229,9 @@ mod tests {
         ] {
             assert_eq!(call(listed(false), input).await.unwrap_err(), problem);
         }
-        let desk = Desk::with_files(Shelf::refusing(|| FileError::NotADirectory { path: "/w/x".into() }));
+        let desk = ToolHarness::with_files(FixedFiles::refusing(|| FileError::NotADirectory {
+            path: "/w/x".into(),
+        }));
         let error = desk.call(erase(ListDir), r#"{"dir_path":"x"}"#).await.unwrap_err();
         assert_eq!(error.message, "failed to read directory: `/w/x` is not a directory");
     }

@@ -1,4 +1,5 @@
-//! `local_shell`: the shell tool some models know natively. It has no schema of ours and runs exactly like `shell`.
+//! `local_shell`: the shell tool that some models know natively. It has no schema here and runs
+//! like `shell`.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -15,13 +16,13 @@ use crate::command;
 
 /// Makes the tool.
 pub(crate) fn local_shell() -> Arc<dyn AnyTool> {
-    Arc::new(Native(erase(LocalShell)))
+    Arc::new(NativeLocalShell(erase(LocalShell)))
 }
 
-/// What a native call carries. It may also name a user and variables: we run as who we are, with the environment the
-/// person chose.
+/// Arguments of a native call. It may also name a user and variables, which are ignored: a command
+/// runs as the current user, with the configured environment.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Args {
+struct LocalShellArgs {
     command: Vec<String>,
     #[serde(alias = "workdir")]
     working_directory: Option<PathBuf>,
@@ -33,22 +34,22 @@ struct LocalShell;
 
 impl Tool for LocalShell {
     const NAME: &'static str = "local_shell";
-    type Args = Args;
+    type Args = LocalShellArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &LocalShellArgs) -> Effects {
         let effects = command::effects(
             &args.command,
             args.working_directory.as_deref(),
-            &command::Permissions::default(),
+            &command::PermissionArgs::default(),
         );
         Effects { time_limit_ms: command::time_limit(args.timeout_ms), ..effects }
     }
 
-    fn adjustments(&self, args: &Args) -> Vec<String> {
+    fn adjustments(&self, args: &LocalShellArgs) -> Vec<String> {
         command::time_adjustments(args.timeout_ms)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &LocalShellArgs, cx: &Cx) -> Result<Output, ToolError> {
         command::run(
             &args.command,
             args.working_directory.as_deref(),
@@ -64,10 +65,10 @@ impl Tool for LocalShell {
     }
 }
 
-/// The tool with the spec models know it by.
-struct Native(Arc<dyn AnyTool>);
+/// The tool with its native spec.
+struct NativeLocalShell(Arc<dyn AnyTool>);
 
-impl AnyTool for Native {
+impl AnyTool for NativeLocalShell {
     fn name(&self) -> ToolName {
         self.0.name()
     }

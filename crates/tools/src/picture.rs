@@ -1,4 +1,5 @@
-//! Images as models take them: checked by what is in them, made small enough, as a `data:` URL.
+//! Prepares images for models: detects the format by content, shrinks them, and encodes a `data:`
+//! URL.
 
 use std::io::Cursor;
 
@@ -11,35 +12,35 @@ use windlass_contract::{ToolError, files::OpenFile};
 
 use crate::file_error;
 
-/// The size models look at; what is larger is made to fit.
-const MOST_WIDTH: u32 = 2048;
-const MOST_HEIGHT: u32 = 768;
+/// Maximum size that models look at; larger images are shrunk.
+const MAX_WIDTH: u32 = 2048;
+const MAX_HEIGHT: u32 = 768;
 
-/// The largest file that is read.
-const FILE_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+/// Maximum size of a file that is read.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The largest file that is passed on as it is; what is larger is written anew.
-const KEPT_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum size of a file that is passed on unchanged; a larger one is encoded again.
+const MAX_UNCHANGED_BYTES: usize = 8 * 1024 * 1024;
 
-/// The largest image that is unpacked: a small file can claim to be a huge one.
-const MOST_PIXELS: u64 = 100_000_000;
-const MEMORY_LIMIT_BYTES: u64 = 512 * 1024 * 1024;
+/// Maximum size of a decoded image: a small file can claim to be a huge image.
+const MAX_PIXELS: u64 = 100_000_000;
+const MAX_MEMORY_BYTES: u64 = 512 * 1024 * 1024;
 
 const JPEG_QUALITY: u8 = 85;
 
 /// An image ready for a model.
 #[derive(Debug)]
-pub(crate) struct Picture {
-    /// With everything in it.
+pub(crate) struct FittedImage {
+    /// The whole image as a `data:` URL.
     pub(crate) url: String,
     format: ImageFormat,
-    /// Before it was made to fit.
+    /// Original size, before shrinking.
     width: u32,
     height: u32,
 }
 
-impl Picture {
-    /// What it is, in words.
+impl FittedImage {
+    /// Describes the image.
     pub(crate) fn describe(&self, file: &dyn OpenFile) -> String {
         let name = match self.format {
             ImageFormat::Png => "a PNG",
@@ -51,8 +52,8 @@ impl Picture {
     }
 }
 
-/// Whether a file is an image that can be shown, by how it begins.
-pub(crate) fn is_one(head: &[u8]) -> bool {
+/// Returns true if the file begins like an image that can be shown.
+pub(crate) fn is_image(head: &[u8]) -> bool {
     format(head).is_some()
 }
 
@@ -62,28 +63,29 @@ fn format(head: &[u8]) -> Option<ImageFormat> {
     })
 }
 
-/// Reads an image and makes it fit.
-pub(crate) async fn load(file: &dyn OpenFile) -> Result<Picture, ToolError> {
+/// Reads an image and shrinks it if needed.
+pub(crate) async fn load(file: &dyn OpenFile) -> Result<FittedImage, ToolError> {
     let path = file.path().display().to_string();
     let too_large =
         || ToolError::failed(format!("the image `{path}` is larger than 64 MB; make a smaller copy"));
-    if file.size_bytes() > FILE_LIMIT_BYTES {
+    if file.size_bytes() > MAX_FILE_BYTES {
         return Err(too_large());
     }
     let limit = usize::try_from(file.size_bytes()).map_err(|_| too_large())?;
     let bytes = file.read_at(0, limit).await;
     let bytes = bytes.map_err(|error| file_error::failed("failed to read file", error))?;
-    // The one place in this crate where a processor is kept busy for long.
+    // The only long computation in this crate.
     let fitted = tokio::task::spawn_blocking(move || fit(&bytes)).await;
     let fitted = fitted.map_err(|_| ToolError::failed(format!("the image `{path}` could not be read")))?;
     fitted.map_err(|problem| ToolError::failed(format!("the image `{path}` cannot be shown: {problem}")))
 }
 
-/// Unpacks an image to see whether it is whole, and packs it again if it is too large or of a kind few servers take.
-fn fit(bytes: &[u8]) -> Result<Picture, String> {
+/// Decodes an image to check that it is complete. Encodes it again if it is too large or in an
+/// uncommon format.
+fn fit(bytes: &[u8]) -> Result<FittedImage, String> {
     let format = format(bytes).ok_or("it is not a PNG, JPEG, GIF or WebP file")?;
     let (image, width, height) = decode(bytes, format)?;
-    let fits = width <= MOST_WIDTH && height <= MOST_HEIGHT && bytes.len() <= KEPT_BYTES;
+    let fits = width <= MAX_WIDTH && height <= MAX_HEIGHT && bytes.len() <= MAX_UNCHANGED_BYTES;
     let keeps = matches!(format, ImageFormat::Png | ImageFormat::Jpeg);
     let (kind, encoded) = if fits && keeps {
         (format, BASE64_STANDARD.encode(bytes))
@@ -91,7 +93,7 @@ fn fit(bytes: &[u8]) -> Result<Picture, String> {
         let kind = if format == ImageFormat::Jpeg { format } else { ImageFormat::Png };
         (kind, BASE64_STANDARD.encode(encode(&shrunk(image), kind)?))
     };
-    Ok(Picture { url: format!("data:{};base64,{encoded}", kind.to_mime_type()), format, width, height })
+    Ok(FittedImage { url: format!("data:{};base64,{encoded}", kind.to_mime_type()), format, width, height })
 }
 
 fn decode(bytes: &[u8], format: ImageFormat) -> Result<(DynamicImage, u32, u32), String> {
@@ -101,11 +103,11 @@ fn decode(bytes: &[u8], format: ImageFormat) -> Result<(DynamicImage, u32, u32),
     };
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MEMORY_LIMIT_BYTES);
+    limits.max_alloc = Some(MAX_MEMORY_BYTES);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(damaged)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
         return Err(format!("with {width}x{height} pixels it is too large; make a smaller copy"));
     }
     let orientation = decoder.orientation().map_err(damaged)?;
@@ -115,10 +117,10 @@ fn decode(bytes: &[u8], format: ImageFormat) -> Result<(DynamicImage, u32, u32),
 }
 
 fn shrunk(image: DynamicImage) -> DynamicImage {
-    if image.width() <= MOST_WIDTH && image.height() <= MOST_HEIGHT {
+    if image.width() <= MAX_WIDTH && image.height() <= MAX_HEIGHT {
         return image;
     }
-    image.resize(MOST_WIDTH, MOST_HEIGHT, FilterType::Triangle)
+    image.resize(MAX_WIDTH, MAX_HEIGHT, FilterType::Triangle)
 }
 
 fn encode(image: &DynamicImage, format: ImageFormat) -> Result<Vec<u8>, String> {
@@ -190,7 +192,7 @@ mod tests {
         let whole = file(64, 64, ImageFormat::Png);
         let problem = fit(&whole[..whole.len() / 2]).unwrap_err();
         assert!(problem.starts_with("it is damaged"), "{problem}");
-        assert!(!is_one(b"just text") && !is_one(b"BM"));
+        assert!(!is_image(b"just text") && !is_image(b"BM"));
     }
 
     /// The checksum of a PNG chunk.

@@ -1,5 +1,5 @@
-//! Tools that a user wrote as programs, in any language: the arguments of a call are the last argument of the program, as JSON, and
-//! what it prints is the result.
+//! Runs tools that a user wrote as programs, in any language. The last argument of the program is
+//! the call's arguments as JSON; its output is the result.
 
 use serde_json::Value;
 use windlass_contract::{
@@ -10,17 +10,18 @@ use windlass_contract::{
 
 use crate::command;
 
-/// How long a program may take: whoever wrote it for an agent knows better than the ten seconds of a command.
+/// Time limit of a program. Tools written for an agent get more than the ten seconds of a command.
 const TIME_LIMIT_MS: u64 = 120_000;
 
-/// Makes a tool of a program. A call of it is decided and held like any command.
+/// Creates a tool from a program. Policy and sandbox treat a call like any command.
 pub fn program(name: &str, description: &str, parameters: &Value, command: Vec<String>) -> FnTool<Value> {
     let words = move |arguments: &Value| -> Vec<String> {
         command.iter().cloned().chain([arguments.to_string()]).collect()
     };
     let run = words.clone();
-    let acts =
-        move |arguments: &Value| command::effects(&words(arguments), None, &command::Permissions::default());
+    let acts = move |arguments: &Value| {
+        command::effects(&words(arguments), None, &command::PermissionArgs::default())
+    };
     let parameters = if parameters.is_null() { &Value::Object(serde_json::Map::new()) } else { parameters };
     tool(name, acts, move |arguments: Value, cx| {
         let argv = run(&arguments);

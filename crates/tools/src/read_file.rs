@@ -1,4 +1,4 @@
-//! `read_file`: some lines of a file with their numbers, or the block around a line.
+//! `read_file`: returns numbered lines of a file, or the block around a line.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -15,28 +15,28 @@ use windlass_contract::{
 use windlass_shape::{File, Text};
 
 use crate::{file_error, picture, read_output::HIDDEN_KEY};
-use indentation::Block;
-use lines::Lines;
+use indentation::IndentationBlock;
+use lines::FileLines;
 
 mod decode;
 mod indentation;
 pub(crate) mod lines;
 mod magic;
 
-/// Lines where the call names no limit.
+/// Number of lines if the call has no limit.
 const DEFAULT_LINES: usize = 2000;
 
-/// More lines than any model is given; a call that wants more gets these.
-const MOST_LINES: usize = 20_000;
+/// Maximum number of lines, more than any model gets.
+const MAX_LINES: usize = 20_000;
 
-/// How much of a line is shown.
-const LINE_LIMIT_BYTES: usize = 500;
+/// Maximum length of a shown line.
+const MAX_LINE_BYTES: usize = 500;
 
-/// How much of a file is looked at to know what it is. A file that is shorter is known whole.
+/// Number of bytes read to detect the kind of a file. A shorter file is read as a whole.
 const HEAD_BYTES: usize = 256 * 1024;
 
-/// Up to what size all of a file is looked through, to say how many lines it has and what it defines.
-const OUTLINED_BYTES: usize = 256 * 1024;
+/// Maximum size of a file that is read as a whole to count its lines and outline it.
+const MAX_OUTLINED_BYTES: usize = 256 * 1024;
 
 /// Read a file; returns its lines with their numbers, as `L1: text`.
 ///
@@ -44,7 +44,7 @@ const OUTLINED_BYTES: usize = 256 * 1024;
 /// instead, found by how far lines are indented. Images are shown to you. For other binary files you are told what they
 /// are. Do not use it to search: use grep_files.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ReadFileArgs {
     /// The file, as an absolute path.
     file_path: PathBuf,
     /// The number of the first line. Default: 1.
@@ -54,14 +54,14 @@ pub(crate) struct Args {
     #[schemars(range(min = 1))]
     limit: Option<usize>,
     /// `slice` (default) for lines in a row, `indentation` for the block around a line.
-    mode: Option<Mode>,
+    mode: Option<ReadFileMode>,
     /// For mode `indentation`.
-    indentation: Option<Indentation>,
+    indentation: Option<IndentationArgs>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Mode {
+enum ReadFileMode {
     #[default]
     Slice,
     Indentation,
@@ -69,7 +69,7 @@ enum Mode {
 
 /// How far a block goes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-struct Indentation {
+struct IndentationArgs {
     /// The line to start from. Default: `offset`.
     #[schemars(range(min = 1))]
     anchor_line: Option<usize>,
@@ -85,30 +85,30 @@ struct Indentation {
 }
 
 pub(crate) struct ReadFile {
-    /// Whether the model can be shown images.
+    /// True if the model can be shown images.
     pub(crate) shows_images: bool,
 }
 
 impl Tool for ReadFile {
     const NAME: &'static str = "read_file";
-    type Args = Args;
+    type Args = ReadFileArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ReadFileArgs) -> Effects {
         Effects::read(&args.file_path)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ReadFileArgs, cx: &Cx) -> Result<Output, ToolError> {
         let wanted = args.wanted()?;
         let failed = |error| file_error::failed("failed to read file", error);
         let file = cx.host.files().open(&args.file_path).await.map_err(failed)?;
         let head = file.read_at(0, HEAD_BYTES).await.map_err(failed)?;
-        if picture::is_one(&head) {
+        if picture::is_image(&head) {
             return self.show(&*file).await;
         }
         if let Some(refusal) = magic::refusal(&head, &*file) {
             return Err(ToolError::failed(refusal));
         }
-        let mut lines = Lines::new(&*file, head, &cx.cancel);
+        let mut lines = FileLines::new(&*file, head, &cx.cancel);
         let taken = wanted.take(&mut lines).await.map_err(failed)?;
         let taken = taken.map_err(ToolError::failed)?;
         cx.host.files().show(Seen { path: file.real_path(), stamp: file.stamp(), bytes: lines.whole() });
@@ -165,10 +165,11 @@ impl Tool for ReadFile {
     }
 }
 
-/// What the file is. A text of ordinary length is looked through for it even where only some lines were wanted.
-async fn insight(file: &dyn OpenFile, lines: &Lines<'_>) -> Insight {
+/// Returns the insight of the file. Reads a text of ordinary length as a whole, even if only some
+/// lines were requested.
+async fn insight(file: &dyn OpenFile, lines: &FileLines<'_>) -> Insight {
     let (bytes, encoding) = (file.size_bytes(), lines.encoding());
-    let length = usize::try_from(bytes).ok().filter(|length| *length <= OUTLINED_BYTES);
+    let length = usize::try_from(bytes).ok().filter(|length| *length <= MAX_OUTLINED_BYTES);
     let read = match (lines.whole(), length) {
         (None, Some(length)) => file.read_at(0, length).await.ok(),
         (Some(_), _) | (None, None) => None,
@@ -191,9 +192,9 @@ impl ReadFile {
     }
 }
 
-impl Args {
-    /// What is wanted, if it makes sense.
-    fn wanted(&self) -> Result<Wanted, ToolError> {
+impl ReadFileArgs {
+    /// Checks the arguments and returns the requested range.
+    fn wanted(&self) -> Result<ReadRange, ToolError> {
         let (offset, limit) = (self.offset.unwrap_or(1), self.limit.unwrap_or(DEFAULT_LINES));
         let bad = |text: &str| Err(ToolError::bad_input(text));
         if offset == 0 {
@@ -202,11 +203,11 @@ impl Args {
         if limit == 0 {
             return bad("limit must be greater than zero");
         }
-        let limit = limit.min(MOST_LINES);
-        if self.mode.unwrap_or_default() == Mode::Slice {
-            return Ok(Wanted::Slice { offset, limit });
+        let limit = limit.min(MAX_LINES);
+        if self.mode.unwrap_or_default() == ReadFileMode::Slice {
+            return Ok(ReadRange::Slice { offset, limit });
         }
-        let default = Indentation::default();
+        let default = IndentationArgs::default();
         let options = self.indentation.as_ref().unwrap_or(&default);
         let (anchor, most) = (options.anchor_line.unwrap_or(offset), options.max_lines.unwrap_or(limit));
         if anchor == 0 {
@@ -215,9 +216,9 @@ impl Args {
         if most == 0 {
             return bad("max_lines must be greater than zero");
         }
-        Ok(Wanted::Block {
+        Ok(ReadRange::Block {
             anchor,
-            block: Block {
+            block: IndentationBlock {
                 max_levels: options.max_levels.unwrap_or(0),
                 include_siblings: options.include_siblings.unwrap_or(false),
                 include_header: options.include_header.unwrap_or(true),
@@ -227,15 +228,15 @@ impl Args {
     }
 }
 
-/// Which lines are wanted.
-enum Wanted {
+/// The requested lines of a file.
+enum ReadRange {
     Slice { offset: usize, limit: usize },
-    Block { anchor: usize, block: Block },
+    Block { anchor: usize, block: IndentationBlock },
 }
 
-impl Wanted {
-    /// The lines as the model gets them, or why there are none.
-    async fn take(&self, lines: &mut Lines<'_>) -> Result<Result<String, &'static str>, FileError> {
+impl ReadRange {
+    /// Returns the lines for the model, or the reason why there are none.
+    async fn take(&self, lines: &mut FileLines<'_>) -> Result<Result<String, &'static str>, FileError> {
         let (first, count) = match self {
             Self::Slice { offset, limit } => (*offset, *limit),
             Self::Block { anchor, block } => {
@@ -245,7 +246,8 @@ impl Wanted {
         };
         let mut keys = lines.go_to(first).await?;
         let mut raw = lines.take(count).await?;
-        // A key that begins before these lines; one that begins in them is cleaned like any output.
+        // Hide a key that begins before these lines. One that begins in them is redacted like any
+        // output.
         for line in &mut raw {
             if !keys.take(line) {
                 break;
@@ -259,7 +261,7 @@ impl Wanted {
             Self::Block { anchor, .. } if anchor - first >= texts.len() => {
                 return Ok(Err("anchor_line exceeds file length"));
             }
-            Self::Block { anchor, block } => block.around(&texts, anchor - first),
+            Self::Block { anchor, block } => block.find(&texts, anchor - first),
         };
         let mut shown = String::new();
         for (at, text) in texts[from..to].iter().enumerate() {
@@ -275,9 +277,9 @@ impl Wanted {
     }
 }
 
-/// The beginning of a line.
+/// Cuts a line to its maximum length.
 fn cut(text: &str) -> &str {
-    let end = (0..=LINE_LIMIT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    let end = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 

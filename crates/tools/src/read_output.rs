@@ -1,4 +1,4 @@
-//! `read_output`: any part of a long output that was cut for the model.
+//! `read_output`: returns any part of a long output that was cut for the model.
 
 use std::{
     fmt::Write as _,
@@ -17,32 +17,33 @@ use windlass_contract::{
 
 use windlass_shape::KeyLines;
 
-use crate::{file_error, read_file::lines::Lines};
+use crate::{file_error, read_file::lines::FileLines};
 
-/// Where a session keeps long outputs; known once the session has begun.
+/// Directory in which a session keeps long outputs. Set when the session begins.
 pub type OutputPlace = Arc<OnceLock<PathBuf>>;
 
-/// Lines where the call names no limit.
+/// Number of lines if the call has no limit.
 const DEFAULT_LINES: usize = 200;
 
-/// More lines than fit, even if they are short.
-const MOST_LINES: usize = 5000;
+/// Maximum number of lines, more than fit even if they are short.
+const MAX_LINES: usize = 5000;
 
-/// So many lines that fit a pattern are counted; an output is kept up to 64 MiB, so this bounds what they hold.
-const MOST_HITS: usize = 200_000;
+/// Maximum number of counted matches. With the 64 MiB limit of an output this bounds memory.
+const MAX_HITS: usize = 200_000;
 
-/// What is shown for a line of a private key: its title may be in another page.
+/// Replacement for a line of a private key, whose title may be on another page.
 pub(crate) const HIDDEN_KEY: &str = "[REDACTED:private-key]";
 
-/// What one answer holds at most: less than any model of this family is given of an output, so that nothing is cut twice.
-const ANSWER_BYTES: usize = 8000;
+/// Maximum length of an answer: less than any model of this family gets of an output, so that it is
+/// not cut again.
+const MAX_ANSWER_BYTES: usize = 8000;
 
-/// How much of one line is shown.
-const LINE_LIMIT_BYTES: usize = 2000;
+/// Maximum length of a shown line.
+const MAX_LINE_BYTES: usize = 2000;
 
 /// Read more of an output that was cut.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ReadOutputArgs {
     /// The id told where it was cut.
     id: u32,
     /// First line. Default: 1.
@@ -67,15 +68,15 @@ impl ReadOutput {
 
 impl Tool for ReadOutput {
     const NAME: &'static str = "read_output";
-    type Args = Args;
+    type Args = ReadOutputArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ReadOutputArgs) -> Effects {
         self.path(args.id).map_or_else(Effects::none, Effects::read)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ReadOutputArgs, cx: &Cx) -> Result<Output, ToolError> {
         let offset = args.offset.unwrap_or(1);
-        let limit = args.limit.unwrap_or(DEFAULT_LINES).min(MOST_LINES);
+        let limit = args.limit.unwrap_or(DEFAULT_LINES).min(MAX_LINES);
         if offset == 0 || limit == 0 {
             return Err(ToolError::bad_input("`offset` and `limit` begin at 1"));
         }
@@ -100,14 +101,14 @@ impl Tool for ReadOutput {
                     path,
                     hidden: true,
                     wanted: Wanted::Lines { before: 0, after: 0 },
-                    limit: MOST_HITS,
+                    limit: MAX_HITS,
                     ..Search::default()
                 };
                 let found = cx.host.files().search(&search, &cx.cancel).await.map_err(failed)?;
                 let lines = found.files.into_iter().flat_map(|file| file.lines);
                 let mut hits: Vec<_> = lines.map(|line| (line.number, line.text)).collect();
                 hide_keys(&mut hits, &*file, cx).await.map_err(failed)?;
-                let hits = Hits { lines: hits, has_more: found.more };
+                let hits = PatternHits { lines: hits, has_more: found.more };
                 Ok(hits.page(offset as u64, limit).into())
             }
         }
@@ -141,7 +142,7 @@ impl Tool for ReadOutput {
     }
 }
 
-/// Lines in a row, as many as fit.
+/// Returns consecutive lines, as many as fit.
 async fn some_lines(
     file: &dyn OpenFile,
     offset: usize,
@@ -149,7 +150,7 @@ async fn some_lines(
     cx: &Cx,
 ) -> Result<Result<String, ToolError>, FileError> {
     let head = file.read_at(0, 64 * 1024).await?;
-    let mut lines = Lines::new(file, head, &cx.cancel);
+    let mut lines = FileLines::new(file, head, &cx.cancel);
     let mut keys = lines.go_to(offset).await?;
     let taken = lines.take(limit).await?;
     if taken.is_empty() {
@@ -167,15 +168,15 @@ async fn some_lines(
     Ok(Ok(text))
 }
 
-/// Lines that fit a pattern.
-struct Hits {
+/// Lines that match a pattern.
+struct PatternHits {
     lines: Vec<(u64, String)>,
-    /// Whether there are more than were counted.
+    /// True if there are more than were counted.
     has_more: bool,
 }
 
-impl Hits {
-    /// Those from a line on, as many as fit, and how many there are.
+impl PatternHits {
+    /// Returns the matches from a line on, as many as fit, with their total.
     fn page(&self, offset: u64, limit: usize) -> String {
         let all = self.lines.len();
         let first = self.lines.partition_point(|(number, _)| *number < offset);
@@ -200,16 +201,16 @@ impl Hits {
     }
 }
 
-/// Hides those of some lines that are of a private key, which may take all lines before them to know.
+/// Hides lines that belong to a private key. This may need all lines before them.
 async fn hide_keys(hits: &mut [(u64, String)], file: &dyn OpenFile, cx: &Cx) -> Result<(), FileError> {
     if !hits.iter().any(|(_, text)| KeyLines::may_hold(text.as_bytes())) {
         return Ok(());
     }
     let head = file.read_at(0, 64 * 1024).await?;
-    let mut lines = Lines::new(file, head, &cx.cancel);
+    let mut lines = FileLines::new(file, head, &cx.cancel);
     let (mut keys, mut number, mut rest) = (KeyLines::default(), 0, hits.iter_mut().peekable());
     while rest.peek().is_some() {
-        let taken = lines.take(MOST_LINES).await?;
+        let taken = lines.take(MAX_LINES).await?;
         if taken.is_empty() {
             break;
         }
@@ -226,7 +227,7 @@ async fn hide_keys(hits: &mut [(u64, String)], file: &dyn OpenFile, cx: &Cx) -> 
     Ok(())
 }
 
-/// Lines with their numbers until there is no more room, and how many those are. At least one is shown.
+/// Numbers lines until the answer is full, at least one. Returns the text and the number of lines.
 fn numbered(lines: impl Iterator<Item = (u64, impl AsRef<str>)>) -> (String, usize) {
     let mut lines = lines;
     let (mut text, mut shown) = (String::new(), 0);
@@ -234,19 +235,19 @@ fn numbered(lines: impl Iterator<Item = (u64, impl AsRef<str>)>) -> (String, usi
         let line = cut(line.as_ref());
         let _ = write!(text, "{}L{number}: {line}", if shown > 0 { "\n" } else { "" });
         shown += 1;
-        if text.len() + LINE_LIMIT_BYTES > ANSWER_BYTES {
+        if text.len() + MAX_LINE_BYTES > MAX_ANSWER_BYTES {
             break;
         }
     }
     (text, shown)
 }
 
-/// The beginning of a line; what is cut is said.
+/// Cuts a line, with a marker.
 fn cut(text: &str) -> String {
-    if text.len() < LINE_LIMIT_BYTES {
+    if text.len() < MAX_LINE_BYTES {
         return text.to_owned();
     }
-    let end = (0..LINE_LIMIT_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..MAX_LINE_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     format!("{}…", &text[..end])
 }
 
@@ -260,7 +261,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::fakes::{Desk, Shelf};
+    use crate::fakes::{FixedFiles, ToolHarness};
 
     fn tool(place: Option<&str>) -> Arc<dyn AnyTool> {
         let known = OutputPlace::default();
@@ -273,7 +274,7 @@ mod tests {
     async fn read(input: &str) -> Result<String, String> {
         let text: String = (1..=300).map(|n| format!("line {n}\n")).collect();
         let long = format!("{}\n", "x".repeat(9000));
-        let desk = Desk::with_drawer(&[("/o/1.txt", &text), ("/o/2.txt", &long.repeat(20))]);
+        let desk = ToolHarness::with_drawer(&[("/o/1.txt", &text), ("/o/2.txt", &long.repeat(20))]);
         let output = desk.call(tool(Some("/o")), input).await.map_err(|error| error.message)?;
         Ok(windlass_contract::Content::join(&output.content))
     }
@@ -288,7 +289,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_never_longer_than_a_model_is_given() {
         let text = read(r#"{"id":2,"limit":5000}"#).await.unwrap();
-        assert!(text.len() <= ANSWER_BYTES + 100, "{}", text.len());
+        assert!(text.len() <= MAX_ANSWER_BYTES + 100, "{}", text.len());
         assert!(text.ends_with("(go on with offset 4)"), "{}", &text[text.len() - 60..]);
     }
 
@@ -300,7 +301,7 @@ mod tests {
         let count = lines.len() as u64;
         let file = FoundFile { path: "/o/1.txt".into(), modified: SystemTime::UNIX_EPOCH, count, lines };
         let found = Found { files: vec![file], ..Found::default() };
-        let desk = Desk::with_files(Shelf { found, ..Shelf::with("/o/1.txt", text) });
+        let desk = ToolHarness::with_files(FixedFiles { found, ..FixedFiles::with("/o/1.txt", text) });
         let output = desk.call(tool(Some("/o")), input).await.unwrap();
         windlass_contract::Content::join(&output.content)
     }
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(read(r#"{"id":9}"#).await.unwrap_err(), unknown);
         assert_eq!(read(r#"{"id":1,"offset":301}"#).await.unwrap_err(), "offset exceeds output length");
         assert_eq!(read(r#"{"id":1,"limit":0}"#).await.unwrap_err(), "`offset` and `limit` begin at 1");
-        let nowhere = Desk::idle().call(tool(None), r#"{"id":9}"#).await.unwrap_err();
+        let nowhere = ToolHarness::idle().call(tool(None), r#"{"id":9}"#).await.unwrap_err();
         assert_eq!(nowhere.message, unknown);
     }
 }

@@ -1,5 +1,5 @@
-//! `run_command`: a line of shell whose standard output and error are given back apart. Never advertised: it is there for
-//! whoever knows a tool of that name.
+//! `run_command`: runs a line of shell and returns standard output and error separately. Not
+//! advertised: it serves models that know a tool of that name.
 
 use std::{
     collections::BTreeMap,
@@ -16,9 +16,9 @@ use windlass_contract::{
     meta::{Example, Format},
 };
 
-use crate::command::{self, live::Live};
+use crate::command::{self, live::OutputEvents};
 
-/// Where the call names no limit.
+/// Time limit if the call has none.
 const DEFAULT_SECONDS: u64 = 30;
 
 /// Run a command line in the user's shell; returns its exit code, and standard output and error apart.
@@ -26,7 +26,7 @@ const DEFAULT_SECONDS: u64 = 30;
 /// Pipes, redirections, wildcards and `&&` work. Standard input is empty. Do not use it where the order of what is printed
 /// to both matters: use shell_command.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct RunCommandArgs {
     /// The command line, as you would type it.
     command: String,
     /// After how many seconds the command and everything it started are killed. Default: 30.
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     working_dir: Option<PathBuf>,
     #[serde(flatten)]
-    permissions: command::Permissions,
+    permissions: command::PermissionArgs,
 }
 
 pub(crate) struct RunCommand {
@@ -43,26 +43,26 @@ pub(crate) struct RunCommand {
 }
 
 impl RunCommand {
-    /// With the program that reads the lines.
+    /// Creates the tool with the user's shell.
     pub(crate) fn new(shell: &Path) -> Self {
         Self { shell: shell.to_string_lossy().into_owned() }
     }
 
-    fn argv(&self, args: &Args) -> Vec<String> {
+    fn argv(&self, args: &RunCommandArgs) -> Vec<String> {
         vec![self.shell.clone(), "-c".to_owned(), args.command.clone()]
     }
 }
 
 impl Tool for RunCommand {
     const NAME: &'static str = "run_command";
-    type Args = Args;
+    type Args = RunCommandArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &RunCommandArgs) -> Effects {
         let effects = command::effects(&self.argv(args), args.working_dir.as_deref(), &args.permissions);
         Effects { time_limit_ms: args.timeout.map(|seconds| seconds.saturating_mul(1000)), ..effects }
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &RunCommandArgs, cx: &Cx) -> Result<Output, ToolError> {
         let words = self.argv(args);
         if let Some(patching) = command::patch::found(&words, args.working_dir.as_deref()) {
             return command::patch::apply(&patching?, cx).await;
@@ -73,11 +73,11 @@ impl Tool for RunCommand {
             env: BTreeMap::new(),
             time_limit: Some(Duration::from_secs(args.timeout.unwrap_or(DEFAULT_SECONDS))),
         };
-        let live = Mutex::new(Live::new(cx));
+        let live = Mutex::new(OutputEvents::new(cx));
         let lock = || live.lock().unwrap_or_else(PoisonError::into_inner);
         let finished = cx.host.run_apart(&command, &cx.cancel, &|bytes| lock().push(bytes)).await;
         lock().flush();
-        finished.map(command::result).map_err(command::in_words)
+        finished.map(command::result).map_err(command::tool_error)
     }
 
     fn meta(&self) -> Meta {
@@ -103,13 +103,13 @@ mod tests {
     };
 
     use super::*;
-    use crate::fakes::{Desk, finished};
+    use crate::fakes::{ToolHarness, finished};
 
     #[tokio::test]
     async fn what_was_printed_to_each_stream_is_given_back_apart() {
         let apart = ApartOutput { stdout: b"out\n".to_vec(), stderr: b"err\n".to_vec() };
         let ended = Finished { apart: Some(apart), ..finished(Exit::Code(3), b"out\nerr\n") };
-        let desk = Desk::new(&[], Ok(ended));
+        let desk = ToolHarness::new(&[], Ok(ended));
         let tool = erase(RunCommand::new(Path::new("/bin/sh")));
         let output = desk.call(tool, r#"{"command":"x","timeout":2,"working_dir":"sub"}"#).await.unwrap();
         assert_eq!(output.data, Some(json!({"stdout": "out\n", "stderr": "err\n", "return_code": 3})));

@@ -1,7 +1,7 @@
-//! `run_tests`: finds out how a project's tests are run, runs them, and reports what became of them.
+//! `run_tests`: detects how a project's tests are run, runs them, and reports the results.
 //!
-//! Which command that is, only the project's files can tell. So a call looks first, and what it turns into passes the
-//! gate like any other command.
+//! Only the project's files determine the command. So a call inspects the project first, and the
+//! resulting command passes the gate like any other.
 
 use std::{
     collections::HashMap,
@@ -24,16 +24,16 @@ use windlass_schema::{Schema, SchemaError};
 use windlass_shape::{Terminal, tests_in};
 
 use crate::command;
-use runner::{Runner, Wish};
-use written::Reports;
+use junit_files::JunitReports;
+use runner::{TestRunner, TestSelection};
 
+mod junit_files;
 mod project;
 mod runner;
-mod written;
 
 const NAME: &str = "run_tests";
 
-/// Tests take longer than most commands.
+/// Default time limit; tests take longer than most commands.
 const DEFAULT_TIME_MS: u64 = 300_000;
 
 /// Run the project's tests; returns totals, every failure with its message and place, and the slowest tests.
@@ -41,14 +41,14 @@ const DEFAULT_TIME_MS: u64 = 300_000;
 /// The runner is found by the project's files (Cargo.toml, pyproject.toml, go.mod, package.json, pom.xml, build.gradle,
 /// CMakeLists.txt, Makefile). Use it rather than a shell. Do not use it for anything but tests.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-struct Args {
+struct RunTestsArgs {
     /// The directory or test file. Default: the workspace.
     path: Option<PathBuf>,
     /// Only tests whose name fits, in the runner's own way; with `only_failed`, those whose name has it.
     filter: Option<String>,
     /// `cargo`, `nextest`, `pytest`, `unittest`, `go`, `jest`, `vitest`, `mocha`, `node`, `npm`, `maven`, `gradle`, `ctest`
     /// or `make`, if the one that is found is not meant.
-    runner: Option<Runner>,
+    runner: Option<TestRunner>,
     /// Only what failed when they were last run. Default: false.
     only_failed: Option<bool>,
     /// Default: 300000.
@@ -60,10 +60,10 @@ pub(crate) fn run_tests() -> Arc<dyn AnyTool> {
     Arc::new(RunTests::default())
 }
 
-/// Remembers for each project what failed last.
+/// Runs tests, and remembers the last failures of each project.
 #[derive(Default)]
 struct RunTests {
-    failed: Mutex<HashMap<(PathBuf, Runner), Vec<String>>>,
+    failed: Mutex<HashMap<(PathBuf, TestRunner), Vec<String>>>,
 }
 
 impl AnyTool for RunTests {
@@ -72,7 +72,7 @@ impl AnyTool for RunTests {
     }
 
     fn spec(&self) -> Result<ToolSpec, SchemaError> {
-        let (parameters, description) = Schema::of::<Args>()?;
+        let (parameters, description) = Schema::of::<RunTestsArgs>()?;
         Ok(ToolSpec { name: self.name(), description, kind: SpecKind::Function { parameters } })
     }
 
@@ -109,7 +109,7 @@ impl AnyTool for RunTests {
     }
 
     fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError> {
-        let args: Args = input.parse(&self.name())?;
+        let args: RunTestsArgs = input.parse(&self.name())?;
         if let Some(filter) = args.filter.as_ref().filter(|filter| filter.starts_with('-')) {
             return Err(ToolError::bad_input(format!(
                 "`filter` is a part of a test's name, not an option: `{filter}`"
@@ -119,10 +119,10 @@ impl AnyTool for RunTests {
     }
 }
 
-/// A call that does not know its command yet.
+/// A call whose command is not determined yet.
 struct TestProjectLook {
     tool: Arc<RunTests>,
-    args: Args,
+    args: RunTestsArgs,
 }
 
 impl LookFirst for TestProjectLook {
@@ -141,8 +141,8 @@ impl LookFirst for TestProjectLook {
 }
 
 impl TestProjectLook {
-    async fn planned(&self, cx: &Cx) -> Result<Planned, ToolError> {
-        let Args { path, filter, runner, only_failed, timeout_ms } = &self.args;
+    async fn planned(&self, cx: &Cx) -> Result<PlannedTestRun, ToolError> {
+        let RunTestsArgs { path, filter, runner, only_failed, timeout_ms } = &self.args;
         let path = path.as_deref().unwrap_or(Path::new("."));
         let found = project::find(path, *runner, cx).await?;
         let key = (found.directory.clone(), found.runner);
@@ -150,30 +150,33 @@ impl TestProjectLook {
             Some(true) => Some(self.tool.rerun(&key, filter.as_deref().unwrap_or_default())?),
             Some(false) | None => None,
         };
-        let wish =
-            Wish { target: found.target.as_deref(), filter: filter.as_deref(), rerun: rerun.as_deref() };
+        let wish = TestSelection {
+            target: found.target.as_deref(),
+            filter: filter.as_deref(),
+            rerun: rerun.as_deref(),
+        };
         let argv = found.runner.command(&found, &wish);
         let others = if found.others.is_empty() {
             String::new()
         } else {
             format!("; there is also {}: set `runner` for another", found.others.join(", "))
         };
-        let told = format!("chosen by {}{others}", found.marker);
+        let explanation = format!("chosen by {}{others}", found.marker);
         let directory = found.directory;
-        Ok(Planned {
+        Ok(PlannedTestRun {
             tool: Arc::clone(&self.tool),
             runner: found.runner,
             command: CommandLine { argv, cwd: (directory != Path::new(".")).then(|| directory.clone()) },
             directory,
-            told,
+            explanation,
             time_limit_ms: command::time_limit(*timeout_ms).unwrap_or(DEFAULT_TIME_MS),
         })
     }
 }
 
 impl RunTests {
-    /// What to add to a command to run only what failed, and of that only what has the filter in its name.
-    fn rerun(&self, key: &(PathBuf, Runner), filter: &str) -> Result<Vec<String>, ToolError> {
+    /// Returns the arguments that select only failed tests whose name contains the filter.
+    fn rerun(&self, key: &(PathBuf, TestRunner), filter: &str) -> Result<Vec<String>, ToolError> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(failed) = failed.get(key) else {
             return Err(ToolError::bad_input(
@@ -197,18 +200,18 @@ impl RunTests {
     }
 }
 
-/// A call that knows its command.
-struct Planned {
+/// A call whose command is determined.
+struct PlannedTestRun {
     tool: Arc<RunTests>,
-    runner: Runner,
+    runner: TestRunner,
     directory: PathBuf,
     command: CommandLine,
-    /// How the runner was found.
-    told: String,
+    /// Explains how the runner was detected.
+    explanation: String,
     time_limit_ms: u64,
 }
 
-impl Ready for Planned {
+impl Ready for PlannedTestRun {
     fn effects(&self) -> Effects {
         Effects::command(self.command.clone())
     }
@@ -216,23 +219,23 @@ impl Ready for Planned {
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async {
             let CommandLine { argv, cwd } = &self.command;
-            let reports = Reports::of(self.runner, &self.directory, cx).await;
+            let reports = JunitReports::snapshot(self.runner, &self.directory, cx).await;
             let output =
                 command::run(argv, cwd.as_deref(), Some(self.time_limit_ms), cx).await.map_err(|error| {
-                    let message = format!("{} ({} {})", error.message, self.runner.name(), self.told);
+                    let message = format!("{} ({} {})", error.message, self.runner.name(), self.explanation);
                     ToolError { message, ..error }
                 })?;
             let printed = Content::join(&output.content);
             let written = reports.read(output.facts.exit(), cx).await;
             if let Some(report) = tests_in(&Terminal::reduce(&printed), written.clone()) {
-                // A runner may start another, whose names would mean something else to it.
+                // A runner may start another one, whose test names mean nothing to it.
                 let ours = report.runner == self.runner.name();
                 let names = report.failures.into_iter().filter(|_| ours).map(|failure| failure.name);
                 let mut failed = self.tool.failed.lock().unwrap_or_else(PoisonError::into_inner);
                 failed.insert((self.directory.clone(), self.runner), names.collect());
             }
-            let told = format!("$ {}\n({})", self.command.display(), self.told);
-            let content = vec![Content::Text(told), Content::Text(printed)];
+            let explanation = format!("$ {}\n({})", self.command.display(), self.explanation);
+            let content = vec![Content::Text(explanation), Content::Text(printed)];
             Ok(Output { content, data: written.map(|written| json!(written)), ..output })
         })
     }

@@ -1,4 +1,4 @@
-//! The commands that go on from call to call, which `exec_command` and `write_stdin` share.
+//! Sessions: commands that run across calls, shared by `exec_command` and `write_stdin`.
 
 use std::{
     collections::BTreeMap,
@@ -21,31 +21,31 @@ use windlass_contract::{
     outcome::{Facts, SessionFacts},
 };
 
-use crate::command::{self, interactive::InteractiveProgram, live::Live, text};
+use crate::command::{self, interactive::InteractiveProgram, live::OutputEvents, text};
 
-/// How many sessions there are at most.
-const MOST: usize = 64;
+/// Maximum number of sessions.
+const MAX_SESSIONS: usize = 64;
 
-/// How many of those that were used last are never ended to make room.
+/// Number of recently used sessions that are never ended to make room.
 const PROTECTED: usize = 8;
 
-/// The number of the first.
-const FIRST: u32 = 1_000;
-/// More are not expected: what lies beyond is never given.
-const MOST_NUMBERS: u32 = 1_000_000;
+/// Id of the first session.
+const FIRST_SESSION_ID: u32 = 1_000;
+/// Maximum number of session ids; higher ids are never assigned.
+const MAX_SESSION_IDS: u32 = 1_000_000;
 
-/// From how many on the model is told.
-const WARNED: usize = 60;
+/// Number of sessions from which the model is warned.
+const MIN_WARNED_SESSIONS: usize = 60;
 
-/// How long a program must have printed nothing before it is asked whether it waits for input, and how often after that:
-/// each time after twice the pause, because nothing tells when it begins to wait.
-const QUIET: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Time without output before a program is checked for waiting on input, and the maximum time
+/// between checks. The pause doubles each time, because no event reports when the wait begins.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the model is told of a session that was ended because all commands together have taken the time they may.
+/// Message for a session that was ended because commands used up their total time.
 const TIME_IS_UP: &str = "the program was ended: commands have used up the time they may take together";
 
-/// What keeps programs from decorating and paging what no person reads.
+/// Environment that keeps programs from decorating and paging output.
 const PLAIN: [(&str, &str); 10] = [
     ("NO_COLOR", "1"),
     ("TERM", "dumb"),
@@ -56,35 +56,35 @@ const PLAIN: [(&str, &str); 10] = [
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("GH_PAGER", "cat"),
-    // For programs that know the best-known agent.
+    // For programs that recognize the best-known agent.
     ("CODEX_CI", "1"),
 ];
 
 /// A command that runs or ran as a session.
-pub(crate) struct Started {
+pub(crate) struct CommandSession {
     session: Arc<dyn Session>,
-    show: Show,
-    /// What it is, as the model said it.
-    said: String,
+    show: OutputDisplay,
+    /// The command line as the model wrote it.
+    command_line: String,
     has_keyboard: bool,
-    /// Set if it left the sandbox because the model had asked for that.
+    /// Set if it runs outside the sandbox at the request of the model.
     escalation: Option<Escalation>,
-    /// One call at a time: what was seen of it already.
-    seen: AsyncMutex<Seen>,
+    /// The output seen so far. The lock admits one call at a time.
+    seen: AsyncMutex<SeenOutput>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenOutput {
     printed_bytes: u64,
     waits_for_input: bool,
 }
 
-/// Where a session's output is shown while a call looks at it.
+/// Forwards the output of a session while a call watches it.
 #[derive(Clone, Default)]
-struct Show(Arc<Mutex<Option<Live>>>);
+struct OutputDisplay(Arc<Mutex<Option<OutputEvents>>>);
 
-impl Show {
-    fn slot(&self) -> MutexGuard<'_, Option<Live>> {
+impl OutputDisplay {
+    fn slot(&self) -> MutexGuard<'_, Option<OutputEvents>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,82 +98,83 @@ impl Show {
     }
 
     fn to(&self, cx: &Cx) {
-        *self.slot() = Some(Live::new(cx));
+        *self.slot() = Some(OutputEvents::new(cx));
     }
 
-    fn nobody(&self) {
+    fn clear(&self) {
         if let Some(mut live) = self.slot().take() {
             live.flush();
         }
     }
 }
 
-/// What a call wants to see.
+/// Limits of a look at a session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct View {
+pub(crate) struct SessionView {
     pub(crate) begun: Instant,
     pub(crate) until: Instant,
     pub(crate) most_tokens: usize,
 }
 
-impl View {
-    /// For so long from now.
-    pub(crate) fn lasting(time: Duration, most_tokens: Option<usize>) -> Self {
+impl SessionView {
+    /// Creates a view that lasts for this time from now.
+    pub(crate) fn with_time(time: Duration, most_tokens: Option<usize>) -> Self {
         let begun = Instant::now();
-        // What models of this family are used to, if they say nothing.
+        // The default that models of this family expect.
         Self { begun, until: begun + time, most_tokens: most_tokens.unwrap_or(10_000) }
     }
 
-    /// How many bytes of output it shows at most. A word beside them may cost some.
+    /// Returns the maximum number of output bytes. Notes beside the output may reduce it.
     fn most_bytes(&self) -> usize {
         const BYTES_PER_TOKEN: usize = 4;
         self.most_tokens.saturating_mul(BYTES_PER_TOKEN).saturating_sub(TIME_IS_UP.len() + 1)
     }
 }
 
-/// What is to be started.
-pub(crate) struct Line {
+/// A command to start.
+pub(crate) struct SessionCommand {
     pub(crate) argv: Vec<String>,
-    /// The same, as the model said it.
-    pub(crate) said: String,
+    /// The command line as the model wrote it.
+    pub(crate) command_line: String,
     pub(crate) workdir: Option<PathBuf>,
     pub(crate) has_keyboard: bool,
     pub(crate) escalation: Option<Escalation>,
 }
 
-impl Started {
-    /// Starts it. Until it has a number it belongs to the call: if that is dropped, it is killed.
-    pub(crate) async fn new(line: Line, cx: &Cx) -> Result<Self, ToolError> {
-        let Line { argv, said, workdir, has_keyboard, escalation } = line;
+impl CommandSession {
+    /// Starts the command. Until it has an id it belongs to the call, and dropping the call kills
+    /// it.
+    pub(crate) async fn new(line: SessionCommand, cx: &Cx) -> Result<Self, ToolError> {
+        let SessionCommand { argv, command_line, workdir, has_keyboard, escalation } = line;
         let env = PLAIN.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let command = Command { argv, cwd: workdir, env: BTreeMap::from(env), time_limit: None };
         let keyboard = if has_keyboard { Keyboard::Terminal } else { Keyboard::Absent };
-        let show = Show::default();
+        let show = OutputDisplay::default();
         show.to(cx);
         let opened = cx.host.open(&command, keyboard, show.listener()).await;
         let session = opened.map_err(|error| {
-            let error = command::in_words(error);
+            let error = command::tool_error(error);
             ToolError { message: format!("exec_command failed: {}", error.message), ..error }
         })?;
-        Ok(Self { session, show, said, has_keyboard, escalation, seen: AsyncMutex::default() })
+        Ok(Self { session, show, command_line, has_keyboard, escalation, seen: AsyncMutex::default() })
     }
 
-    /// What it is, as the model said it.
-    pub(crate) fn said(&self) -> &str {
-        &self.said
+    /// The command line as the model wrote it.
+    pub(crate) fn command_line(&self) -> &str {
+        &self.command_line
     }
 
-    /// Set if it left the sandbox because the model had asked for that.
+    /// Set if it runs outside the sandbox at the request of the model.
     pub(crate) fn escalation(&self) -> Option<Escalation> {
         self.escalation.clone()
     }
 
-    /// Types something, or says why not.
-    pub(crate) async fn press(&self, keys: &str, view: View, cx: &Cx) -> Result<(), ToolError> {
+    /// Types keys, or returns the reason why not.
+    pub(crate) async fn type_keys(&self, keys: &str, view: SessionView, cx: &Cx) -> Result<(), ToolError> {
         const INTERRUPT: &str = "\u{3}";
         let failed = |why: &str| ToolError::failed(format!("write_stdin failed: {why}"));
         if !self.has_keyboard && keys == INTERRUPT {
-            // There is no terminal that would send a signal, and no other way to stop it.
+            // No terminal would send a signal, and there is no other way to stop it.
             return unless_cancelled(cx, self.session.end()).await;
         }
         if !self.has_keyboard {
@@ -197,18 +198,19 @@ impl Started {
         Ok(())
     }
 
-    /// Looks at it until it has ended, time is up, or it waits for input; and says what there was to see.
-    pub(crate) async fn look(&self, view: View, cx: &Cx) -> Result<Output, ToolError> {
+    /// Watches the session until it ends, time is up, or it waits for input. Returns the output
+    /// since the last look.
+    pub(crate) async fn look(&self, view: SessionView, cx: &Cx) -> Result<Output, ToolError> {
         let mut seen = self.seen.lock().await;
         let looked = self.follow(&mut seen, view, cx).await;
-        self.show.nobody();
+        self.show.clear();
         let interactive = looked?;
         let ended = self.session.ended();
         let printed = self.session.take(view.most_bytes()).await;
         let missing = printed.gap.map_or(0, |(_, missing)| missing);
         let output_bytes = printed.bytes.len() as u64 + missing;
         let text = text::joined(&printed.bytes, printed.gap, printed.whole.as_ref());
-        // A terminal ends its lines like a typewriter.
+        // A terminal ends its lines with CR LF.
         let text = if self.has_keyboard { text.replace("\r\n", "\n") } else { text };
         let text = match &ended {
             Some(Ended { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
@@ -234,7 +236,7 @@ impl Started {
             chunk: format!("{:06x}", fastrand::u32(..0x100_0000)),
             exit: self.session.ended().map(|_| exit),
             waits_for_input: seen.waits_for_input,
-            // As it is written down, so that the model is told the same after a resume.
+            // Rounded as it is recorded, so that the model reads the same after a resume.
             duration: Duration::from_millis(
                 u64::try_from(view.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             ),
@@ -251,28 +253,28 @@ impl Started {
         })
     }
 
-    /// Looks at it until it ends, waits for input, or the time is over. Returns the program in which it waits, if that is known by
-    /// its name.
+    /// Watches the session until it ends, waits for input, or time is up. Returns the program that
+    /// waits, if its name is a known one.
     async fn follow(
         &self,
-        seen: &mut Seen,
-        view: View,
+        seen: &mut SeenOutput,
+        view: SessionView,
         cx: &Cx,
     ) -> Result<Option<InteractiveProgram>, ToolError> {
         self.show.to(cx);
-        // Whoever was told that it waits and looks again all the same waits for something else.
+        // A caller that looks again after a report of waiting expects something else.
         let mut news = !std::mem::take(&mut seen.waits_for_input);
-        let mut pause = QUIET;
+        let mut pause = MIN_PAUSE;
         while self.session.ended().is_none() && Instant::now() < view.until {
             let until = (Instant::now() + pause).min(view.until);
             match unless_cancelled(cx, timeout_at(until, self.session.progress(seen.printed_bytes))).await? {
                 Ok(printed_bytes) => {
                     news |= printed_bytes > seen.printed_bytes;
                     seen.printed_bytes = printed_bytes;
-                    pause = QUIET;
+                    pause = MIN_PAUSE;
                 }
                 Err(_quiet) => {
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                     if news && self.session.waits_for_input().await {
                         cx.events.emit(&Event::InputAwaited { id: cx.id.clone() });
                         break;
@@ -294,7 +296,7 @@ impl Started {
     }
 }
 
-/// Ended by us is ended by a signal, for whoever reads the result: the call was not cancelled.
+/// Reports our own termination as a signal: the call was not cancelled.
 fn exit(exit: Exit) -> Exit {
     const TERMINATED: i32 = 15;
     if exit == Exit::Cancelled { Exit::Signal(TERMINATED) } else { exit }
@@ -308,49 +310,50 @@ async fn unless_cancelled<T>(cx: &Cx, work: impl Future<Output = T>) -> Result<T
     }
 }
 
-/// All sessions that have a number. Dropping the table kills them.
+/// All sessions with an id. Dropping the table kills them.
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionTable {
     /// Least recently used first.
-    entries: Mutex<Vec<(u32, Arc<Started>)>>,
-    /// How many had a number so far. In order and never twice, so that the same calls always read the same, and no
-    /// number comes to mean another program.
+    entries: Mutex<Vec<(u32, Arc<CommandSession>)>>,
+    /// Number of ids assigned so far. Ids are sequential and never reused, so equal calls read
+    /// equal and an id never means another program.
     numbered: AtomicU32,
 }
 
-impl Sessions {
-    fn entries(&self) -> MutexGuard<'_, Vec<(u32, Arc<Started>)>> {
+impl SessionTable {
+    fn entries(&self) -> MutexGuard<'_, Vec<(u32, Arc<CommandSession>)>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a session a number, and ends another if there are too many. Also says how many there are now.
-    fn insert(&self, started: Started) -> (u32, usize) {
+    /// Assigns an id, and ends another session if there are too many. Also returns the number of
+    /// sessions.
+    fn insert(&self, started: CommandSession) -> (u32, usize) {
         let mut entries = self.entries();
-        if entries.len() >= MOST {
+        if entries.len() >= MAX_SESSIONS {
             let candidates = &entries[..entries.len() - PROTECTED];
             let over = candidates.iter().position(|(_, each)| each.session.ended().is_some());
-            // Dropped, it is killed.
+            // Dropping it kills it.
             drop(entries.remove(over.unwrap_or(0)));
         }
-        let id = FIRST + self.numbered.fetch_add(1, Ordering::Relaxed);
+        let id = FIRST_SESSION_ID + self.numbered.fetch_add(1, Ordering::Relaxed);
         entries.push((id, Arc::new(started)));
         (id, entries.len())
     }
 
-    /// Makes sure that a number that means no program never will.
-    pub(crate) fn pass_over(&self, id: u32) {
-        if let Some(index) = id.checked_sub(FIRST).filter(|index| *index < MOST_NUMBERS) {
+    /// Reserves an unused id, so that it never means a program.
+    pub(crate) fn reserve(&self, id: u32) {
+        if let Some(index) = id.checked_sub(FIRST_SESSION_ID).filter(|index| *index < MAX_SESSION_IDS) {
             self.numbered.fetch_max(index + 1, Ordering::Relaxed);
         }
     }
 
-    /// A session by its number, without using it.
-    pub(crate) fn find(&self, id: u32) -> Option<Arc<Started>> {
+    /// Returns a session by its id, without marking it as used.
+    pub(crate) fn find(&self, id: u32) -> Option<Arc<CommandSession>> {
         self.entries().iter().find(|(each, _)| *each == id).map(|(_, started)| Arc::clone(started))
     }
 
-    /// A session by its number, which is now the one used last.
-    pub(crate) fn take_up(&self, id: u32) -> Option<Arc<Started>> {
+    /// Returns a session by its id and marks it as used last.
+    pub(crate) fn find_and_touch(&self, id: u32) -> Option<Arc<CommandSession>> {
         let mut entries = self.entries();
         let at = entries.iter().position(|(each, _)| *each == id)?;
         let entry = entries.remove(at);
@@ -359,8 +362,13 @@ impl Sessions {
         Some(started)
     }
 
-    /// The first look at a session. One that goes on afterwards gets a number.
-    pub(crate) async fn begin(&self, started: Started, view: View, cx: &Cx) -> Result<Output, ToolError> {
+    /// Watches a new session for the first time. Assigns an id if it is still running afterwards.
+    pub(crate) async fn begin(
+        &self,
+        started: CommandSession,
+        view: SessionView,
+        cx: &Cx,
+    ) -> Result<Output, ToolError> {
         let mut output = started.look(view, cx).await?;
         let Facts::Session(facts) = &mut output.facts else { return Ok(output) };
         facts.started = true;
@@ -369,21 +377,21 @@ impl Sessions {
         }
         let (id, count) = self.insert(started);
         facts.session = id;
-        if count >= WARNED {
+        if count >= MIN_WARNED_SESSIONS {
             let warning = format!(
-                "Warning: {count} sessions are open; with more than {MOST}, those used longest ago are ended"
+                "Warning: {count} sessions are open; with more than {MAX_SESSIONS}, those used longest ago are ended"
             );
             output.content.insert(0, windlass_contract::Content::Text(warning));
         }
         Ok(output)
     }
 
-    /// Another look. One that has ended is forgotten.
+    /// Watches a session again. Removes it if it has ended.
     pub(crate) async fn go_on(
         &self,
         id: u32,
-        started: &Started,
-        view: View,
+        started: &CommandSession,
+        view: SessionView,
         cx: &Cx,
     ) -> Result<Output, ToolError> {
         let mut output = started.look(view, cx).await?;

@@ -18,7 +18,7 @@ use crate::command;
 /// not start anything that waits for a person (editors, pagers, prompts); pass options such as `--yes` instead. Processes
 /// left in the background are killed when the call ends. Do not use it to say something to the user.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ShellArgs {
     /// The program and its arguments.
     command: Vec<String>,
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
@@ -26,25 +26,25 @@ pub(crate) struct Args {
     /// After how many milliseconds the command and everything it started are killed. Default: 10000.
     timeout_ms: Option<u64>,
     #[serde(flatten)]
-    permissions: command::Permissions,
+    permissions: command::PermissionArgs,
 }
 
-pub(crate) struct Shell;
+pub(crate) struct ShellProgram;
 
-impl Tool for Shell {
+impl Tool for ShellProgram {
     const NAME: &'static str = "shell";
-    type Args = Args;
+    type Args = ShellArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ShellArgs) -> Effects {
         let effects = command::effects(&args.command, args.workdir.as_deref(), &args.permissions);
         Effects { time_limit_ms: command::time_limit(args.timeout_ms), ..effects }
     }
 
-    fn adjustments(&self, args: &Args) -> Vec<String> {
+    fn adjustments(&self, args: &ShellArgs) -> Vec<String> {
         command::time_adjustments(args.timeout_ms)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ShellArgs, cx: &Cx) -> Result<Output, ToolError> {
         command::run(&args.command, args.workdir.as_deref(), command::time_limit(args.timeout_ms), cx).await
     }
 

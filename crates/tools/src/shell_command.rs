@@ -17,7 +17,7 @@ use crate::command;
 /// start anything that waits for a person (editors, pagers, prompts); pass options such as `--yes` instead. Processes left
 /// in the background are killed when the call ends. Do not use it to say something to the user.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ShellCommandArgs {
     /// The command line, as you would type it.
     command: String,
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// slower. Default: false.
     login: Option<bool>,
     #[serde(flatten)]
-    permissions: command::Permissions,
+    permissions: command::PermissionArgs,
 }
 
 pub(crate) struct ShellCommand {
@@ -36,12 +36,12 @@ pub(crate) struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// With the program that reads the lines.
+    /// Creates the tool with the user's shell.
     pub(crate) fn new(shell: &Path) -> Self {
         Self { shell: shell.to_string_lossy().into_owned() }
     }
 
-    fn argv(&self, args: &Args) -> Vec<String> {
+    fn argv(&self, args: &ShellCommandArgs) -> Vec<String> {
         let flag = if args.login.unwrap_or(false) { "-lc" } else { "-c" };
         vec![self.shell.clone(), flag.to_owned(), args.command.clone()]
     }
@@ -49,18 +49,18 @@ impl ShellCommand {
 
 impl Tool for ShellCommand {
     const NAME: &'static str = "shell_command";
-    type Args = Args;
+    type Args = ShellCommandArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ShellCommandArgs) -> Effects {
         let effects = command::effects(&self.argv(args), args.workdir.as_deref(), &args.permissions);
         Effects { time_limit_ms: command::time_limit(args.timeout_ms), ..effects }
     }
 
-    fn adjustments(&self, args: &Args) -> Vec<String> {
+    fn adjustments(&self, args: &ShellCommandArgs) -> Vec<String> {
         command::time_adjustments(args.timeout_ms)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ShellCommandArgs, cx: &Cx) -> Result<Output, ToolError> {
         command::run(&self.argv(args), args.workdir.as_deref(), command::time_limit(args.timeout_ms), cx)
             .await
     }

@@ -1,4 +1,4 @@
-//! `test_sync_tool`: waits and meets other calls, so that tests can see calls overlap.
+//! `test_sync_tool`: waits and meets other calls, so that tests can observe overlapping calls.
 
 use std::{
     collections::HashMap,
@@ -19,18 +19,18 @@ use windlass_contract::{
 
 /// Wait, and meet other calls at a barrier. Only for tests of the tool-calling system; never useful in a task.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct TestSyncArgs {
     /// How many milliseconds to wait first.
     sleep_before_ms: Option<u64>,
     /// How many milliseconds to wait at the end.
     sleep_after_ms: Option<u64>,
     /// Where to meet other calls in between.
-    barrier: Option<Meeting>,
+    barrier: Option<BarrierArgs>,
 }
 
 /// Where calls meet.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Meeting {
+struct BarrierArgs {
     /// The name of the barrier; calls with the same name meet.
     id: String,
     /// How many calls must be there before all of them go on.
@@ -46,11 +46,11 @@ fn default_timeout_ms() -> u64 {
 
 #[derive(Default)]
 pub(crate) struct TestSync {
-    open: Mutex<HashMap<String, Open>>,
+    open: Mutex<HashMap<String, OpenBarrier>>,
 }
 
-/// A barrier that still waits for someone.
-struct Open {
+/// A barrier that is not full yet.
+struct OpenBarrier {
     participants: usize,
     arrived: usize,
     barrier: Arc<Barrier>,
@@ -58,13 +58,13 @@ struct Open {
 
 impl Tool for TestSync {
     const NAME: &'static str = "test_sync_tool";
-    type Args = Args;
+    type Args = TestSyncArgs;
 
-    fn effects(&self, _args: &Args) -> Effects {
+    fn effects(&self, _args: &TestSyncArgs) -> Effects {
         Effects::none()
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &TestSyncArgs, cx: &Cx) -> Result<Output, ToolError> {
         cx.cancel.run_until_cancelled(self.run(args)).await.unwrap_or_else(|| Err(ToolError::cancelled()))
     }
 
@@ -80,7 +80,7 @@ impl Tool for TestSync {
 }
 
 impl TestSync {
-    async fn run(&self, args: &Args) -> Result<Output, ToolError> {
+    async fn run(&self, args: &TestSyncArgs) -> Result<Output, ToolError> {
         sleep(Duration::from_millis(args.sleep_before_ms.unwrap_or(0))).await;
         if let Some(meeting) = &args.barrier {
             self.meet(meeting).await?;
@@ -89,7 +89,7 @@ impl TestSync {
         Ok("ok".into())
     }
 
-    async fn meet(&self, meeting: &Meeting) -> Result<(), ToolError> {
+    async fn meet(&self, meeting: &BarrierArgs) -> Result<(), ToolError> {
         if meeting.participants == 0 {
             return Err(ToolError::bad_input("barrier participants must be greater than zero"));
         }
@@ -102,10 +102,10 @@ impl TestSync {
         met.map(drop).map_err(|_| ToolError::failed("test_sync_tool barrier wait timed out"))
     }
 
-    /// Takes a place. The last to come closes the barrier for later calls, which then begin a new one.
-    fn arrive(&self, meeting: &Meeting) -> Result<Seat<'_>, ToolError> {
+    /// Takes a slot. The last caller closes the barrier, so that later calls begin a new one.
+    fn arrive(&self, meeting: &BarrierArgs) -> Result<BarrierSlot<'_>, ToolError> {
         let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = all.entry(meeting.id.clone()).or_insert_with(|| Open {
+        let open = all.entry(meeting.id.clone()).or_insert_with(|| OpenBarrier {
             participants: meeting.participants,
             arrived: 0,
             barrier: Arc::new(Barrier::new(meeting.participants)),
@@ -117,7 +117,7 @@ impl TestSync {
             )));
         }
         open.arrived += 1;
-        let seat = Seat { tool: self, id: meeting.id.clone(), barrier: Arc::clone(&open.barrier) };
+        let seat = BarrierSlot { tool: self, id: meeting.id.clone(), barrier: Arc::clone(&open.barrier) };
         if open.arrived == open.participants {
             all.remove(&meeting.id);
         }
@@ -125,14 +125,14 @@ impl TestSync {
     }
 }
 
-/// A place at a barrier. Whoever leaves early closes the barrier, because it can no longer fill up.
-struct Seat<'a> {
+/// A slot at a barrier. Dropping it early closes the barrier, because it can no longer fill up.
+struct BarrierSlot<'a> {
     tool: &'a TestSync,
     id: String,
     barrier: Arc<Barrier>,
 }
 
-impl Drop for Seat<'_> {
+impl Drop for BarrierSlot<'_> {
     fn drop(&mut self) {
         let mut all = self.tool.open.lock().unwrap_or_else(PoisonError::into_inner);
         if all.get(&self.id).is_some_and(|open| Arc::ptr_eq(&open.barrier, &self.barrier)) {
@@ -149,14 +149,14 @@ mod tests {
     use windlass_contract::{AnyTool, erase, tool::ErrorKind};
 
     use super::*;
-    use crate::fakes::Desk;
+    use crate::fakes::ToolHarness;
 
     fn tool() -> Arc<dyn AnyTool> {
         erase(TestSync::default())
     }
 
     async fn call(tool: &Arc<dyn AnyTool>, input: &str) -> Result<Output, String> {
-        Desk::idle().call(Arc::clone(tool), input).await.map_err(|error| error.message)
+        ToolHarness::idle().call(Arc::clone(tool), input).await.map_err(|error| error.message)
     }
 
     #[tokio::test(start_paused = true)]
@@ -208,7 +208,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_cancelled_wait_ends_at_once() {
-        let desk = Desk::idle();
+        let desk = ToolHarness::idle();
         desk.cx.cancel.cancel();
         let error = desk.call(tool(), r#"{"sleep_before_ms":1000000}"#).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Cancelled);

@@ -14,25 +14,25 @@ use windlass_contract::{
 /// `completed`, and update the plan as soon as a step is done or the plan changes. Do not use it for a task of one or
 /// two steps, and do not repeat the plan in your answer: the user sees it.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct UpdatePlanArgs {
     /// Why the plan changed, in a sentence.
     explanation: Option<String>,
     /// All steps, in order.
-    plan: Vec<Step>,
+    plan: Vec<StepArgs>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Step {
+struct StepArgs {
     /// What is to be done, in a few words.
     step: String,
-    status: Status,
+    status: StepStatusArg,
 }
 
 /// As in the event; kept apart because comments on the variants would make a long-winded schema.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "How far it is.")]
-enum Status {
+enum StepStatusArg {
     Pending,
     InProgress,
     Completed,
@@ -42,13 +42,13 @@ pub(crate) struct UpdatePlan;
 
 impl Tool for UpdatePlan {
     const NAME: &'static str = "update_plan";
-    type Args = Args;
+    type Args = UpdatePlanArgs;
 
-    fn effects(&self, _args: &Args) -> Effects {
+    fn effects(&self, _args: &UpdatePlanArgs) -> Effects {
         Effects::none()
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &UpdatePlanArgs, cx: &Cx) -> Result<Output, ToolError> {
         cx.events.emit(&Event::PlanUpdated(args.plan()));
         Ok("Plan updated".into())
     }
@@ -77,14 +77,14 @@ impl Tool for UpdatePlan {
     }
 }
 
-impl Args {
+impl UpdatePlanArgs {
     fn plan(&self) -> Plan {
         let steps = self.plan.iter().map(|step| PlanStep {
             step: step.step.clone(),
             status: match step.status {
-                Status::Pending => PlanStatus::Pending,
-                Status::InProgress => PlanStatus::InProgress,
-                Status::Completed => PlanStatus::Completed,
+                StepStatusArg::Pending => PlanStatus::Pending,
+                StepStatusArg::InProgress => PlanStatus::InProgress,
+                StepStatusArg::Completed => PlanStatus::Completed,
             },
         });
         Plan { explanation: self.explanation.clone(), plan: steps.collect() }
@@ -96,11 +96,11 @@ mod tests {
     use windlass_contract::erase;
 
     use super::*;
-    use crate::fakes::Desk;
+    use crate::fakes::ToolHarness;
 
     #[tokio::test]
     async fn a_plan_is_passed_on_as_it_was_sent() {
-        let desk = Desk::idle();
+        let desk = ToolHarness::idle();
         let input = r#"{"explanation":"why","plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"},{"step":"c","status":"pending"}]}"#;
         let output = desk.call(erase(UpdatePlan), input).await.unwrap();
         assert_eq!(output, "Plan updated".into());
@@ -110,7 +110,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_step_without_a_known_status_is_not_accepted() {
-        let desk = Desk::idle();
+        let desk = ToolHarness::idle();
         let error =
             desk.call(erase(UpdatePlan), r#"{"plan":[{"step":"a","status":"soon"}]}"#).await.unwrap_err();
         assert!(error.message.contains("unknown variant `soon`"), "{error}");

@@ -18,25 +18,25 @@ use crate::{file_error, picture};
 /// Use it when the user names an image, or to see what a program has drawn. Do not use it for images that are already
 /// part of the conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct ViewImageArgs {
     /// The image, as an absolute path or relative to the workspace.
     path: PathBuf,
 }
 
 pub(crate) struct ViewImage {
-    /// Whether the model can be shown images.
+    /// True if the model can be shown images.
     pub(crate) shows_images: bool,
 }
 
 impl Tool for ViewImage {
     const NAME: &'static str = "view_image";
-    type Args = Args;
+    type Args = ViewImageArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &ViewImageArgs) -> Effects {
         Effects::read(&args.path)
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &ViewImageArgs, cx: &Cx) -> Result<Output, ToolError> {
         if !self.shows_images {
             let text = "view_image is not allowed because you do not support image inputs";
             return Err(ToolError::bad_input(text));

@@ -1,4 +1,4 @@
-//! `web_search`: a search the model's server does by itself. There is nothing to run here.
+//! `web_search`: a search that the model's server performs. Nothing runs here.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use windlass_schema::SchemaError;
 
 /// Makes the tool.
 pub(crate) fn web_search(reach: WebSearch) -> Arc<dyn AnyTool> {
-    Arc::new(Hosted(reach))
+    Arc::new(HostedWebSearch(reach))
 }
 
-struct Hosted(WebSearch);
+struct HostedWebSearch(WebSearch);
 
-impl AnyTool for Hosted {
+impl AnyTool for HostedWebSearch {
     fn name(&self) -> ToolName {
         "web_search".into()
     }

@@ -20,7 +20,7 @@ use crate::change;
 /// To change a part of a file, use `edit_file`: it is shorter and cannot lose the rest. A file that exists keeps its
 /// encoding, line endings and mode.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct WriteFileArgs {
     /// The file, absolute or relative to the workspace.
     path: PathBuf,
     /// Everything the file is to hold.
@@ -31,14 +31,14 @@ pub(crate) struct WriteFile;
 
 impl Tool for WriteFile {
     const NAME: &'static str = "write_file";
-    type Args = Args;
+    type Args = WriteFileArgs;
 
-    fn effects(&self, args: &Args) -> Effects {
+    fn effects(&self, args: &WriteFileArgs) -> Effects {
         Effects { reads: vec![args.path.clone()], ..Effects::write(&args.path) }
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
-        let Args { path, content } = args;
+    async fn call(&self, args: &WriteFileArgs, cx: &Cx) -> Result<Output, ToolError> {
+        let WriteFileArgs { path, content } = args;
         let shown = path.display();
         let found = change::read(cx, path).await.map_err(change::unreachable_file)?;
         let refused =
@@ -95,12 +95,13 @@ impl Tool for WriteFile {
     }
 }
 
-/// For a file that the model may not know: nothing says that it has looked, and nothing that it has not.
+/// Returns a note on the lines lost by overwriting a file. The host cannot tell if the model has
+/// read it.
 fn lost(file: &Text<'_>) -> String {
     format!(" (it had {}; `windlass undo` brings them back)", counted(file.content().lines().count(), "line"))
 }
 
-/// The content with the line endings of the file it is for.
+/// Converts the content to the line endings of the existing file.
 fn with_endings(content: &str, file: &Text<'_>) -> String {
     if file.ending() == "\r\n" && !content.contains('\r') {
         content.replace('\n', "\r\n")
@@ -114,16 +115,16 @@ mod tests {
     use windlass_contract::erase;
 
     use super::*;
-    use crate::fakes::Desk;
+    use crate::fakes::ToolHarness;
 
-    async fn call(desk: &Desk, input: &str) -> Result<String, String> {
+    async fn call(desk: &ToolHarness, input: &str) -> Result<String, String> {
         let end = desk.call(erase(WriteFile), input).await;
         end.map(|output| windlass_contract::Content::join(&output.content)).map_err(|error| error.message)
     }
 
     #[tokio::test]
     async fn a_file_is_made_or_rewritten_as_it_was_written() {
-        let desk = Desk::with_drawer(&[("b", "\u{feff}1\r\n2\r\n"), ("c", "\0")]);
+        let desk = ToolHarness::with_drawer(&[("b", "\u{feff}1\r\n2\r\n"), ("c", "\0")]);
         let write = |path: &str| format!(r#"{{"path":"{path}","content":"x\ny\n"}}"#);
         assert_eq!(call(&desk, &write("a")).await.as_deref(), Ok("Made a: 2 lines, 4 bytes"));
         assert_eq!(
@@ -140,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_someone_else_has_written_is_not_overwritten_before_the_model_knows() {
-        let desk = Desk::with_drawer(&[]);
+        let desk = ToolHarness::with_drawer(&[]);
         let write = r#"{"path":"a","content":"mine\n"}"#;
         call(&desk, write).await.unwrap();
         // The model knows what it has written itself.

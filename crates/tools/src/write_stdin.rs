@@ -13,13 +13,13 @@ use windlass_contract::{
 
 use crate::{
     command,
-    sessions::{Sessions, View},
+    sessions::{SessionTable, SessionView},
 };
 
 /// Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and
 /// its exit code once it has ended.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Args {
+pub(crate) struct WriteStdinArgs {
     /// The session ID that `exec_command` returned.
     session_id: u32,
     /// What to type. A line ends with a newline; Ctrl-C is `\u0003`, which also ends a session without a terminal. Empty
@@ -32,66 +32,66 @@ pub(crate) struct Args {
     max_output_tokens: Option<usize>,
 }
 
-impl Args {
+impl WriteStdinArgs {
     fn chars(&self) -> &str {
         self.chars.as_deref().unwrap_or_default()
     }
 
-    /// The longest time for which the call waits.
+    /// Returns the maximum time for which the call waits.
     fn max_yield_ms(&self) -> u64 {
         if self.chars().is_empty() { 300_000 } else { 30_000 }
     }
 }
 
 pub(crate) struct WriteStdin {
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionTable>,
 }
 
 impl WriteStdin {
-    pub(crate) fn new(sessions: &Arc<Sessions>) -> Self {
+    pub(crate) fn new(sessions: &Arc<SessionTable>) -> Self {
         Self { sessions: Arc::clone(sessions) }
     }
 }
 
 impl Tool for WriteStdin {
     const NAME: &'static str = "write_stdin";
-    type Args = Args;
+    type Args = WriteStdinArgs;
 
-    /// Looking and stopping touch nothing. What is typed nobody has judged: whoever decides gets to see it, with the
-    /// program it is typed to, and that this program has left the sandbox, if it has.
-    fn effects(&self, args: &Args) -> Effects {
+    /// Looking and stopping have no effects. Typed input has not been judged. The policy sees it
+    /// with the program that gets it, and whether that program runs outside the sandbox.
+    fn effects(&self, args: &WriteStdinArgs) -> Effects {
         let stops_or_looks = args.chars().chars().all(|key| key == '\u{3}');
         if stops_or_looks {
             return Effects::none();
         }
         if let Some(started) = self.sessions.find(args.session_id) {
-            let typed = Typed { to: started.said().to_owned(), text: args.chars().to_owned() };
+            let typed = Typed { to: started.command_line().to_owned(), text: args.chars().to_owned() };
             Effects { escalation: started.escalation(), ..Effects::typed(typed) }
         } else {
-            // A call before this one may start it yet, and nobody has judged what is typed to that: it must never mean a
-            // program.
-            self.sessions.pass_over(args.session_id);
+            // An earlier call may still start the program, and input to it would not have been
+            // judged. So this id must never mean a program.
+            self.sessions.reserve(args.session_id);
             Effects::none()
         }
     }
 
-    fn adjustments(&self, args: &Args) -> Vec<String> {
+    fn adjustments(&self, args: &WriteStdinArgs) -> Vec<String> {
         command::yield_adjustments(args.yield_time_ms, args.max_yield_ms())
     }
 
-    async fn call(&self, args: &Args, cx: &Cx) -> Result<Output, ToolError> {
+    async fn call(&self, args: &WriteStdinArgs, cx: &Cx) -> Result<Output, ToolError> {
         let id = args.session_id;
         let unknown = || {
             let text = format!("write_stdin failed: Unknown process id {id}");
             ToolError::new(ErrorKind::NotFound, text)
         };
-        let started = self.sessions.take_up(id).ok_or_else(unknown)?;
+        let started = self.sessions.find_and_touch(id).ok_or_else(unknown)?;
         let wanted = args.yield_time_ms.unwrap_or(250);
         let polls = args.chars().is_empty();
         let time = wanted.clamp(if polls { 5_000 } else { 250 }, args.max_yield_ms());
-        let view = View::lasting(Duration::from_millis(time), args.max_output_tokens);
+        let view = SessionView::with_time(Duration::from_millis(time), args.max_output_tokens);
         if !polls {
-            started.press(args.chars(), view, cx).await?;
+            started.type_keys(args.chars(), view, cx).await?;
         }
         self.sessions.go_on(id, &started, view, cx).await
     }

@@ -1,63 +1,63 @@
-//! Values that have the name of a secret: `NAME=value`, `"name": "value"`, `--name value`, `<name>value</name>`, and what
-//! else people write.
+//! Finds values that follow the name of a secret: `NAME=value`, `"name": "value"`, `--name value`,
+//! `<name>value</name>`, and similar notations.
 
-mod later;
+mod next_line;
 mod separator;
 
 use std::{ops::Range, sync::LazyLock};
 
 use regex::bytes::Regex;
 
-pub(super) use self::later::find_pending;
-use self::separator::Separator;
+pub(super) use self::next_line::find_pending;
+use self::separator::NameSeparator;
 use super::{
     bytes::{ByteSet, compiled},
-    found::{Form, Found, Next, Pending},
-    line::Line,
+    found_secret::{FoundSecret, PendingForm, PendingSecret, ScanResume},
+    line::ScannedLine,
     name::{self, NameKind},
-    value::{self, Written},
+    value::{self, ValueQuoting},
 };
 
-/// How far a name may go to either side of the word that was found in it.
+/// Maximum length of a name on either side of the matched word.
 const MAX_NAME_SIDE: usize = 64;
-/// How much text may stand between a name and its separator: `Password for 'bob': `.
+/// Maximum length of a phrase between a name and its separator: `Password for 'bob': `.
 const MAX_PHRASE: usize = 60;
-/// How much of a line is looked at for a separator or a type.
+/// Maximum length of a line that is searched for a separator or a type.
 const MAX_NEAR: usize = 256;
 
 const NAMED: &str = "value of a name that says it is a secret";
 
-/// Looks at the name around a word, and at what follows.
-pub(super) fn find(line: &Line<'_>, word: Range<usize>, found: &mut Vec<Found>) -> Next {
+/// Checks the name around a word, and the value after it.
+pub(super) fn find(line: &ScannedLine<'_>, word: Range<usize>, found: &mut Vec<FoundSecret>) -> ScanResume {
     let name = name_around(line, &word);
-    let Some(kind) = name::kind(&line[with_qualifier(line, &name)]) else { return Next::at(word.end) };
+    let Some(kind) = name::kind(&line[with_qualifier(line, &name)]) else { return ScanResume::at(word.end) };
     find_named(line, name, kind, found)
 }
 
-/// Looks at what follows a name that certainly is one of a secret.
+/// Checks the value after a name that is certainly one of a secret.
 pub(super) fn find_named(
-    line: &Line<'_>,
+    line: &ScannedLine<'_>,
     name: Range<usize>,
     kind: NameKind,
-    found: &mut Vec<Found>,
-) -> Next {
+    found: &mut Vec<FoundSecret>,
+) -> ScanResume {
     let end = name.end;
     let seen = SecretName { line, name, kind, why: NAMED };
     if let Some(secret) = seen.value() {
         let resume = secret.range.end;
         found.push(secret);
-        return Next::at(resume);
+        return ScanResume::at(resume);
     }
-    Next { resume: end, pending: seen.pending(found) }
+    ScanResume { resume: end, pending: seen.pending(found) }
 }
 
-/// Looks at what follows a name in another language, if that is a whole word.
+/// Checks the value after a name in another language, if the name is a whole word.
 pub(super) fn find_label(
-    line: &Line<'_>,
+    line: &ScannedLine<'_>,
     word: Range<usize>,
     kind: NameKind,
-    found: &mut Vec<Found>,
-) -> Option<Next> {
+    found: &mut Vec<FoundSecret>,
+) -> Option<ScanResume> {
     let is_part =
         |at: Option<usize>| at.is_some_and(|at| line.get(at).is_some_and(u8::is_ascii_alphanumeric));
     let is_whole = !is_part(word.start.checked_sub(1)) && !is_part(Some(word.end));
@@ -66,7 +66,7 @@ pub(super) fn find_label(
 
 fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
     static NAME: ByteSet = ByteSet::new(b"_-.").and_alphanumeric();
-    let Range { mut start, mut end } = NAME.around(line, word, MAX_NAME_SIDE);
+    let Range { mut start, mut end } = NAME.expand(line, word, MAX_NAME_SIDE);
     // `\n` in a JSON string is not part of the name after it.
     let is_escaped = start > 0 && line[start - 1] == b'\\' && b"nrt".contains(&line[start]);
     start += usize::from(is_escaped && start < word.start);
@@ -76,7 +76,7 @@ fn name_around(line: &[u8], word: &Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// `API key`: the word before a lone `key` says which.
+/// Includes the qualifier before a lone `key`, as in `API key`.
 fn with_qualifier(line: &[u8], name: &Range<usize>) -> Range<usize> {
     let Some(words) = line[..name.start].strip_suffix(b" ") else { return name.clone() };
     if !line[name.clone()].eq_ignore_ascii_case(b"key") {
@@ -86,34 +86,35 @@ fn with_qualifier(line: &[u8], name: &Range<usize>) -> Range<usize> {
     words.len() - word..name.end
 }
 
-/// A name of a secret in a line.
+/// The name of a secret in a line.
 struct SecretName<'a> {
-    line: &'a Line<'a>,
+    line: &'a ScannedLine<'a>,
     name: Range<usize>,
     kind: NameKind,
-    /// Why its value would be taken for a secret.
+    /// The reason for redacting its value.
     why: &'static str,
 }
 
-/// Blanks, the colours of a terminal, a tag of YAML, and the type that PHP writes.
+/// Matches blanks, terminal colours, a YAML tag, and a PHP type before a value.
 static LEAD: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^[ \t]{0,40}(?:\x1b\[[\d;]*m?)*(?:string\([^)]{0,24}\) |!![^ ]{0,40} +)?"));
-/// `[]byte("value")`, `SecretStr('value')`: what is wrapped in one call.
+/// Matches a value wrapped in one call: `[]byte("value")`, `SecretStr('value')`.
 static WRAPPED: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"^[\w.:\[\]&!]{0,60}\((?:"(?<d>[^"]*)"|'(?<s>[^']*)')"#));
-/// `: string = "value"`, ` string = "value"`: the name is followed by a type.
+/// Matches a type after the name: `: string = "value"`, ` string = "value"`.
 static TYPED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r#"^[[:alnum:] <>\[\]&'?|_:.]{0,59}=[ \t]{0,40}(?:"(?<d>[^"]*)"|'(?<s>[^']*)')"#)
 });
-/// `pub const API_KEY: KeyType`: what follows is a type.
+/// Matches a declaration, in which a type follows: `pub const API_KEY: KeyType`.
 static DECLARED: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"\b(?:pub|const|static|let|mut|var|val|readonly|trait) $"));
-/// What is in front of a name that is itself the value of `name` or `key`.
+/// Matches the text before a name that is the value of `name` or `key`.
 static NAMED_BY_KEY: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?i)(?:^|[^a-z])(?:name|key|parametername|variable)[ \t"'=:>\\]+$"#));
-/// What is in front of a name that is an element.
+/// Matches the text before a name that is an XML element.
 static TAG: LazyLock<Regex> = LazyLock::new(|| compiled("<[[:alnum:]:]*$"));
-/// Who logs in with a token or secret of hexadecimal digits, which may be a hash of something otherwise.
+/// Matches an owner that logs in with a hexadecimal token or secret. Without it such a value may be
+/// a hash.
 static OWNER: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?i)(?:auth|access|api|app|client|bearer|refresh|personal)\s*$"));
 
@@ -126,23 +127,23 @@ impl SecretName<'_> {
         &self.line[self.name.clone()]
     }
 
-    /// The byte before the name and the quotes around it.
+    /// Returns the byte before the name and its quotes.
     fn before(&self) -> u8 {
         self.name.start.checked_sub(1).map_or(0, |at| self.line[at])
     }
 
-    /// Returns whether a pattern matches what is before the name.
+    /// Returns true if a pattern matches the text before the name.
     fn follows(&self, pattern: &Regex) -> bool {
         pattern.is_match(&self.line[self.name.start.saturating_sub(MAX_NEAR)..self.name.start])
     }
 
-    /// Returns a part of the line that is not long.
+    /// Returns the line from `at`, up to [`MAX_NEAR`] bytes.
     fn near(&self, at: usize) -> &[u8] {
         let rest = self.line.get(at..).unwrap_or_default();
         &rest[..rest.len().min(MAX_NEAR)]
     }
 
-    /// Returns what a pattern finds between quotes at a place.
+    /// Returns the quoted text that a pattern matches at `at`.
     fn quoted_by(&self, pattern: &Regex, at: usize) -> Option<Range<usize>> {
         let found = pattern.captures(self.near(at))?;
         let inside = found.name("d").or_else(|| found.name("s"))?;
@@ -150,73 +151,77 @@ impl SecretName<'_> {
     }
 
     /// Returns the value, if it is a secret.
-    fn value(&self) -> Option<Found> {
+    fn value(&self) -> Option<FoundSecret> {
         let (separator, at) = self.separator()?;
-        // `/etc/passwd` is the name of a file, and `--- PASS: TestIt` says that a test has.
-        if self.before() == b'/' && !matches!(separator, Separator::Assignment | Separator::Tag)
+        // `/etc/passwd` is a file name, and `--- PASS: TestIt` reports a passed test.
+        if self.before() == b'/' && !matches!(separator, NameSeparator::Assignment | NameSeparator::Tag)
             || self.line[..self.name.end].ends_with(b"--- PASS")
         {
             return None;
         }
-        // Most values begin at once.
+        // Most values begin immediately.
         let is_led = matches!(self.byte(at), b' ' | b'\t' | b'\x1b' | b's' | b'!');
         let lead = is_led.then(|| LEAD.find(self.near(at))).flatten();
         let at = at + lead.map_or(0, |lead| lead.end());
         let (range, written) = self.token(at, separator);
         let (text, label, why) = (&self.line[range.clone()], self.kind.label(), self.why);
-        if let Some(key) = Found::key(self.line, &range) {
+        if let Some(key) = FoundSecret::key(self.line, &range) {
             return Some(key);
         }
         let is_passphrase = || {
             let is_named = name::ends_with(self.text(), b"passphrase");
-            written == Written::Quoted && is_named && value::is_passphrase(text)
+            written == ValueQuoting::Quoted && is_named && value::is_passphrase(text)
         };
         if self.accepts(separator, text, written, self.byte(range.end)) || is_passphrase() {
-            return Some(Found { range, label, why });
+            return Some(FoundSecret { range, label, why });
         }
         let range = match separator {
-            Separator::Assignment => {
+            NameSeparator::Assignment => {
                 let wrapped = self.quoted_by(&WRAPPED, at);
                 wrapped
                     .filter(|range| value::is_random(&self.line[range.clone()], 12))
                     .or_else(|| self.after_type(range.end))
             }
-            Separator::Column => self.after_type(range.start),
+            NameSeparator::Column => self.after_type(range.start),
             _ => None,
         };
-        range.map(|range| Found::value(self.line, range, label, why))
+        range.map(|range| FoundSecret::value(self.line, range, label, why))
     }
 
-    /// Returns whether a text is a secret behind a separator and before a byte.
-    fn accepts(&self, separator: Separator, text: &[u8], written: Written, next: u8) -> bool {
+    /// Returns true if a text is a secret, given the separator before it and the byte after it.
+    fn accepts(&self, separator: NameSeparator, text: &[u8], written: ValueQuoting, next: u8) -> bool {
         let kind = self.kind;
         match separator {
-            Separator::Assignment
-                if written == Written::Bare
+            NameSeparator::Assignment
+                if written == ValueQuoting::Bare
                     && self.byte(self.name.end) == b':'
                     && self.follows(&DECLARED) =>
             {
                 false
             }
-            Separator::Assignment | Separator::Tag | Separator::Flag => value::is_secret(text, written, kind),
-            Separator::Encoded => value::is_secret(text, Written::Quoted, kind),
-            // The next of a list of names has none in front of it.
-            Separator::Quotes => {
+            NameSeparator::Assignment | NameSeparator::Tag | NameSeparator::Flag => {
+                value::is_secret(text, written, kind)
+            }
+            NameSeparator::Encoded => value::is_secret(text, ValueQuoting::Quoted, kind),
+            // A name in a list of quoted names is not a value.
+            NameSeparator::Quotes => {
                 value::is_secret(text, written, kind) && text.len() >= 7 && !value::is_camel_case(text)
             }
-            // People speak of tokens and keys of other kinds.
-            Separator::Phrase => {
+            // Prose also mentions tokens and keys of other kinds.
+            NameSeparator::Phrase => {
                 let is_password = kind == NameKind::Password && text.len() >= 7;
                 value::is_secret(text, written, kind) && (is_password || value::is_random(text, 12))
             }
-            Separator::Plain => value::is_password(text),
-            // What a colon follows is a name itself, and what a dash is in front of is an option.
-            Separator::Column => next != b':' && !text.starts_with(b"-") && self.accepts_alone(text, written),
+            NameSeparator::Plain => value::is_password(text),
+            // A word before a colon is a name, and a word after a dash is an option.
+            NameSeparator::Column => {
+                next != b':' && !text.starts_with(b"-") && self.accepts_alone(text, written)
+            }
         }
     }
 
-    /// Returns whether a text is a secret that has nothing but space in front of it: hashes have no capitals.
-    fn accepts_alone(&self, text: &[u8], written: Written) -> bool {
+    /// Returns true if a text after mere space is a secret. Hashes have no capitals.
+    fn accepts_alone(&self, text: &[u8], written: ValueQuoting) -> bool {
         let has_both_cases =
             text.iter().any(u8::is_ascii_uppercase) && text.iter().any(u8::is_ascii_lowercase);
         let has_digits = text.iter().any(u8::is_ascii_digit);
@@ -230,63 +235,64 @@ impl SecretName<'_> {
                 && (has_digits || value::is_unlike_words(text))
     }
 
-    /// `auth token …`, `app secret …`, and the `secret_id …` of a table.
+    /// Returns true for `auth token …`, `app secret …`, and the `secret_id …` of a table.
     fn is_to_log_in_with(&self, text: &[u8]) -> bool {
         let name = self.text();
         let is_whole = name.eq_ignore_ascii_case(b"token") || name.eq_ignore_ascii_case(b"secret");
         text.len() >= 32 && (is_whole && self.follows(&OWNER) || name::ends_with(name, b"id"))
     }
 
-    /// `const apiKey: string = "value"`, `var apiKey string = "value"`
+    /// Parses `const apiKey: string = "value"` and `var apiKey string = "value"`.
     fn after_type(&self, at: usize) -> Option<Range<usize>> {
         let range = self.quoted_by(&TYPED, at)?;
-        value::is_secret(&self.line[range.clone()], Written::Quoted, self.kind).then_some(range)
+        value::is_secret(&self.line[range.clone()], ValueQuoting::Quoted, self.kind).then_some(range)
     }
 
-    /// Returns the value at a place: what is between quotes, or up to something that ends it.
-    fn token(&self, at: usize, separator: Separator) -> (Range<usize>, Written) {
+    /// Returns the value at `at`: the text between quotes, or up to a delimiter.
+    fn token(&self, at: usize, separator: NameSeparator) -> (Range<usize>, ValueQuoting) {
         static MARKS: ByteSet = ByteSet::new(b"frbuFRBULN@");
         static ENDS: ByteSet = ByteSet::new(b"\"'` \t\n\r\x0c");
         let rest = self.line.get(at..).unwrap_or_default();
-        // One byte more than a value may have, so that a longer one is none.
+        // Read more than the maximum, so that a longer value is rejected.
         let rest = &rest[..rest.len().min(value::MAX_BYTES + 8)];
-        if separator == Separator::Tag {
-            // `<user>:<password>@host` is no element.
+        if separator == NameSeparator::Tag {
+            // `<user>:<password>@host` is not an element.
             let end = memchr::memchr(b'<', rest).filter(|end| rest[*end..].starts_with(b"</")).unwrap_or(0);
-            return (at..at + end, Written::Quoted);
+            return (at..at + end, ValueQuoting::Quoted);
         }
         let marks = MARKS.run(&rest[..rest.len().min(2)]);
         let slashes = rest[marks..].iter().take_while(|byte| **byte == b'\\').count();
         if let Some(quote) = rest.get(marks + slashes).filter(|byte| is_quote(**byte)) {
             let range = quoted(rest, marks + slashes, slashes, *quote, at);
-            // `NAME=value` in a text about names; base64 has that sign at its end only.
+            // `NAME=value` in prose about names. Base64 has `=` only at its end.
             let is_set = |pair: &[u8]| pair[0] == b'=' && pair[1] != b'=';
             let is_code = *quote == b'`' && self.line[range.clone()].windows(2).any(is_set);
-            return (if is_code { at..at } else { range }, Written::Quoted);
+            return (if is_code { at..at } else { range }, ValueQuoting::Quoted);
         }
-        if separator == Separator::Quotes {
-            return (at..at, Written::Quoted);
+        if separator == NameSeparator::Quotes {
+            return (at..at, ValueQuoting::Quoted);
         }
-        if separator == Separator::Encoded {
+        if separator == NameSeparator::Encoded {
             let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"_-.~!*".contains(byte));
-            return (at..at + end.unwrap_or(rest.len()), Written::Quoted);
+            return (at..at + end.unwrap_or(rest.len()), ValueQuoting::Quoted);
         }
-        // In a language without spaces, the text goes on after a value.
+        // In a language without spaces the text continues after a value.
         let is_ascii = self.line[self.name.clone()].is_ascii();
         let ends = if is_ascii { None } else { rest.iter().position(|byte| !byte.is_ascii()) };
         let rest = &rest[..ends.unwrap_or(rest.len())];
-        if separator == Separator::Assignment && self.is_environment() {
+        if separator == NameSeparator::Assignment && self.is_environment() {
             let range = at..at + ENDS.until(rest);
             let text = &self.line[range.clone()];
             let has = |byte| memchr::memchr(byte, text).is_some();
             let is_call = memchr::memchr2(b'(', b'[', text).is_some() && (has(b')') || has(b'['));
-            return (range, if is_call { Written::Bare } else { Written::Environment });
+            return (range, if is_call { ValueQuoting::Bare } else { ValueQuoting::Environment });
         }
         let text = self.line.value(at);
-        (at..at + bare(&text[..text.len().min(rest.len())]), Written::Bare)
+        (at..at + bare(&text[..text.len().min(rest.len())]), ValueQuoting::Bare)
     }
 
-    /// Returns whether the name starts a line such as `NAME=value` or `export NAME=value`, without a space at the `=`.
+    /// Returns true if the name starts a line such as `NAME=value` or `export NAME=value`, without
+    /// spaces around `=`.
     fn is_environment(&self) -> bool {
         let is_start = || {
             let before = self.line[..self.name.start].trim_ascii();
@@ -296,7 +302,7 @@ impl SecretName<'_> {
     }
 }
 
-/// Returns the range from behind an opening quote to the closing one, which is escaped as often.
+/// Returns the range between an opening quote and the closing one with the same escaping.
 fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Range<usize> {
     let start = open + 1;
     let mut end = start;
@@ -311,10 +317,10 @@ fn quoted(rest: &[u8], open: usize, slashes: usize, quote: u8, at: usize) -> Ran
     at + start..at + rest.len().max(start)
 }
 
-/// Counts how much of a text without spaces is a value: brackets and stops at its end belong to what is around it. What is too long
-/// to be one stays so.
+/// Returns the length of an unquoted value. Brackets and full stops at its end belong to the
+/// surrounding text. A value that is too long stays too long.
 fn bare(text: &[u8]) -> usize {
-    // Where a bracket was opened, the one at the end is its own.
+    // A closing bracket belongs to the value if the value also opens one.
     let has_open = || text.iter().any(|byte| b"([{".contains(byte));
     let is_around = |byte: &u8| matches!(byte, b')' | b']' | b'}' | b'.' | b':');
     if text.len() > value::MAX_BYTES || !text.last().is_some_and(is_around) || has_open() {

@@ -1,18 +1,18 @@
-//! Sets of bytes and of words that values, names and marks are made of.
+//! Sets of bytes and of words, for values, names and markers.
 
 use std::{collections::HashSet, ops::Range};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::Regex;
 
-/// The longest word of a [`WordSet`].
+/// Maximum length of a word in a [`WordSet`].
 const MAX_WORD_BYTES: usize = 16;
 
 /// A set of bytes.
 pub(super) struct ByteSet([bool; 256]);
 
 impl ByteSet {
-    /// Makes a set of these bytes.
+    /// Creates a set of these bytes.
     pub(super) const fn new(bytes: &[u8]) -> Self {
         let mut set = [false; 256];
         let mut at = 0;
@@ -33,7 +33,7 @@ impl ByteSet {
         self
     }
 
-    /// Returns whether a byte is in the set.
+    /// Returns true if a byte is in the set.
     pub(super) fn has(&self, byte: u8) -> bool {
         self.0[usize::from(byte)]
     }
@@ -48,24 +48,24 @@ impl ByteSet {
         text.iter().position(|byte| self.has(*byte)).unwrap_or(text.len())
     }
 
-    /// Widens a part of a text to both sides over bytes of the set, by at most so many.
-    pub(super) fn around(&self, text: &[u8], part: &Range<usize>, most: usize) -> Range<usize> {
+    /// Expands a range to both sides over bytes of the set, by at most `most` bytes each.
+    pub(super) fn expand(&self, text: &[u8], part: &Range<usize>, most: usize) -> Range<usize> {
         let before = text[..part.start].iter().rev().take(most).take_while(|byte| self.has(**byte)).count();
         let after = &text[part.end..text.len().min(part.end + most)];
         part.start - before..part.end + self.run(after)
     }
 }
 
-/// A set of short words in any case.
+/// A set of short words, matched without case.
 pub(super) struct WordSet(HashSet<&'static [u8]>);
 
 impl WordSet {
-    /// Makes a set of words in small letters, separated by blanks.
+    /// Creates a set of lower-case words, separated by blanks.
     pub(super) fn new(words: &'static str) -> Self {
         Self(words.split_ascii_whitespace().map(str::as_bytes).collect())
     }
 
-    /// Returns whether a word is in the set.
+    /// Returns true if a word is in the set.
     pub(super) fn has(&self, word: &[u8]) -> bool {
         let mut lower = [0; MAX_WORD_BYTES];
         let Some(lower) = lower.get_mut(..word.len()) else { return false };
@@ -75,13 +75,13 @@ impl WordSet {
     }
 }
 
-/// Compiles a pattern of this crate over bytes, in which `.` is any byte.
+/// Compiles a byte pattern of this crate, in which `.` matches any byte.
 #[expect(clippy::expect_used, reason = "every pattern is a constant that tests use")]
 pub(super) fn compiled(pattern: &str) -> Regex {
     Regex::new(&format!("(?s-u){pattern}")).expect("a valid pattern")
 }
 
-/// Builds a search for the first of many words in any case, and the longest of those that begin there.
+/// Builds a case-insensitive search for many words. The longest word wins at the leftmost match.
 #[expect(clippy::expect_used, reason = "the words are constants, few enough for any automaton")]
 pub(super) fn search_for(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> AhoCorasick {
     let mut builder = AhoCorasick::builder();

@@ -1,16 +1,16 @@
-//! What is done to a text: the places that are replaced, and the report of them.
+//! Edits that redact a text, and the report of them.
 
 use std::{
     ops::Range,
     sync::{Arc, PoisonError},
 };
 
-use super::{Cleaner, Finding, found::Found, keys::Block, labels};
-use crate::wide::{Readable, Written};
+use super::{Cleaner, Finding, found_secret::FoundSecret, keys::KeyBlock, labels};
+use crate::utf16::{CharWidth, NarrowedText};
 
-/// What is done to a place.
+/// An edit of a range.
 #[derive(Debug)]
-pub(super) enum Edit {
+pub(super) enum RedactionEdit {
     Secret {
         range: Range<usize>,
         label: &'static str,
@@ -20,26 +20,26 @@ pub(super) enum Edit {
         range: Range<usize>,
         value: usize,
     },
-    /// A line of a private key.
+    /// A dropped line of a private key.
     Drop {
         range: Range<usize>,
     },
-    /// The end of a private key, where its label goes.
+    /// The end of a private key, which gets the label.
     Block {
         at: usize,
         hash: u64,
     },
 }
 
-impl Edit {
-    /// Something that was found in a line which starts here.
-    pub(super) fn secret(found: &Found, line: usize) -> Self {
+impl RedactionEdit {
+    /// Creates the edit of a secret found in a line that starts at `line`.
+    pub(super) fn secret(found: &FoundSecret, line: usize) -> Self {
         let range = line + found.range.start..line + found.range.end;
         Self::Secret { range, label: found.label, why: found.why }
     }
 
-    /// The end of a private key of which lines were dropped.
-    pub(super) fn block(at: usize, block: &Block) -> Self {
+    /// Creates the edit at the end of a private key whose lines were dropped.
+    pub(super) fn block(at: usize, block: &KeyBlock) -> Self {
         Self::Block { at, hash: std::hash::Hasher::finish(&block.hash) }
     }
 
@@ -51,18 +51,24 @@ impl Edit {
     }
 }
 
-/// What was found, and how far the text is read.
+/// The findings, and the current position in the text.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct RedactionReport {
     line: u64,
     column: u64,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Cleaner {
-    /// Writes a text with the edits made, which are of what is seen of it.
-    pub(super) fn emit(&mut self, raw: &[u8], seen: &Readable<'_>, mut edits: Vec<Edit>, out: &mut Vec<u8>) {
-        // They are in order, unless there were known values or one place brought several.
+    /// Writes a text with the edits applied. Their ranges refer to the narrowed text.
+    pub(super) fn emit(
+        &mut self,
+        raw: &[u8],
+        seen: &NarrowedText<'_>,
+        mut edits: Vec<RedactionEdit>,
+        out: &mut Vec<u8>,
+    ) {
+        // Edits are in order, unless there were known values or one place had several secrets.
         if !edits.is_sorted_by_key(|edit| edit.range().start) {
             edits.sort_by_key(|edit| edit.range().start);
         }
@@ -73,7 +79,7 @@ impl Cleaner {
         let mut merged = edits.into_iter().peekable();
         while let Some(edit) = merged.next() {
             let mut range = edit.range();
-            // A matcher that stops after so many bytes may stop within a character.
+            // A matcher with a length limit may stop within a character.
             let is_within = |at: usize| at < end && text[at] & 0xc0 == 0x80;
             loop {
                 range.end +=
@@ -85,20 +91,20 @@ impl Cleaner {
             out.extend_from_slice(&raw[at..place.start]);
             let start = out.len();
             let (rule, why) = match &edit {
-                Edit::Secret { label, why, .. } => {
+                RedactionEdit::Secret { label, why, .. } => {
                     labels.write(labels::hash(&text[range.clone()]), label, out);
                     (*label, *why)
                 }
-                Edit::Known { value, .. } => {
+                RedactionEdit::Known { value, .. } => {
                     let known = &self.secrets.known;
                     labels.write(labels::hash(known.text(*value)), known.name(*value), out);
                     (known.name(*value), "a value known from the environment or the configuration")
                 }
-                Edit::Block { hash, .. } => {
+                RedactionEdit::Block { hash, .. } => {
                     labels.write(*hash, "private-key", out);
                     ("private-key", "the lines of a private key")
                 }
-                Edit::Drop { .. } => ("", ""),
+                RedactionEdit::Drop { .. } => ("", ""),
             };
             if let Some(report) = &mut self.report {
                 report.advance(&raw[at..place.start]);
@@ -106,12 +112,12 @@ impl Cleaner {
                 report.advance(&raw[place.clone()]);
             }
             let written = match edit {
-                Edit::Block { .. } => {
+                RedactionEdit::Block { .. } => {
                     out.push(b'\n');
-                    self.dropped.take().unwrap_or(Written::Narrow)
+                    self.dropped.take().unwrap_or(CharWidth::Narrow)
                 }
-                Edit::Drop { .. } => *self.dropped.get_or_insert(written),
-                Edit::Secret { .. } | Edit::Known { .. } => written,
+                RedactionEdit::Drop { .. } => *self.dropped.get_or_insert(written),
+                RedactionEdit::Secret { .. } | RedactionEdit::Known { .. } => written,
             };
             written.apply(out, start);
             at = place.end;
@@ -123,7 +129,7 @@ impl Cleaner {
     }
 }
 
-impl Report {
+impl RedactionReport {
     pub(super) fn new() -> Self {
         Self { line: 1, column: 0, findings: Vec::new() }
     }

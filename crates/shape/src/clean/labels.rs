@@ -1,4 +1,4 @@
-//! Numbers for secrets, so that a reader can tell whether two of them are the same without seeing either.
+//! Numbers secrets, so that a reader can see if two are equal without seeing either.
 
 use std::{
     collections::HashMap,
@@ -7,20 +7,20 @@ use std::{
     sync::LazyLock,
 };
 
-/// What stands where a secret was begins with this.
+/// Prefix of a redaction label.
 pub(super) const MARK: &[u8] = b"[REDACTED:";
 
-/// How many secrets are told apart; what comes later has no number.
+/// Maximum number of numbered secrets; later ones get no number.
 const MAX_SECRETS: usize = 65_536;
 
-/// The labels given so far. Secrets are remembered by their hash only.
+/// The labels given so far. Only hashes of the secrets are stored.
 #[derive(Debug, Default)]
 pub(super) struct SecretLabels {
     given: HashMap<u64, Box<[u8]>>,
 }
 
 impl SecretLabels {
-    /// Writes the label of a secret: the same for the same one, whichever rule found it again.
+    /// Writes the label of a secret. Equal secrets get equal labels, whichever rule matched.
     pub(super) fn write(&mut self, hash: u64, rule: &str, out: &mut Vec<u8>) {
         if let Some(label) = self.given.get(&hash) {
             out.extend_from_slice(label);
@@ -33,13 +33,14 @@ impl SecretLabels {
             out.push(b']');
             return;
         }
-        // Memory does not run out of room.
+        // Writing to a vector cannot fail.
         let _written = write!(out, "#{number}]");
         self.given.insert(hash, out[start..].into());
     }
 }
 
-/// Hashes a secret with a key of this process, so that the author of a text cannot choose two with the same hash.
+/// Hashes a secret with a key of this process, so that the author of a text cannot construct two
+/// with the same hash.
 pub(super) fn hash(secret: &[u8]) -> u64 {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     KEY.hash_one(secret)

@@ -1,17 +1,19 @@
-//! Names that say that their value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not `max_tokens`.
+//! Recognizes names whose value is a secret: `DB_PASSWORD`, `apiKey`, `client-secret`, but not
+//! `max_tokens`.
 
 use std::sync::LazyLock;
 
 use super::bytes::{ByteSet, WordSet};
 
-/// What a name says its value is.
+/// The kind of value that a name announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     Password,
     Secret,
     Token,
     Key,
-    /// Only if its value is long and random: `primaryKey` may be of a storage account or of a table.
+    /// Only if its value is long and random: `primaryKey` may belong to a storage account or a
+    /// table.
     LongKey,
     /// Only if its value is random: the name of a variable such as `ACME_KEY` or `HASH_SALT`.
     Variable,
@@ -28,10 +30,10 @@ impl NameKind {
     }
 }
 
-/// The longest name that is looked at.
+/// Maximum length of a checked name.
 const MAX_NAME_BYTES: usize = 80;
 
-/// What a last word may end with, and what that makes of the name.
+/// Endings of the last word of a name, and the kind each implies.
 const ENDINGS: [(NameKind, &str); 4] = [
     (NameKind::Password, "password passwd pwd passphrase passcode masterauth passwort"),
     (NameKind::Token, "token"),
@@ -42,7 +44,8 @@ const ENDINGS: [(NameKind, &str); 4] = [
     ),
 ];
 
-/// What a password, a key or a token is called elsewhere. Letters without case only, or both cases.
+/// Words for a password, a key or a token in other languages. Only letters without case, or both
+/// cases.
 const FOREIGN: [(NameKind, &str); 3] = [
     (
         NameKind::Password,
@@ -61,23 +64,26 @@ pub(super) fn foreign() -> impl Iterator<Item = (&'static str, NameKind)> {
     FOREIGN.iter().flat_map(|(kind, names)| names.split('|').map(|name| (name, *kind)))
 }
 
-/// Words by what they make of a name.
+/// Words by their effect on a name.
 struct NameWords {
-    /// Say nothing about what comes before them: `SECRET_KEY_BASE`, `TOKEN_VALUE`, `PASSWORD_PROD`.
+    /// Words without effect on the word before them: `SECRET_KEY_BASE`, `TOKEN_VALUE`,
+    /// `PASSWORD_PROD`.
     neutral: WordSet,
-    /// Make a secret of a key.
+    /// Words that make a key a secret.
     key_qualifiers: WordSet,
-    /// Make a secret of a key whose value looks like one.
+    /// Words that make a key a secret if its value looks like one.
     long_key_qualifiers: WordSet,
-    /// Make something else of a key in a variable: places in tables, stores and caches, and what is public.
+    /// Words that make a key in a variable something else: places in tables, stores and caches, and
+    /// public keys.
     not_keys: WordSet,
-    /// Are what else a variable with a random value may end with.
+    /// Other last words of a variable with a random value.
     variables: WordSet,
-    /// Make something else of a token: places in texts, pages of answers, words of a vocabulary.
+    /// Words that make a token something else: places in texts, pages of answers, words of a
+    /// vocabulary.
     not_tokens: WordSet,
-    /// Are whole words for a password.
+    /// Whole words for a password.
     short_passwords: WordSet,
-    /// End like a password.
+    /// Words that merely end like a password.
     not_passwords: WordSet,
 }
 
@@ -112,7 +118,7 @@ static WORDS: LazyLock<NameWords> = LazyLock::new(|| NameWords {
     ),
 });
 
-/// Returns what a name says its value is, if that is a secret.
+/// Returns the kind of secret that a name announces.
 pub(super) fn kind(name: &[u8]) -> Option<NameKind> {
     if name.len() > MAX_NAME_BYTES || name.len() < 2 {
         return None;
@@ -131,7 +137,7 @@ pub(super) fn kind(name: &[u8]) -> Option<NameKind> {
     None
 }
 
-/// Returns what the last word of a name makes of it, given the word before.
+/// Returns the kind that the last word of a name implies, given the word before.
 fn kind_of_last(word: &[u8], before: &[u8]) -> Option<NameKind> {
     let words = &*WORDS;
     let is_ending = |endings: &str| endings.split(' ').any(|ending| ends_with(word, ending.as_bytes()));
@@ -148,7 +154,7 @@ fn kind_of_last(word: &[u8], before: &[u8]) -> Option<NameKind> {
             _ => Some(NameKind::Variable),
         };
     }
-    // Half of what a machine logs in with.
+    // An id is half of a machine's credentials.
     if word.eq_ignore_ascii_case(b"id") {
         return before.eq_ignore_ascii_case(b"secret").then_some(NameKind::Secret);
     }
@@ -165,7 +171,7 @@ fn kind_of_last(word: &[u8], before: &[u8]) -> Option<NameKind> {
     None
 }
 
-/// `dbpass`, `rootpw`, `requirepass`, but not `bypass` or `compass`.
+/// Returns true for `dbpass`, `rootpw`, `requirepass`, but not for `bypass` or `compass`.
 fn is_joined_pass(word: &[u8]) -> bool {
     ends_with(word, b"pass") && word.len() <= 16 && !WORDS.not_passwords.has(word)
         || ends_with(word, b"pw") && word.len() <= 8
@@ -180,8 +186,8 @@ fn trim_digits(word: &[u8]) -> &[u8] {
     &word[..end]
 }
 
-/// Splits off the last word of a name: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password` have the
-/// same words.
+/// Splits off the last word of a name: `DB_PASSWORD`, `dbPassword`, `db-password` and `db.password`
+/// have the same words.
 fn last_word(name: &[u8]) -> Option<(&[u8], &[u8])> {
     static PART: ByteSet = ByteSet::new(b"").and_alphanumeric();
     let end = name.iter().rposition(|byte| PART.has(*byte))? + 1;
@@ -192,7 +198,7 @@ fn last_word(name: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&name[..start], &name[start..end]))
 }
 
-/// Returns whether a new word starts here inside `camelCase` or `APIKey`.
+/// Returns true if a new word starts here inside `camelCase` or `APIKey`.
 fn turns(name: &[u8], at: usize) -> bool {
     let (before, here) = (name[at - 1], name[at]);
     here.is_ascii_uppercase()

@@ -1,5 +1,5 @@
-//! Secrets known by their place: in addresses, headers, options of programs, arguments of functions, and what else has a
-//! place for them. Each place is a word to search for and a pattern that begins there.
+//! Finds secrets by their place: in URLs, headers, program options, function arguments, and
+//! similar. A place is a word to search for and a pattern that begins there.
 
 use std::{
     ops::Range,
@@ -14,23 +14,24 @@ use regex::bytes::Regex;
 
 use super::{
     bytes::compiled,
-    found::Found,
+    found_secret::FoundSecret,
     name::NameKind,
     rules,
-    value::{self, Written},
+    value::{self, ValueQuoting},
 };
 
-/// A longer token that is no secret is not looked into: a line of nothing but such would cost its square.
-pub(super) const LONG_TOKEN: usize = 128;
-/// How much of a line a pattern is given from its word on: a token of a header, or a command.
+/// Maximum length of a token without a secret whose inside is scanned too. Otherwise a line of such
+/// tokens would take quadratic time.
+pub(super) const MAX_NESTED_TOKEN: usize = 128;
+/// Maximum length of the text that a pattern gets from its word on: a header token, or a command.
 const MAX_TOKEN: usize = 8 * 1024;
 const MAX_COMMAND: usize = 1024;
-/// How far from its word a text may be that must be near.
+/// Maximum distance between a word and a text that must be near it.
 const MAX_NEAR: usize = 512;
-/// What is between a word and its secret may be another secret from this length on.
+/// Minimum length of text between a word and its secret that may be another secret.
 const MIN_KEY_BYTES: usize = 16;
 
-/// Words of patterns, and what they stand for.
+/// Abbreviations in patterns, and their expansions.
 const SHORT_FORMS: [(&str, &str); 6] = [
     ("TOKEN", r"[[:alnum:]\-._~+/=%{}$<>()]"),
     ("VALUE", r#"(?<s>"[^"]*"|'[^']*'|[^\s'"`|;\-][^\s'"`|;]*)"#),
@@ -40,28 +41,29 @@ const SHORT_FORMS: [(&str, &str); 6] = [
     ("CMD", r"[^|;]*?\s"),
 ];
 
-/// A place where a secret stands: a line of `places.txt`.
+/// A place where a secret may be: a line of `places.txt`.
 pub(super) struct PlaceRule {
-    /// What is searched for, in any case.
+    /// Words to search for, without case.
     pub(super) words: Vec<&'static str>,
     before: &'static str,
-    /// The secret is its group `s`.
+    /// Pattern with the secret in group `s`.
     pattern: &'static str,
     regex: OnceLock<Regex>,
-    /// Decides about what was found there.
+    /// Returns true if the matched text is a secret.
     is_secret: fn(&[u8]) -> bool,
     label: &'static str,
     why: &'static str,
 }
 
-/// All places.
+/// All rules of `places.txt`.
 pub(super) static PLACES: LazyLock<Vec<PlaceRule>> = LazyLock::new(|| {
     let lines = include_str!("places.txt").lines();
     lines.filter(|line| !line.is_empty() && !line.starts_with("# ")).filter_map(PlaceRule::parse).collect()
 });
 
 impl PlaceRule {
-    /// Reads a line of the table. A word may end with a blank, which is the first of the three behind it.
+    /// Parses a line of the table. A word may end with a blank, which is the first of the three
+    /// blanks after it.
     fn parse(line: &'static str) -> Option<Self> {
         let end = line.find("  ")?;
         let has_blank = line[end..].starts_with("   ");
@@ -88,7 +90,7 @@ impl PlaceRule {
         )
     }
 
-    /// Returns whether what is around a word allows a secret there.
+    /// Returns true if the text around a word allows a secret there.
     fn allows(&self, line: &[u8], word: &Range<usize>) -> bool {
         let last = word.start.checked_sub(1).map(|at| line[at]);
         let has = |text: &str| {
@@ -107,8 +109,13 @@ impl PlaceRule {
         }
     }
 
-    /// Looks at the place of one of the words, and says where to go on if there is something.
-    pub(super) fn look(&self, line: &[u8], word: &Range<usize>, found: &mut Vec<Found>) -> Option<usize> {
+    /// Checks the place of one of the words. Returns the offset to resume at if there is a match.
+    pub(super) fn look(
+        &self,
+        line: &[u8],
+        word: &Range<usize>,
+        found: &mut Vec<FoundSecret>,
+    ) -> Option<usize> {
         if !self.allows(line, word) {
             return None;
         }
@@ -116,10 +123,10 @@ impl PlaceRule {
         let from = word.start.saturating_sub(back);
         let reach = if self.pattern.contains("TOKEN") { MAX_TOKEN } else { MAX_COMMAND };
         let behind = &line[word.end..line.len().min(word.start + reach).max(word.end)];
-        // What is behind the same word is looked at there, or a line of nothing else would cost its square. One more may
-        // be part of something: `docker login docker.io`.
+        // Text after the same word is checked at that word, or a line of such words would take
+        // quadratic time. One repetition may be part of the place: `docker login docker.io`.
         let again = match behind.len() {
-            0..=LONG_TOKEN => None,
+            0..=MAX_NESTED_TOKEN => None,
             _ => memchr::memmem::find_iter(behind, &line[word.clone()]).nth(1),
         };
         let text = &line[from..word.end + again.unwrap_or(behind.len())];
@@ -128,10 +135,10 @@ impl PlaceRule {
         let range = unquoted(line, from + secret.start()..from + secret.end());
         let (end, between) = (range.end, range.start.saturating_sub(word.end));
         if (self.is_secret)(&line[range.clone()]) {
-            found.push(Found::value(line, range, self.label, self.why));
+            found.push(FoundSecret::value(line, range, self.label, self.why));
             return Some(if between < MIN_KEY_BYTES { end } else { word.end });
         }
-        (range.len() > LONG_TOKEN).then_some(end)
+        (range.len() > MAX_NESTED_TOKEN).then_some(end)
     }
 }
 
@@ -140,17 +147,17 @@ fn test_named(name: &str) -> Option<fn(&[u8]) -> bool> {
     Some(match name {
         "any" => |_| true,
         "password" => value::is_password,
-        "named" => |text| value::is_secret(text, Written::Quoted, NameKind::Password),
-        "token" => |text| value::is_secret(text, Written::Quoted, NameKind::Token),
+        "named" => |text| value::is_secret(text, ValueQuoting::Quoted, NameKind::Password),
+        "token" => |text| value::is_secret(text, ValueQuoting::Quoted, NameKind::Token),
         "typed" => |text| value::is_random_or_typed(text, 12),
         "random20" => |text| value::is_random(text, 20) || rules::key_at(text).is_some(),
         "random40" => |text| value::is_random(text, 40),
         "pair" => is_basic_pair,
         "auth" => |text| is_basic_pair(text) || value::is_random(text, 24) && !text.contains(&b'('),
-        // Where it has no capitals it is the name of a session.
+        // Without capitals it is a session name.
         "session" => |text| value::is_random(text, 24) && text.iter().any(u8::is_ascii_uppercase),
         "header" => |text| {
-            let is_token = || value::is_secret(text, Written::Bare, NameKind::Token);
+            let is_token = || value::is_secret(text, ValueQuoting::Bare, NameKind::Token);
             !text.starts_with(b"AWS4-")
                 && (is_basic_pair(text) || is_token() || rules::key_rule(text).is_some())
         },
@@ -158,7 +165,7 @@ fn test_named(name: &str) -> Option<fn(&[u8]) -> bool> {
     })
 }
 
-/// Leaves out the quotes around a text, and blanks inside of them.
+/// Strips the quotes around a text, and the blanks inside them.
 fn unquoted(line: &[u8], range: Range<usize>) -> Range<usize> {
     let text = &line[range.clone()];
     let [quote @ (b'"' | b'\''), inside @ .., last] = text else { return range };
@@ -173,7 +180,7 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 pub(super) const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 pub(super) const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Returns whether a text is a user and a password in base64.
+/// Returns true if a text is a user and a password in base64.
 fn is_basic_pair(text: &[u8]) -> bool {
     (8..4096).contains(&text.len())
         && !value::is_placeholder(text)

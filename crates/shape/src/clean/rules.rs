@@ -1,4 +1,4 @@
-//! Key formats: the table in `rules.txt`, and matching one of its patterns.
+//! Key formats: the table in `rules.txt`, and the matching of its patterns.
 
 use std::{
     collections::HashMap,
@@ -9,30 +9,30 @@ use regex::bytes::Regex;
 
 use super::{bytes::compiled, value};
 
-/// The longest key.
+/// Maximum length of a key.
 const MAX_KEY_BYTES: usize = 4096;
-/// How many bytes of a prefix choose the rules that are tried.
+/// Number of prefix bytes that select the rules to try.
 const CHOICE_BYTES: usize = 3;
 
 /// The format of one kind of key.
 #[derive(Debug)]
 pub(super) struct KeyRule {
     pub(super) label: &'static str,
-    /// What it is, for a report.
+    /// Description of the key, for a report.
     pub(super) what: &'static str,
-    /// What its keys begin with.
+    /// Prefix of its keys.
     pub(super) prefix: &'static str,
     pattern: &'static str,
-    /// The pattern, compiled when the prefix is met first.
+    /// The pattern, compiled at the first match of the prefix.
     regex: OnceLock<Regex>,
 }
 
-/// Something that has the form of a key.
+/// A text with the format of a key.
 #[derive(Debug)]
 pub(super) struct KeyMatch {
     pub(super) rule: &'static KeyRule,
     pub(super) end: usize,
-    /// Is false if it was made up for a document.
+    /// False for a made-up key in documentation.
     pub(super) is_real: bool,
 }
 
@@ -51,7 +51,7 @@ static BY_START: LazyLock<HashMap<&[u8], Vec<&'static KeyRule>>> = LazyLock::new
     lists
 });
 
-/// Reads a line of the table: one rule for each prefix.
+/// Parses a line of the table: one rule for each prefix.
 fn parse(line: &'static str) -> Vec<KeyRule> {
     let mut rest = line;
     let mut field = || {
@@ -72,17 +72,17 @@ impl KeyRule {
         let regex = self.regex.get_or_init(|| compiled(&format!("^(?:{})", self.pattern)));
         let key = regex.find(rest)?.as_bytes();
         let is_cut_short = rest.get(key.len()).is_some_and(u8::is_ascii_alphanumeric);
-        // Three letters say little: a name in code may begin with them.
+        // Three letters are not specific: an identifier in code may begin with them.
         let is_name =
             self.prefix.len() <= 3 && key.iter().all(u8::is_ascii_alphabetic) && !value::is_unlike_words(key);
-        // The part that is random in a real one: others may be numbers of accounts.
+        // The random part of a real key. Other parts may be account numbers.
         let random = key.split(|byte| b"/.@".contains(byte)).max_by_key(|part| part.len()).unwrap_or(key);
         let is_real = !is_cut_short && !is_name && !value::is_placeholder_key(random);
         Some(KeyMatch { rule: self, end: self.prefix.len() + key.len(), is_real })
     }
 }
 
-/// Returns what has the form of a key and starts here; a real key, if one of the rules finds one.
+/// Returns a text with the format of a key that starts here, preferably a real key.
 pub(super) fn form_at(text: &[u8]) -> Option<KeyMatch> {
     let rules = BY_START.get(text.get(..CHOICE_BYTES)?)?;
     let forms = rules.iter().filter_map(|rule| rule.key(text));
@@ -94,7 +94,7 @@ pub(super) fn key_at(text: &[u8]) -> Option<KeyMatch> {
     form_at(text).filter(|key| key.is_real)
 }
 
-/// Returns the rule of a text that is a key as a whole.
+/// Returns the rule that matches the whole text.
 pub(super) fn key_rule(text: &[u8]) -> Option<&'static KeyRule> {
     key_at(text).filter(|key| key.end == text.len()).map(|key| key.rule)
 }

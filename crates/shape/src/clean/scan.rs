@@ -1,4 +1,4 @@
-//! One search for everything a secret can begin with or be named by, and what looks at the places that are found.
+//! Searches for everything that a secret can begin with or be named by, and checks the matches.
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
@@ -7,11 +7,11 @@ use aho_corasick::{AhoCorasick, Input};
 use super::{
     assign,
     bytes::search_for,
-    found::{Found, Next},
+    found_secret::{FoundSecret, ScanResume},
     keys,
-    line::Line,
+    line::ScannedLine,
     name::{self, NameKind},
-    place::{LONG_TOKEN, PLACES, PlaceRule},
+    place::{MAX_NESTED_TOKEN, PLACES, PlaceRule},
     rules::{self, RULES},
     token,
 };
@@ -23,13 +23,14 @@ const NAME_PARTS: &str =
 /// The search for all words at once.
 pub(super) struct SecretSearch {
     words: AhoCorasick,
-    /// What looks at each word, and how long the word is that it looks for: a longer word hides those that begin it.
-    looks: Vec<Vec<(usize, Look)>>,
+    /// Matchers of each word, with the length of the word each needs. A longer word hides its own
+    /// prefixes.
+    looks: Vec<Vec<(usize, SecretMatcher)>>,
 }
 
-/// A way to look at a place.
+/// A matcher for a place.
 #[derive(Clone, Copy)]
-enum Look {
+enum SecretMatcher {
     /// Part of a name whose value may follow.
     Name,
     /// The name of a secret in another language.
@@ -39,7 +40,7 @@ enum Look {
     WebToken,
     /// The start of a key.
     Key,
-    /// The start of a block, the end of one, how its first line begins, and what is in its middle.
+    /// Start of a block, its end, the prefix of its first line, and a text in its middle.
     Block,
     End,
     Head,
@@ -48,17 +49,17 @@ enum Look {
     Encoded,
 }
 
-/// What was found at a place.
-pub(super) enum Hit {
-    /// Look no further here; secrets were added to the list.
-    Next(Next),
-    /// A private key has begun; its title is here.
+/// Result of checking a place.
+pub(super) enum ScanHit {
+    /// Resume here; secrets were added to the list.
+    Next(ScanResume),
+    /// A private key begins with this title.
     Block { title: Range<usize> },
-    /// One ends here whose title may not have been there.
+    /// A private key ends here. Its title may be missing.
     End,
-    /// This line is of the middle of one.
+    /// This line is in the middle of a private key.
     Middle,
-    /// This is the first line of one without a title, which starts here.
+    /// This is the first line of a private key without a title, which starts here.
     Head { start: usize },
 }
 
@@ -66,11 +67,13 @@ pub(super) static SEARCH: LazyLock<SecretSearch> = LazyLock::new(SecretSearch::n
 
 impl SecretSearch {
     fn new() -> Self {
-        let mut words: BTreeMap<Vec<u8>, Vec<Look>> = BTreeMap::new();
+        let mut words: BTreeMap<Vec<u8>, Vec<SecretMatcher>> = BTreeMap::new();
         for (word, look) in looks() {
             let known = words.entry(word.to_ascii_lowercase()).or_default();
-            // Rules of one prefix are tried together.
-            if !(matches!(look, Look::Key) && known.iter().any(|look| matches!(look, Look::Key))) {
+            // Rules with the same prefix are tried together.
+            if !(matches!(look, SecretMatcher::Key)
+                && known.iter().any(|look| matches!(look, SecretMatcher::Key)))
+            {
                 known.push(look);
             }
         }
@@ -82,56 +85,56 @@ impl SecretSearch {
         Self { looks: looks.collect(), words: search_for(words.keys()) }
     }
 
-    /// Returns the next place from which something may begin.
+    /// Returns the next offset at which a secret may begin.
     pub(super) fn next(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
         let found = self.words.find(Input::new(text).range(from.min(text.len())..))?;
         Some((found.pattern().as_usize(), found.range()))
     }
 
-    /// Looks at such a place in its line.
+    /// Checks such an offset in its line.
     pub(super) fn look(
         &self,
         word: usize,
-        line: &Line<'_>,
+        line: &ScannedLine<'_>,
         at: &Range<usize>,
-        found: &mut Vec<Found>,
-    ) -> Hit {
-        let (mut next, before) = (Next::at(at.start + 1), found.len());
+        found: &mut Vec<FoundSecret>,
+    ) -> ScanHit {
+        let (mut next, before) = (ScanResume::at(at.start + 1), found.len());
         for (length, look) in &self.looks[word] {
             match look.at(line, &(at.start..at.start + length), found) {
-                Some(Hit::Next(other)) if found.len() > before || other.pending.is_some() => {
-                    return Hit::Next(other);
+                Some(ScanHit::Next(other)) if found.len() > before || other.pending.is_some() => {
+                    return ScanHit::Next(other);
                 }
-                Some(Hit::Next(other)) => next = if other.resume > next.resume { other } else { next },
+                Some(ScanHit::Next(other)) => next = if other.resume > next.resume { other } else { next },
                 Some(hit) => return hit,
                 None => {}
             }
         }
-        Hit::Next(next)
+        ScanHit::Next(next)
     }
 }
 
-impl Look {
-    fn at(self, line: &Line<'_>, at: &Range<usize>, found: &mut Vec<Found>) -> Option<Hit> {
-        let next = |resume: usize| Hit::Next(Next::at(resume));
+impl SecretMatcher {
+    fn at(self, line: &ScannedLine<'_>, at: &Range<usize>, found: &mut Vec<FoundSecret>) -> Option<ScanHit> {
+        let next = |resume: usize| ScanHit::Next(ScanResume::at(resume));
         match self {
-            Self::Name => Some(Hit::Next(assign::find(line, at.clone(), found))),
-            Self::Label(kind) => assign::find_label(line, at.clone(), kind, found).map(Hit::Next),
+            Self::Name => Some(ScanHit::Next(assign::find(line, at.clone(), found))),
+            Self::Label(kind) => assign::find_label(line, at.clone(), kind, found).map(ScanHit::Next),
             Self::Place(rule) => rule.look(line, at, found).map(next),
             Self::Cookies => token::cookies(line, at, found).map(next),
             Self::WebToken => token::jwt(line, at.start, found).map(next),
             Self::Key => key(line, at.start, found).map(next),
             Self::Block => {
                 let length = keys::title_end(&line[at.start..])?;
-                Some(Hit::Block { title: at.start..at.start + length })
+                Some(ScanHit::Block { title: at.start..at.start + length })
             }
-            Self::End => keys::is_end(&line[at.start..]).then_some(Hit::End),
-            Self::Head => keys::first_start(line, at).map(|start| Hit::Head { start }),
-            Self::Middle => keys::is_middle(line, at).then_some(Hit::Middle),
+            Self::End => keys::is_end(&line[at.start..]).then_some(ScanHit::End),
+            Self::Head => keys::first_start(line, at).map(|start| ScanHit::Head { start }),
+            Self::Middle => keys::is_middle(line, at).then_some(ScanHit::Middle),
             Self::Encoded => {
                 let key = token::encoded_key(line, at.start)?;
                 if keys::is_wrapped(line, &key.range) {
-                    return Some(Hit::Head { start: key.range.start });
+                    return Some(ScanHit::Head { start: key.range.start });
                 }
                 let resume = key.range.end;
                 found.push(key);
@@ -141,30 +144,30 @@ impl Look {
     }
 }
 
-/// Lists everything that is searched for.
-fn looks() -> impl Iterator<Item = (&'static [u8], Look)> {
-    let keys = RULES.iter().map(|rule| (rule.prefix.as_bytes(), Look::Key));
-    let names = NAME_PARTS.split(' ').map(|part| (part.as_bytes(), Look::Name));
-    let labels = name::foreign().map(|(label, kind)| (label.as_bytes(), Look::Label(kind)));
-    let heads = keys::HEADS.split(' ').map(|head| (head.as_bytes(), Look::Head));
+/// Lists all words to search for.
+fn looks() -> impl Iterator<Item = (&'static [u8], SecretMatcher)> {
+    let keys = RULES.iter().map(|rule| (rule.prefix.as_bytes(), SecretMatcher::Key));
+    let names = NAME_PARTS.split(' ').map(|part| (part.as_bytes(), SecretMatcher::Name));
+    let labels = name::foreign().map(|(label, kind)| (label.as_bytes(), SecretMatcher::Label(kind)));
+    let heads = keys::HEADS.split(' ').map(|head| (head.as_bytes(), SecretMatcher::Head));
     let places = PLACES
         .iter()
-        .flat_map(|rule| rule.words.iter().map(move |word| (word.as_bytes(), Look::Place(rule))));
+        .flat_map(|rule| rule.words.iter().map(move |word| (word.as_bytes(), SecretMatcher::Place(rule))));
     let blocks = [
-        (&keys::TITLES[..], Look::Block),
-        (&keys::ENDS, Look::End),
-        (&keys::MIDDLES, Look::Middle),
-        (&[keys::ENCODED], Look::Encoded),
-        (&[b"cookie:"], Look::Cookies),
-        (&[b"eyJ"], Look::WebToken),
+        (&keys::TITLES[..], SecretMatcher::Block),
+        (&keys::ENDS, SecretMatcher::End),
+        (&keys::MIDDLES, SecretMatcher::Middle),
+        (&[keys::ENCODED], SecretMatcher::Encoded),
+        (&[b"cookie:"], SecretMatcher::Cookies),
+        (&[b"eyJ"], SecretMatcher::WebToken),
     ];
     let blocks = blocks.into_iter().flat_map(|(words, look)| words.iter().map(move |word| (*word, look)));
     keys.chain(names).chain(labels).chain(places).chain(heads).chain(blocks.collect::<Vec<_>>())
 }
 
-/// Finds a key that starts here. What only has the form of one and is long is not looked into: a line of nothing but such
-/// would cost its square.
-fn key(line: &[u8], start: usize, found: &mut Vec<Found>) -> Option<usize> {
+/// Finds a key that starts here. A long text that only has the format of one is skipped as a whole,
+/// or a line of such texts would take quadratic time.
+fn key(line: &[u8], start: usize, found: &mut Vec<FoundSecret>) -> Option<usize> {
     if !starts_word(line, start) {
         return None;
     }
@@ -172,17 +175,17 @@ fn key(line: &[u8], start: usize, found: &mut Vec<Found>) -> Option<usize> {
     let range = start..start + key.end;
     let resume = range.end;
     if !key.is_real {
-        return (range.len() > LONG_TOKEN).then_some(resume);
+        return (range.len() > MAX_NESTED_TOKEN).then_some(resume);
     }
     if key.rule.label == "aws-access-key" {
         token::beside_aws_key(line, range.end, found);
     }
-    found.push(Found { range, label: key.rule.label, why: key.rule.what });
+    found.push(FoundSecret { range, label: key.rule.label, why: key.rule.what });
     Some(resume)
 }
 
-/// Returns whether a word starts here: also after `\n`, `%3D` and the end of a terminal sequence, whose last letter is
-/// not part of it.
+/// Returns true if a word starts here, also after `\n`, `%3D` or the last letter of a terminal
+/// sequence.
 pub(super) fn starts_word(line: &[u8], at: usize) -> bool {
     let before = &line[..at];
     match before {

@@ -1,4 +1,5 @@
-//! Secrets that more than a pattern tells: parts that decode, lists of cookies, and what stands beside a key.
+//! Finds secrets that need more than a pattern: encoded parts, cookie lists, and values beside a
+//! key.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -7,33 +8,33 @@ use regex::bytes::Regex;
 
 use super::{
     bytes::{ByteSet, compiled},
-    found::Found,
+    found_secret::FoundSecret,
     name::NameKind,
-    place::{LONG_TOKEN, STANDARD, URL_SAFE},
+    place::{MAX_NESTED_TOKEN, STANDARD, URL_SAFE},
     scan,
-    value::{self, Written},
+    value::{self, ValueQuoting},
 };
 
-/// So much of the header of a web token is decoded.
+/// Maximum length of a decoded JWT header.
 const MAX_HEADER: usize = 2048;
-/// The longest token, and the longest list of cookies.
+/// Maximum length of a token or a cookie list.
 const MAX_TOKEN: usize = 8 * 1024;
 
-/// Returns the block of a private key in base64, as in files for Kubernetes; it may go on in the next lines.
-pub(super) fn encoded_key(line: &[u8], start: usize) -> Option<Found> {
+/// Returns a private key in base64, as in Kubernetes files. It may continue in the next lines.
+pub(super) fn encoded_key(line: &[u8], start: usize) -> Option<FoundSecret> {
     static PART: ByteSet = ByteSet::new(b"+/=").and_alphanumeric();
     // The title is in the first 64 characters.
     let title = STANDARD.decode(&line[start..line.len().min(start + 64)]).unwrap_or_default();
     memchr::memmem::find(&title, b"PRIVATE KEY")?;
     let range = start..start + PART.run(&line[start..]);
-    Some(Found { range, label: "private-key", why: "a private key in base64" })
+    Some(FoundSecret { range, label: "private-key", why: "a private key in base64" })
 }
 
-/// Finds a JSON web token, whose header must decode, and says where to go on.
-pub(super) fn jwt(line: &[u8], start: usize, found: &mut Vec<Found>) -> Option<usize> {
+/// Finds a JSON web token, whose header must decode. Returns the offset to resume at.
+pub(super) fn jwt(line: &[u8], start: usize, found: &mut Vec<FoundSecret>) -> Option<usize> {
     static TOKEN: LazyLock<Regex> =
         LazyLock::new(|| compiled(r"^(?<header>[\w-]+)(?<rest>(?:\.[\w-]*){2}(?:\.[\w-]+){0,2})?"));
-    // One inside another word would be decoded again and again.
+    // A token inside another word would be decoded again and again.
     if !scan::starts_word(line, start) {
         return None;
     }
@@ -46,15 +47,16 @@ pub(super) fn jwt(line: &[u8], start: usize, found: &mut Vec<Found>) -> Option<u
         decoded.starts_with(b"{\"") && [&b"\"alg\""[..], b"\"typ\"", b"\"enc\"", b"\"kid\""].iter().any(has);
     if is_header && token.name("rest").is_some() {
         let end = start + token.get(0)?.end();
-        found.push(Found { range: start..end, label: "jwt", why: "a web token whose header decodes" });
+        found.push(FoundSecret { range: start..end, label: "jwt", why: "a web token whose header decodes" });
         return Some(end);
     }
-    (header_end > LONG_TOKEN && !is_header).then_some(start + header_end)
+    (header_end > MAX_NESTED_TOKEN && !is_header).then_some(start + header_end)
 }
 
-/// Finds values of `Cookie:` and `Set-Cookie:` that identify someone, and says where the cookies end.
-pub(super) fn cookies(line: &[u8], word: &Range<usize>, found: &mut Vec<Found>) -> Option<usize> {
-    // A date has spaces in it, and a cookie that is not written as it should be.
+/// Finds values of `Cookie:` and `Set-Cookie:` that identify a person. Returns the end of the
+/// cookies.
+pub(super) fn cookies(line: &[u8], word: &Range<usize>, found: &mut Vec<FoundSecret>) -> Option<usize> {
+    // Dates contain spaces, and so do malformed cookies.
     static COOKIE: LazyLock<Regex> =
         LazyLock::new(|| compiled(r#"^ *(?<name>[^\s;"'=]+)(?:=(?<s>[^\s;"']*))?(?:[^;"']{0,128};)?"#));
     static NAMES: LazyLock<Regex> =
@@ -65,10 +67,15 @@ pub(super) fn cookies(line: &[u8], word: &Range<usize>, found: &mut Vec<Found>) 
         if let Some(secret) = cookie.name("s") {
             let (range, text) = (at + secret.start()..at + secret.end(), secret.as_bytes());
             let is_named = NAMES.is_match(&cookie["name"]);
-            if is_named && value::is_secret(text, Written::Quoted, NameKind::Token)
+            if is_named && value::is_secret(text, ValueQuoting::Quoted, NameKind::Token)
                 || value::is_random(text, 24) && text.len() < 4096
             {
-                found.push(Found::value(line, range, "cookie", "value of a cookie that identifies someone"));
+                found.push(FoundSecret::value(
+                    line,
+                    range,
+                    "cookie",
+                    "value of a cookie that identifies someone",
+                ));
             }
         }
         at += cookie[0].len();
@@ -79,14 +86,14 @@ pub(super) fn cookies(line: &[u8], word: &Range<usize>, found: &mut Vec<Found>) 
     (at > word.end).then_some(at)
 }
 
-/// Finds the secret that stands behind an AWS key id on its line, as in exported tables.
-pub(super) fn beside_aws_key(line: &[u8], at: usize, found: &mut Vec<Found>) {
+/// Finds the secret after an AWS key id on its line, as in exported tables.
+pub(super) fn beside_aws_key(line: &[u8], at: usize, found: &mut Vec<FoundSecret>) {
     static BESIDE: LazyLock<Regex> =
         LazyLock::new(|| compiled(r#"^[ ,:;|\t"']{1,48}(?<s>[[:alnum:]+/]{40})(?:$|[^[:alnum:]+/])"#));
     if let Some(secret) = BESIDE.captures(&line[at..]).and_then(|beside| beside.name("s"))
         && value::is_random(secret.as_bytes(), 40)
     {
         let range = at + secret.start()..at + secret.end();
-        found.push(Found { range, label: "aws-secret-key", why: "what follows an AWS access key id" });
+        found.push(FoundSecret { range, label: "aws-secret-key", why: "what follows an AWS access key id" });
     }
 }

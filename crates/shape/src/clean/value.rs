@@ -1,15 +1,16 @@
-//! Whether a value that stands where a secret may stand is one: placeholders, code, references and words are not.
+//! Decides whether a value in the place of a secret is one. Placeholders, code, references and
+//! words are not.
 
-mod elsewhere;
 mod placeholder;
+mod reference;
 mod tally;
 mod wordy;
 
 use std::sync::LazyLock;
 
 use self::{
-    elsewhere::{is_expression, is_reference},
     placeholder::is_template,
+    reference::{is_expression, is_reference},
     tally::ByteTally,
     wordy::{is_known_word, is_like_no_word, is_wordy, words_of},
 };
@@ -19,35 +20,36 @@ pub(super) use self::{
 };
 use super::{bytes::WordSet, name::NameKind};
 
-/// A longer value is a document, not a secret.
+/// Maximum length of a secret; a longer value is a document.
 pub(super) const MAX_BYTES: usize = 4096;
 
-/// A shorter token that begins with `abc123` is one of a document; a password is not.
+/// Minimum length of a token that begins with `abc123`. A shorter token is from documentation; a
+/// password is not.
 const MIN_TYPED_TOKEN: usize = 16;
 
-/// How a value is written, which says what else it could be.
+/// Quoting of a value, which limits what else it could be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
-    /// In quotes: not an expression.
+pub(super) enum ValueQuoting {
+    /// In quotes, so not an expression.
     Quoted,
-    /// Without: in code this would be an expression.
+    /// Without quotes: in code this would be an expression.
     Bare,
-    /// The whole rest of an `NAME=value` line: not an expression either, save for `$`.
+    /// The rest of a `NAME=value` line: not an expression either, except for `$`.
     Environment,
 }
 
-/// Whether a value is a secret, given the kind of name it has.
-pub(super) fn is_secret(value: &[u8], written: Written, kind: NameKind) -> bool {
+/// Returns true if a value is a secret, given the kind of its name.
+pub(super) fn is_secret(value: &[u8], written: ValueQuoting, kind: NameKind) -> bool {
     let least = if kind == NameKind::Password { 6 } else { 8 };
     if value.len() < least || value.len() > MAX_BYTES {
         return false;
     }
     let tally = ByteTally::new(value);
     if tally.spaces > 0 {
-        return kind == NameKind::Password && written == Written::Quoted && is_app_password(value);
+        return kind == NameKind::Password && written == ValueQuoting::Quoted && is_app_password(value);
     }
-    // In the order of what they cost.
-    let is_text = || written != Written::Bare || !is_expression(value, tally);
+    // Cheap checks come first.
+    let is_text = || written != ValueQuoting::Bare || !is_expression(value, tally);
     is_strong(value, tally, kind, written)
         && !is_template(value, tally)
         && is_text()
@@ -56,14 +58,14 @@ pub(super) fn is_secret(value: &[u8], written: Written, kind: NameKind) -> bool 
         && (kind == NameKind::Password || value.len() >= MIN_TYPED_TOKEN || !is_placeholder(value))
 }
 
-/// `0x…`, as private keys of wallets are written.
+/// Returns true for `0x…`, the format of wallet keys.
 fn is_private_number(value: &[u8]) -> bool {
     value
         .strip_prefix(b"0x")
         .is_some_and(|digits| digits.len() == 64 && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// `correct horse battery staple`, where a passphrase is named.
+/// Returns true for `correct horse battery staple`, after the name of a passphrase.
 pub(super) fn is_passphrase(value: &[u8]) -> bool {
     const PROSE: [&[u8]; 9] =
         [b"the", b"your", b"enter", b"please", b"for", b"key", b"and", b"with", b"passphrase"];
@@ -74,7 +76,7 @@ pub(super) fn is_passphrase(value: &[u8]) -> bool {
         && !words().any(|word| PROSE.contains(&word))
 }
 
-/// `abcd efgh ijkl mnop`, as Google writes passwords for programs.
+/// Returns true for `abcd efgh ijkl mnop`, Google's format of app passwords.
 fn is_app_password(value: &[u8]) -> bool {
     value.len() == 19
         && value.iter().enumerate().all(|(at, byte)| match at % 5 {
@@ -83,7 +85,8 @@ fn is_app_password(value: &[u8]) -> bool {
         })
 }
 
-/// Whether a value that certainly stands in the place of a password is one: words are, placeholders are not.
+/// Returns true if a value in the certain place of a password is one. Words are, placeholders are
+/// not.
 pub(super) fn is_password(value: &[u8]) -> bool {
     static WORDS: LazyLock<WordSet> = LazyLock::new(|| {
         WordSet::new(
@@ -100,12 +103,13 @@ pub(super) fn is_password(value: &[u8]) -> bool {
         && !value.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// Whether a token of no certain place is random enough to be a secret: long, of mixed kinds, not words.
+/// Returns true if a token in an uncertain place is random enough to be a secret: long, of mixed
+/// kinds, not words.
 pub(super) fn is_random(value: &[u8], least: usize) -> bool {
     is_random_or_typed(value, least) && !is_placeholder(value)
 }
 
-/// The same where a secret certainly stands: also a sequence of keys that somebody has typed there.
+/// Like [`is_random`], for a certain place: a typed key sequence counts too.
 pub(super) fn is_random_or_typed(value: &[u8], least: usize) -> bool {
     let tally = ByteTally::new(value);
     value.len() >= least
@@ -119,7 +123,7 @@ pub(super) fn is_random_or_typed(value: &[u8], least: usize) -> bool {
         && !is_wordy(value)
 }
 
-fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: Written) -> bool {
+fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: ValueQuoting) -> bool {
     let letters = tally.letters();
     if kind == NameKind::LongKey {
         return value.len() >= 40 && tally.lower > 5 && tally.upper > 5 && tally.digits > 0;
@@ -132,22 +136,22 @@ fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: Written) -
     }
     if tally.digits == 0 && tally.symbols == 0 {
         let is_mixed = tally.upper >= 2 && tally.lower >= 2 && letters >= 8;
-        // Nobody sets a variable for a password to a name in code.
-        let is_set = is_mixed && kind == NameKind::Password && written == Written::Environment;
-        if !is_set && (kind != NameKind::Password || written == Written::Bare) && is_camel_case(value) {
+        // An identifier from code is not a plausible value of a password variable.
+        let is_set = is_mixed && kind == NameKind::Password && written == ValueQuoting::Environment;
+        if !is_set && (kind != NameKind::Password || written == ValueQuoting::Bare) && is_camel_case(value) {
             return false;
         }
         return has_random_case(tally, letters)
             || kind == NameKind::Password && tally.joints == 0 && is_no_word(value, tally, is_mixed)
             || tally.joints == 0 && is_set
             || tally.joints == 0
-                && (letters >= 20 || is_mixed && written != Written::Bare)
+                && (letters >= 20 || is_mixed && written != ValueQuoting::Bare)
                 && is_unlike_words(value);
     }
     if tally.symbols > 0 {
         // Base64 without a digit, or a password such as `P@ssword!`.
         return tally.digits > 0
-            || tally.upper > 0 && tally.lower > 0 && written != Written::Bare
+            || tally.upper > 0 && tally.lower > 0 && written != ValueQuoting::Bare
             || has_random_case(tally, letters);
     }
     if is_known_word(value) {
@@ -159,7 +163,7 @@ fn is_strong(value: &[u8], tally: ByteTally, kind: NameKind, written: Written) -
     !is_wordy(value)
 }
 
-/// Letters that are neither a word nor words with a capital each.
+/// Returns true for letters that are neither a word nor capitalized words.
 fn is_no_word(value: &[u8], tally: ByteTally, is_mixed: bool) -> bool {
     match tally.upper {
         0 => value.len() >= 8 && value.is_ascii() && is_like_no_word(value),
@@ -167,7 +171,8 @@ fn is_no_word(value: &[u8], tally: ByteTally, is_mixed: bool) -> bool {
     }
 }
 
-/// Words change case where they start; random letters do at every second place.
+/// Returns true if the case changes at random. Words change it where they start, random letters at
+/// every second place.
 fn has_random_case(tally: ByteTally, letters: usize) -> bool {
     letters >= 10 && tally.case_changes * 100 >= letters * 38
 }
@@ -186,7 +191,7 @@ mod tests {
             "aGVsbG8gd29ybGQhIQ==",
             "0f8fad5bd9cb469fa165",
         ] {
-            assert!(is_secret(value.as_bytes(), Written::Quoted, NameKind::Password), "{value}");
+            assert!(is_secret(value.as_bytes(), ValueQuoting::Quoted, NameKind::Password), "{value}");
         }
     }
 
@@ -213,7 +218,7 @@ mod tests {
             "v1.2.3",
             "2026-01-02",
         ] {
-            assert!(!is_secret(value.as_bytes(), Written::Bare, NameKind::Token), "{value}");
+            assert!(!is_secret(value.as_bytes(), ValueQuoting::Bare, NameKind::Token), "{value}");
         }
     }
 }

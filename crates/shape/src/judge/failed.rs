@@ -1,4 +1,4 @@
-//! Calls that did not end as they should: why, and what to do about it. What the system said is certain.
+//! Verdicts on calls that failed: the reason and a suggestion. Facts from the system are certain.
 
 use windlass_contract::{
     Content, Verdict,
@@ -7,11 +7,11 @@ use windlass_contract::{
     outcome::{Facts, Status},
 };
 
-use super::Case;
+use super::CallEvidence;
 use crate::understand::shortened;
 
-/// The verdict on a call whose status is not success.
-pub(super) fn verdict(case: &Case<'_>) -> Verdict {
+/// Returns the verdict on a call whose status is not success.
+pub(super) fn verdict(case: &CallEvidence<'_>) -> Verdict {
     let mut verdict = Verdict::failure(reason(case));
     if let Some(tests) = case.insight.and_then(Insight::tests).filter(|tests| tests.failed > 0) {
         verdict.reasons.push(failed_tests(tests));
@@ -20,12 +20,12 @@ pub(super) fn verdict(case: &Case<'_>) -> Verdict {
     verdict
 }
 
-/// How many tests failed, of how many.
+/// Returns the number of failed tests and the total as text.
 pub(super) fn failed_tests(tests: &TestReport) -> String {
     format!("{} of {} tests failed", tests.failed, tests.passed.saturating_add(tests.failed))
 }
 
-fn reason(case: &Case<'_>) -> String {
+fn reason(case: &CallEvidence<'_>) -> String {
     match case.facts.exit() {
         Some(Exit::Code(code)) => format!("the command ended with exit code {code}"),
         Some(Exit::Signal(signal)) => format!("the command was ended by signal {signal}"),
@@ -35,8 +35,9 @@ fn reason(case: &Case<'_>) -> String {
     }
 }
 
-/// Why a call without a command failed: in the words of the tool, unless somebody else ended it.
-fn without_a_command(case: &Case<'_>) -> String {
+/// Returns the reason for a failed call without a command: the tool's own words, unless the call
+/// was stopped from outside.
+fn without_a_command(case: &CallEvidence<'_>) -> String {
     let (plain, words) = match case.status {
         Status::NotFound if case.receipt.unknown_tool => return "there is no such tool".to_owned(),
         Status::Rejected if case.receipt.refusal.is_some() => return "it was refused".to_owned(),
@@ -52,14 +53,14 @@ fn without_a_command(case: &Case<'_>) -> String {
     words.unwrap_or_else(|| plain.to_owned())
 }
 
-/// The first line of what the tool said.
-fn message(case: &Case<'_>) -> Option<String> {
+/// Returns the first line of the tool's message.
+fn message(case: &CallEvidence<'_>) -> Option<String> {
     let text = Content::join(case.content);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(shortened(line))
 }
 
-fn suggestion(case: &Case<'_>) -> Option<String> {
+fn suggestion(case: &CallEvidence<'_>) -> Option<String> {
     let Detail::Command(command) = &case.insight?.detail else { return None };
     let what = match command.class {
         ExitClass::NotFound => "a program was not found: check its name, or whether it is installed",
@@ -73,11 +74,11 @@ fn suggestion(case: &Case<'_>) -> Option<String> {
     Some(what.to_owned())
 }
 
-fn waited(case: &Case<'_>) -> bool {
+fn waited(case: &CallEvidence<'_>) -> bool {
     matches!(case.facts, Facts::Command(command) if command.waits_for_input)
 }
 
-fn stopped(case: &Case<'_>) -> Option<String> {
+fn stopped(case: &CallEvidence<'_>) -> Option<String> {
     let denial = case.receipt.denials.first()?;
     let sure = if denial.proof == Proof::Suspected { "may have stopped" } else { "stopped" };
     Some(format!("the sandbox {sure} it ({})", denial.what))

@@ -9,7 +9,7 @@ use super::*;
 const RECORDED: &str = include_str!("recorded.jsonl");
 
 #[derive(Deserialize)]
-struct Recorded {
+struct RecordedCall {
     what: String,
     criteria: Criteria,
     status: Status,
@@ -22,9 +22,9 @@ struct Recorded {
     verdict: Verdict,
 }
 
-impl Recorded {
+impl RecordedCall {
     fn judged(&self) -> Verdict {
-        judge(&Case {
+        judge(&CallEvidence {
             status: self.status,
             criteria: &self.criteria,
             facts: &self.facts,
@@ -42,7 +42,7 @@ fn recorded_results_get_the_verdicts_they_deserve() {
     let lines: Vec<_> = RECORDED.lines().collect();
     assert!(lines.len() >= 60, "{} results", lines.len());
     for line in lines {
-        let recorded: Recorded = serde_json::from_str(line).unwrap();
+        let recorded: RecordedCall = serde_json::from_str(line).unwrap();
         assert_eq!(recorded.judged(), recorded.verdict, "{}", recorded.what);
     }
 }
@@ -52,7 +52,7 @@ fn the_points_add_up_to_a_hundred() {
     assert_eq!(WEIGHTS.total(), 100);
 }
 
-fn ended_well(criteria: &Value, content: &Value, data: Option<Value>) -> Recorded {
+fn ended_well(criteria: &Value, content: &Value, data: Option<Value>) -> RecordedCall {
     let mut recorded = json!({
         "what": "", "criteria": criteria, "status": "success", "content": content, "facts": {"kind": "none"},
         "receipt": {"duration_ms": 0}, "cut": false, "verdict": {"success": true}

@@ -1,53 +1,54 @@
-//! The last rows of a screen, and what controls do to them.
+//! The last rows of a screen, and the effect of control sequences on them.
 
 use std::{collections::VecDeque, mem};
 
 use super::is_hidden;
 
-/// Rows that can still change.
+/// Maximum number of rows that can still change.
 const MAX_ROWS: usize = 200;
-/// Rows of the screen that positions are counted in.
+/// Height of the screen for cursor positions.
 const SCREEN_ROWS: usize = 24;
-/// How far the cursor can be moved without printing.
+/// Maximum column the cursor can reach without printing.
 const MAX_COLUMN: usize = 1024;
-/// A longer row is final, and goes on in the next one without a line end.
+/// Maximum length of a row. A longer row becomes final and continues in the next one without a line
+/// break.
 const MAX_ROW_CHARS: usize = 16 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     done: String,
-    rows: VecDeque<Row>,
+    rows: VecDeque<ScreenRow>,
     row: usize,
     column: usize,
     saved: (usize, usize),
-    /// The rows from before a program took the whole screen.
-    behind: Option<(VecDeque<Row>, usize, usize)>,
+    /// Rows and cursor of the primary screen while the alternate screen is active.
+    primary_screen: Option<(VecDeque<ScreenRow>, usize, usize)>,
 }
 
 #[derive(Debug, Default, Clone)]
-struct Row {
+struct ScreenRow {
     cells: Vec<char>,
-    /// Whether spaces at its end may be left over from something that was erased.
+    /// True if spaces at the end may remain from an erase.
     edited: bool,
 }
 
-impl Default for Screen {
+impl Default for TerminalScreen {
     fn default() -> Self {
         Self {
             done: String::new(),
-            rows: VecDeque::from([Row::default()]),
+            rows: VecDeque::from([ScreenRow::default()]),
             row: 0,
             column: 0,
             saved: (0, 0),
-            behind: None,
+            primary_screen: None,
         }
     }
 }
 
-impl Screen {
+impl TerminalScreen {
     pub(super) fn print(&mut self, character: char) {
         if is_hidden(character) {
-            // Two characters that look alike must not be taken for each other, so it is spelled out.
+            // Spell out invisible characters, so that two texts that look alike remain distinct.
             format!("\\u{{{:x}}}", u32::from(character)).chars().for_each(|each| self.put(each));
         } else {
             self.put(character);
@@ -75,7 +76,7 @@ impl Screen {
             '\r' => self.column = 0,
             '\u{8}' => self.column = self.column.saturating_sub(1),
             '\t' => self.put('\t'),
-            // The bell is heard, not seen; shifts choose a character set.
+            // The bell is not visible; shifts select a character set.
             '\u{7}' | '\u{e}' | '\u{f}' => {}
             '\u{7f}' => self.put('␡'),
             other => self.put(char::from_u32(0x2400 + u32::from(other)).unwrap_or('�')),
@@ -98,8 +99,8 @@ impl Screen {
         let count = first.max(1);
         if private {
             match (action, first) {
-                ('h', 47 | 1047 | 1049) => self.take_over(),
-                ('l', 47 | 1047 | 1049) => self.give_back(),
+                ('h', 47 | 1047 | 1049) => self.enter_alternate_screen(),
+                ('l', 47 | 1047 | 1049) => self.leave_alternate_screen(),
                 _ => {}
             }
             return;
@@ -135,13 +136,13 @@ impl Screen {
         }
     }
 
-    /// The rows that can no longer change.
+    /// Returns the rows that can no longer change.
     pub(super) fn take_final(&mut self) -> String {
         mem::take(&mut self.done)
     }
 
     pub(super) fn finish(mut self) -> String {
-        // Rows below the last text were only moved to.
+        // The cursor only moved to the rows below the last text.
         while self.rows.len() > self.row + 1 && self.rows.back().is_some_and(|row| row.cells.is_empty()) {
             self.rows.pop_back();
         }
@@ -155,9 +156,9 @@ impl Screen {
         self.done
     }
 
-    fn current(&mut self) -> &mut Row {
+    fn current(&mut self) -> &mut ScreenRow {
         while self.rows.len() <= self.row {
-            self.rows.push_back(Row::default());
+            self.rows.push_back(ScreenRow::default());
         }
         &mut self.rows[self.row]
     }
@@ -176,14 +177,14 @@ impl Screen {
         }
     }
 
-    /// Movement stops at the lower edge; only line ends make new rows.
+    /// Moves the cursor down. It stops at the lower edge; only line feeds add rows.
     fn move_down(&mut self, count: usize) {
         let screen = self.rows.len().saturating_sub(SCREEN_ROWS) + SCREEN_ROWS;
         self.row = (self.row + count).min(screen.max(self.rows.len()) - 1).min(MAX_ROWS - 1);
         self.current();
     }
 
-    /// All rows up to the one that is too long are final, and it goes on without a line end.
+    /// Makes all rows up to the overlong one final. That row continues without a line break.
     fn flush_row(&mut self) {
         let rest = self.rows.split_off(self.row + 1);
         let rows = mem::replace(&mut self.rows, rest);
@@ -194,7 +195,7 @@ impl Screen {
                 self.done.push('\n');
             }
         }
-        self.rows.push_front(Row::default());
+        self.rows.push_front(ScreenRow::default());
         (self.row, self.column, self.saved) = (0, 0, (0, 0));
     }
 
@@ -226,7 +227,7 @@ impl Screen {
     }
 
     fn erase_screen(&mut self) {
-        self.rows = VecDeque::from([Row::default()]);
+        self.rows = VecDeque::from([ScreenRow::default()]);
         (self.row, self.column) = (0, 0);
     }
 
@@ -256,21 +257,21 @@ impl Screen {
         }
     }
 
-    fn take_over(&mut self) {
-        if self.behind.is_none() {
-            let rows = mem::replace(&mut self.rows, VecDeque::from([Row::default()]));
-            self.behind = Some((rows, mem::take(&mut self.row), mem::take(&mut self.column)));
+    fn enter_alternate_screen(&mut self) {
+        if self.primary_screen.is_none() {
+            let rows = mem::replace(&mut self.rows, VecDeque::from([ScreenRow::default()]));
+            self.primary_screen = Some((rows, mem::take(&mut self.row), mem::take(&mut self.column)));
         }
     }
 
-    fn give_back(&mut self) {
-        if let Some((rows, row, column)) = self.behind.take() {
+    fn leave_alternate_screen(&mut self) {
+        if let Some((rows, row, column)) = self.primary_screen.take() {
             (self.rows, self.row, self.column) = (rows, row, column);
         }
     }
 }
 
-impl Row {
+impl ScreenRow {
     fn write(&self, out: &mut String) {
         let end = if self.edited {
             self.cells.iter().rposition(|cell| *cell != ' ').map_or(0, |last| last + 1)

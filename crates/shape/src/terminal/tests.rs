@@ -1,4 +1,4 @@
-//! What is left on the screen.
+//! Tests of the text that remains on the screen.
 
 use proptest::prelude::*;
 
@@ -107,7 +107,7 @@ proptest! {
 
 #[test]
 fn live_text_is_plain_and_a_redraw_begins_a_new_line() {
-    let mut plain = Plain::default();
+    let mut plain = PlainTextStream::default();
     let pieces = ["q8Zk\u{1b}[3", "1mPv0\u{1b}[0m\r", "\n10%\r20", "%\u{7}\tdone\r\n"];
     let text: String = pieces.iter().map(|piece| plain.push(piece)).collect();
     assert_eq!(text, "q8ZkPv0\n10%\n20%\tdone\n");

@@ -1,4 +1,4 @@
-//! How a command ended, in one word. Text is never read.
+//! Classifies how a command ended, from facts alone. Its output is not read.
 
 use std::{error::Error as _, io};
 
@@ -10,11 +10,11 @@ use windlass_contract::{
     verdict::Criteria,
 };
 
-/// What shells end with if they cannot find or execute a program.
+/// Exit codes of a shell that cannot find or cannot execute a program.
 pub(crate) const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
-/// The class of what was observed; none if no command has ended.
+/// Returns the class of the observed facts, or `None` if no command has ended.
 pub(crate) fn class_of(facts: &Facts, criteria: &Criteria, denials: &[Denial]) -> Option<ExitClass> {
     let exit = facts.exit()?;
     let observed = |denial: &&Denial| denial.proof != Proof::Suspected;
@@ -33,7 +33,7 @@ pub(crate) fn class_of(facts: &Facts, criteria: &Criteria, denials: &[Denial]) -
     })
 }
 
-/// The class of a command that could not even be started; none if that is not what went wrong.
+/// Returns the class of a command that could not be started, or `None` for any other error.
 pub(crate) fn unstarted(error: &ToolError) -> Option<ExitClass> {
     match error.source()?.downcast_ref::<HostError>()? {
         HostError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => {

@@ -1,4 +1,5 @@
-//! What compilers and linters said, found in what they printed. One pass over the lines; each reader knows one form.
+//! Parses the diagnostics of compilers and linters from their output. It makes one pass over the
+//! lines; each reader knows one format.
 
 mod eslint;
 mod located;
@@ -8,24 +9,26 @@ mod rustc;
 use serde::Deserialize;
 use windlass_contract::insight::{Diagnostic, Diagnostics, Severity};
 
-/// How many are given with their text.
-const TOLD: usize = 50;
+/// Maximum number of diagnostics kept with their text.
+const MAX_DIAGNOSTICS: usize = 50;
 
-/// Knows one form of diagnostics.
-trait Reader {
-    /// Whether the line belongs to this form. What it tells goes into `found`.
-    fn read(&mut self, line: &str, found: &mut Found) -> bool;
+/// Parses one format of diagnostics. Implemented by the readers of this module and called once per
+/// line by [`collect`].
+trait DiagnosticReader {
+    /// Returns true if the line belongs to this format. Adds the diagnostics it completes to
+    /// `found`.
+    fn read(&mut self, line: &str, found: &mut DiagnosticCollector) -> bool;
 }
 
-/// All diagnostics of an output. `sure` says whether something is known to have gone wrong: then anything that names a
-/// place in a file is taken for a complaint.
-pub(super) fn of(text: &str, sure: bool) -> Diagnostics {
-    let mut found = Found::default();
-    let mut readers: [Box<dyn Reader>; 4] = [
-        Box::new(python::Python::default()),
-        Box::new(eslint::Eslint::default()),
-        Box::new(located::Located { sure }),
-        Box::new(rustc::Rustc::default()),
+/// Collects all diagnostics of an output. If the command `failed`, any line that names a place in a
+/// file counts as an error.
+pub(super) fn collect(text: &str, failed: bool) -> Diagnostics {
+    let mut found = DiagnosticCollector::default();
+    let mut readers: [Box<dyn DiagnosticReader>; 4] = [
+        Box::new(python::TracebackReader::default()),
+        Box::new(eslint::EslintReader::default()),
+        Box::new(located::LocatedLineReader { failed }),
+        Box::new(rustc::RustcReader::default()),
     ];
     let mut read = |line: &str| {
         for reader in &mut readers {
@@ -35,36 +38,37 @@ pub(super) fn of(text: &str, sure: bool) -> Diagnostics {
         }
     };
     for line in text.lines() {
-        match wrapped(line) {
-            Some(Wrapped { output }) => read(output.trim_end()),
+        match go_build_output(line) {
+            Some(GoBuildOutput { output }) => read(output.trim_end()),
             None => read(line),
         }
     }
     found.finish()
 }
 
-/// A line of a compiler that `go test -json` has wrapped.
+/// A compiler line wrapped by `go test -json`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Wrapped {
+struct GoBuildOutput {
     output: String,
 }
 
-fn wrapped(line: &str) -> Option<Wrapped> {
+fn go_build_output(line: &str) -> Option<GoBuildOutput> {
     line.starts_with(r#"{"ImportPath":"#).then(|| serde_json::from_str(line).ok()).flatten()
 }
 
-/// What has been found so far.
+/// Collects diagnostics, without duplicates and up to a maximum.
 #[derive(Default)]
-struct Found {
+struct DiagnosticCollector {
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     more_errors: u64,
     more_warnings: u64,
 }
 
-impl Found {
-    /// One more. Builds tell some twice: for a library and for its tests.
+impl DiagnosticCollector {
+    /// Adds a diagnostic. Duplicates are dropped: cargo reports some twice, for a library and for
+    /// its tests.
     fn push(&mut self, diagnostic: Diagnostic) {
         let (list, more) = match diagnostic.severity {
             Severity::Error => (&mut self.errors, &mut self.more_errors),
@@ -73,10 +77,10 @@ impl Found {
         if list.contains(&diagnostic) {
             return;
         }
-        if list.len() < TOLD { list.push(diagnostic) } else { *more += 1 }
+        if list.len() < MAX_DIAGNOSTICS { list.push(diagnostic) } else { *more += 1 }
     }
 
-    /// Takes the last error back: what follows is what came of it.
+    /// Removes the last error, because the next one is the exception that it caused.
     fn retract_error(&mut self) {
         self.errors.pop();
     }
@@ -85,12 +89,12 @@ impl Found {
         let count = |list: &[Diagnostic], more: u64| list.len() as u64 + more;
         let errors = count(&self.errors, self.more_errors);
         let warnings = count(&self.warnings, self.more_warnings);
-        let first = self.errors.into_iter().chain(self.warnings).take(TOLD).collect();
+        let first = self.errors.into_iter().chain(self.warnings).take(MAX_DIAGNOSTICS).collect();
         Diagnostics { errors, warnings, first }
     }
 }
 
-/// The severity a text begins with, and what follows the word.
+/// Parses the severity that a text begins with. Returns it with the rest of the text.
 fn severity(text: &str) -> Option<(Severity, &str)> {
     for (word, severity) in [
         ("error", Severity::Error),

@@ -1,4 +1,4 @@
-//! What a file is.
+//! Derives the insight of a file: its size, language and outline.
 
 use std::path::Path;
 
@@ -9,41 +9,40 @@ use windlass_contract::{
 
 use super::{language, outline};
 
-/// What is known of a file: its path, its size, how its characters are written, and all of its text, unless that is too
-/// much.
+/// The known properties of a file: path, size, encoding and text.
 #[derive(Debug, Clone, Copy)]
 pub struct File<'a> {
-    /// Where it is.
+    /// Path of the file.
     pub path: &'a Path,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How its characters are written.
+    /// Name of the character encoding.
     pub encoding: &'a str,
-    /// Its text: all of it, or only how it begins.
+    /// The text, or only its beginning if the file is too long.
     pub text: Text<'a>,
 }
 
-/// How much of a file's text there is.
+/// The text of a file, whole or in part.
 #[derive(Debug, Clone, Copy)]
 pub enum Text<'a> {
-    /// All.
+    /// The whole text.
     Whole(&'a str),
-    /// Only the beginning.
+    /// The beginning of the text.
     Beginning(&'a str),
 }
 
 impl File<'_> {
-    /// What the file is.
+    /// Returns the insight of the file.
     pub fn insight(&self) -> Insight {
         let (text, whole) = match self.text {
             Text::Whole(text) => (text, true),
             Text::Beginning(text) => (text, false),
         };
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let language = language::of(&name, text);
+        let language = language::detect(&name, text);
         let lines = whole.then(|| text.lines().count() as u64);
         let outline =
-            language.filter(|_| whole).map(|language| outline::of(language, text)).unwrap_or_default();
+            language.filter(|_| whole).map(|language| outline::sections(language, text)).unwrap_or_default();
         let size = lines.map_or_else(|| counted(self.bytes, "byte"), |lines| counted(lines, "line"));
         let summary =
             format!("{size}{}", language.map(|language| format!(" of {language}")).unwrap_or_default());

@@ -1,4 +1,5 @@
-//! What a file defines, from top to bottom: by its grammar where one is built in, else by its lines.
+//! Lists the definitions of a file in order: by tree-sitter grammar where one is built in,
+//! otherwise by line patterns.
 
 mod lines;
 mod tree;
@@ -7,32 +8,32 @@ use windlass_contract::insight::Section;
 
 use super::{head, shortened};
 
-/// How many are told.
-const SECTIONS: usize = 200;
+/// Maximum number of sections in an outline.
+const MAX_SECTIONS: usize = 200;
 
-/// Deeper definitions are details.
-const DEEPEST: usize = 2;
+/// Maximum nesting of a listed definition.
+const MAX_DEPTH: usize = 2;
 
-/// The outline of a text in this language; empty for a language that is not known here.
-pub(super) fn of(language: &str, text: &str) -> Vec<Section> {
+/// Returns the outline of a text. It is empty for an unsupported language.
+pub(super) fn sections(language: &str, text: &str) -> Vec<Section> {
     if language == "Markdown" {
         return headings(text);
     }
-    match tree::Grammar::of(language) {
+    match tree::OutlineGrammar::for_language(language) {
         Some(grammar) => grammar.outline(text),
         None => lines::outline(language, text),
     }
 }
 
-/// Keeps a definition, unless it is a detail or there are enough.
+/// Adds a definition, unless it is nested too deep or the outline is full.
 fn keep(found: &mut Vec<Section>, kind: &str, name: &str, line: u32, depth: usize) {
-    if depth <= DEEPEST && found.len() < SECTIONS {
+    if depth <= MAX_DEPTH && found.len() < MAX_SECTIONS {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         found.push(Section { name: shortened(name), kind: kind.to_owned(), line, depth });
     }
 }
 
-/// The headings of a page, but not the comments of code in it.
+/// Returns the headings of a Markdown page. Comments in code blocks do not count.
 fn headings(text: &str) -> Vec<Section> {
     let mut in_code = false;
     let mut found = Vec::new();
@@ -46,7 +47,7 @@ fn headings(text: &str) -> Vec<Section> {
             let depth = u32::try_from(level - 1).unwrap_or(0);
             found.push(Section { name: shortened(name), kind: "heading".to_owned(), line: number, depth });
         }
-        if found.len() == SECTIONS {
+        if found.len() == MAX_SECTIONS {
             break;
         }
     }
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     pub(super) fn outline(language: &str, text: &str) -> Vec<String> {
-        let sections = of(language, text);
+        let sections = sections(language, text);
         sections
             .iter()
             .map(|section| format!("{} {} {} {}", section.line, section.depth, section.kind, section.name))
@@ -83,7 +84,7 @@ mod tests {
             for language in ["Rust", "Python", "TypeScript", "Go", "Java", "C", "C++", "Ruby", "Markdown"] {
                 // A grammar sees the beginning of a line behind the last break.
                 let lines = text.lines().count() + 1;
-                prop_assert!(of(language, &text).iter().all(|section| section.line as usize <= lines));
+                prop_assert!(sections(language, &text).iter().all(|section| section.line as usize <= lines));
             }
         }
     }

@@ -1,11 +1,12 @@
-//! Places in files, as programs write them.
+//! Parses places in files, such as `file:line:column`.
 
 use windlass_contract::insight::Place;
 
-/// Where in a line a place has begun by, if it has one.
-const LOOK_BYTES: usize = 512;
+/// Maximum length of the file name before a place's first colon.
+const MAX_PREFIX_BYTES: usize = 512;
 
-/// The place a line begins with (`file:line:` or `file:line:column:`), and what follows.
+/// Parses the place that a line begins with, `file:line:` or `file:line:column:`. Returns it with
+/// the rest.
 pub(super) fn leading(line: &str) -> Option<(Place, &str)> {
     let colon = colon(line)?;
     let (file, rest) = (&line[..colon], &line[colon + 1..]);
@@ -20,13 +21,14 @@ pub(super) fn leading(line: &str) -> Option<(Place, &str)> {
     Some((at(file, number, column), rest.strip_prefix(':')?))
 }
 
-/// Where a number may follow a file's name.
+/// Returns the index of the first colon that a digit follows.
 pub(super) fn colon(line: &str) -> Option<usize> {
-    let head = &line.as_bytes()[..line.len().min(LOOK_BYTES)];
+    let head = &line.as_bytes()[..line.len().min(MAX_PREFIX_BYTES)];
     memchr::memchr_iter(b':', head).find(|at| head.get(at + 1).is_some_and(u8::is_ascii_digit))
 }
 
-/// A place on its own (`file:line` or `file:line:column`), with nothing behind it but perhaps a colon.
+/// Parses a text that is only a place, `file:line` or `file:line:column`, with an optional final
+/// colon.
 pub(super) fn alone(text: &str) -> Option<Place> {
     let text = text.trim().trim_end_matches(':');
     let (rest, last) = text.rsplit_once(':')?;
@@ -39,18 +41,18 @@ pub(super) fn alone(text: &str) -> Option<Place> {
     is_file(rest).then(|| at(rest, last, None))
 }
 
-/// The digits a text begins with, and what follows.
+/// Parses the digits that a text begins with. Returns the number with the rest.
 pub(super) fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// A place.
+/// Builds a place.
 pub(super) fn at(file: &str, line: u32, column: Option<u32>) -> Place {
     Place { file: Some(file.to_owned()), line: Some(line), column }
 }
 
-/// Whether this may be the name of a file: not a time, an address or a sentence.
+/// Returns true if this may be a file name, and not a time, a URL or a sentence.
 pub(super) fn is_file(name: &str) -> bool {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     !name.starts_with(char::is_whitespace)
@@ -60,7 +62,7 @@ pub(super) fn is_file(name: &str) -> bool {
         && last.contains(|c: char| c.is_alphabetic())
 }
 
-/// What a file's name ends with, behind the last dot.
+/// Returns the file extension without its dot.
 pub(super) fn extension(place: &Place) -> &str {
     place.file.as_deref().and_then(|file| file.rsplit_once('.')).map_or("", |(_, extension)| extension)
 }

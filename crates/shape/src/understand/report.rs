@@ -1,4 +1,5 @@
-//! What became of tests, found in what their runners printed. One pass over the lines; each reader knows one runner.
+//! Parses test reports from the output of test runners. It makes one pass over the lines; each
+//! reader knows one runner.
 
 mod cargo;
 mod ctest;
@@ -24,52 +25,66 @@ pub use rerun::arguments as rerun;
 
 use super::{place, shortened};
 
-/// How many failures are told, how many slow tests, and how much of a message.
-const FAILURES: usize = 50;
-const SLOWEST: usize = 5;
-const MESSAGE_LINES: usize = 12;
+/// Maximum number of failures, of slow tests, and of lines in a failure message of a report.
+const MAX_FAILURES: usize = 50;
+const MAX_SLOW_TESTS: usize = 5;
+const MAX_MESSAGE_LINES: usize = 12;
 
-/// How many failures a reader remembers before it knows which are told.
-const REMEMBERED: usize = 4 * FAILURES;
+/// Maximum number of failures that a reader holds before it knows which ones to report.
+const MAX_PENDING_FAILURES: usize = 4 * MAX_FAILURES;
 
-/// Times below this are not worth telling.
-const SLOW: Duration = Duration::from_millis(10);
+/// Minimum time of a test that is listed as slow.
+const MIN_SLOW_TIME: Duration = Duration::from_millis(10);
 
-/// Knows what one runner prints.
-trait Reader {
-    /// Reads the next line.
+/// Parses the output of one test runner. Implemented by the readers of this module and called by
+/// [`parse_output`].
+trait TestOutputReader {
+    /// Parses the next line.
     fn read(&mut self, line: &str);
 
-    /// What it has seen; nothing if the runner has not said how it went.
-    fn tally(self: Box<Self>) -> Option<Tally>;
+    /// Returns the counts, or `None` if the runner printed no result.
+    fn tally(self: Box<Self>) -> Option<TestTally>;
 }
 
-/// A runner's reader, and what it always prints in the end: without one of these there is no need to read.
-struct Known {
-    signs: &'static [&'static str],
-    reader: fn() -> Box<dyn Reader>,
+/// A reader, and texts of which its runner always prints one. The reader is skipped if none is
+/// present.
+struct RunnerFormat {
+    markers: &'static [&'static str],
+    reader: fn() -> Box<dyn TestOutputReader>,
 }
 
-const KNOWN: [Known; 12] = [
-    Known { signs: &["Summary ["], reader: || Box::new(nextest::Nextest::default()) },
-    Known { signs: &["test result: "], reader: || Box::new(cargo::Cargo::default()) },
-    Known { signs: pytest::SIGNS, reader: || Box::new(pytest::Pytest::default()) },
-    Known { signs: &["Ran "], reader: || Box::new(unittest::Unittest::default()) },
-    Known { signs: &["ok  \t", "FAIL\t", "\"Action\":"], reader: || Box::new(go::Go::default()) },
-    Known { signs: &["Tests: ", "\"testResults\":"], reader: || Box::new(jest::Jest::default()) },
-    Known { signs: &["Tests  "], reader: || Box::new(vitest::Vitest::default()) },
-    Known { signs: &[" passing (", "[\"end\","], reader: || Box::new(mocha::Mocha::default()) },
-    Known { signs: &["1..", "TAP version "], reader: || Box::new(tap::Tap::default()) },
-    Known { signs: &["ℹ duration_ms "], reader: || Box::new(tap::Spec::default()) },
-    Known { signs: &["Tests run: ", "completed, "], reader: || Box::new(java::Java::default()) },
-    Known { signs: &["% tests passed, "], reader: || Box::new(ctest::Ctest::default()) },
+const RUNNER_FORMATS: [RunnerFormat; 12] = [
+    RunnerFormat { markers: &["Summary ["], reader: || Box::new(nextest::NextestReader::default()) },
+    RunnerFormat { markers: &["test result: "], reader: || Box::new(cargo::LibtestReader::default()) },
+    RunnerFormat { markers: pytest::MARKERS, reader: || Box::new(pytest::PytestReader::default()) },
+    RunnerFormat { markers: &["Ran "], reader: || Box::new(unittest::UnittestReader::default()) },
+    RunnerFormat {
+        markers: &["ok  \t", "FAIL\t", "\"Action\":"],
+        reader: || Box::new(go::GoTestReader::default()),
+    },
+    RunnerFormat {
+        markers: &["Tests: ", "\"testResults\":"],
+        reader: || Box::new(jest::JestReader::default()),
+    },
+    RunnerFormat { markers: &["Tests  "], reader: || Box::new(vitest::VitestReader::default()) },
+    RunnerFormat {
+        markers: &[" passing (", "[\"end\","],
+        reader: || Box::new(mocha::MochaReader::default()),
+    },
+    RunnerFormat { markers: &["1..", "TAP version "], reader: || Box::new(tap::TapReader::default()) },
+    RunnerFormat { markers: &["ℹ duration_ms "], reader: || Box::new(tap::NodeSpecReader::default()) },
+    RunnerFormat {
+        markers: &["Tests run: ", "completed, "],
+        reader: || Box::new(java::JavaReader::default()),
+    },
+    RunnerFormat { markers: &["% tests passed, "], reader: || Box::new(ctest::CtestReader::default()) },
 ];
 
-/// What became of tests, by what their runner printed and what it wrote into files. The files say more, unless they tell of
-/// fewer tests: then some of them were not found.
-pub(super) fn with(written: Option<TestReport>, text: &str) -> Option<TestReport> {
+/// Merges the report that a runner wrote to files with the one parsed from its output. The files
+/// have more detail. If they have fewer tests, some files were not found, and the output is used.
+pub(super) fn merge_written(written: Option<TestReport>, text: &str) -> Option<TestReport> {
     let all = |report: &TestReport| report.passed + report.failed + report.skipped;
-    match (written.map(finished), of(text)) {
+    match (written.map(shorten_written), parse_output(text)) {
         (Some(written), Some(printed)) if all(&written) < all(&printed) => Some(printed),
         (Some(written), printed) => {
             let duration = printed.and_then(|printed| printed.duration).or(written.duration);
@@ -79,12 +94,12 @@ pub(super) fn with(written: Option<TestReport>, text: &str) -> Option<TestReport
     }
 }
 
-/// What was written into files, cut as everything that is shown.
-fn finished(written: TestReport) -> TestReport {
+/// Applies the limits of a parsed report to one from files.
+fn shorten_written(written: TestReport) -> TestReport {
     let finish = |TestFailure { name, place, message }: TestFailure| {
-        let mut block = Growing::new(&name);
-        block.at(Some(place));
-        message.lines().for_each(|line| java::told(line, &mut block));
+        let mut block = FailureBuilder::new(&name);
+        block.set_place(Some(place));
+        message.lines().for_each(|line| java::read_failure_line(line, &mut block));
         block.finish()
     };
     let slow = |slow: SlowTest| SlowTest { name: shortened(&slow.name), ..slow };
@@ -97,12 +112,13 @@ fn finished(written: TestReport) -> TestReport {
     }
 }
 
-/// What became of the tests in an output, if that is what it is about.
-fn of(text: &str) -> Option<TestReport> {
-    let speaks = |known: &&Known| {
-        known.signs.iter().any(|sign| memmem::find(text.as_bytes(), sign.as_bytes()).is_some())
+/// Parses the test report of an output, or returns `None` if there is none.
+fn parse_output(text: &str) -> Option<TestReport> {
+    let is_present = |known: &&RunnerFormat| {
+        known.markers.iter().any(|marker| memmem::find(text.as_bytes(), marker.as_bytes()).is_some())
     };
-    let mut readers: Vec<_> = KNOWN.iter().filter(speaks).map(|known| (known.reader)()).collect();
+    let mut readers: Vec<_> =
+        RUNNER_FORMATS.iter().filter(is_present).map(|known| (known.reader)()).collect();
     if readers.is_empty() {
         return None;
     }
@@ -111,27 +127,27 @@ fn of(text: &str) -> Option<TestReport> {
             reader.read(line);
         }
     }
-    readers.into_iter().filter_map(Reader::tally).map(Tally::report).reduce(together)
+    readers.into_iter().filter_map(TestOutputReader::tally).map(TestTally::report).reduce(merge_reports)
 }
 
-/// Several runners in one output, as of a `make test`.
-fn together(mut all: TestReport, other: TestReport) -> TestReport {
+/// Merges the reports of several runners in one output, such as that of `make test`.
+fn merge_reports(mut all: TestReport, other: TestReport) -> TestReport {
     all.runner = format!("{}, {}", all.runner, other.runner);
     all.passed += other.passed;
     all.failed += other.failed;
     all.skipped += other.skipped;
     all.duration = all.duration.into_iter().chain(other.duration).reduce(|one, two| one + two);
     all.failures.extend(other.failures);
-    all.failures.truncate(FAILURES);
+    all.failures.truncate(MAX_FAILURES);
     all.slowest.extend(other.slowest);
-    // Each has its own way to run some again.
+    // The runners select tests by different options.
     all.rerun.clear();
     all
 }
 
-/// What has been counted and kept so far.
+/// The counts and failures of a runner so far.
 #[derive(Default)]
-struct Tally {
+struct TestTally {
     runner: &'static str,
     passed: u64,
     failed: u64,
@@ -141,12 +157,12 @@ struct Tally {
     slowest: Vec<SlowTest>,
 }
 
-impl Tally {
-    fn of(runner: &'static str) -> Self {
+impl TestTally {
+    fn new(runner: &'static str) -> Self {
         Self { runner, ..Self::default() }
     }
 
-    /// Adds counts in the words of Jest and those who follow it.
+    /// Adds counts under the words that Jest and similar runners use.
     fn count(&mut self, counts: Vec<(u64, &str)>) {
         for (number, word) in counts {
             match word {
@@ -158,26 +174,26 @@ impl Tally {
         }
     }
 
-    /// Keeps a failure, unless there are enough.
-    fn fail(&mut self, failure: TestFailure) {
-        if self.failures.len() < FAILURES {
+    /// Adds a failure, unless the list is full.
+    fn add_failure(&mut self, failure: TestFailure) {
+        if self.failures.len() < MAX_FAILURES {
             self.failures.push(failure);
         }
     }
 
-    /// Keeps a time, if it is one of the longest.
-    fn time(&mut self, name: &str, duration: Duration) {
-        if duration < SLOW {
+    /// Adds the time of a test, if it is one of the longest.
+    fn add_time(&mut self, name: &str, duration: Duration) {
+        if duration < MIN_SLOW_TIME {
             return;
         }
         let at = self.slowest.partition_point(|slow| slow.duration >= duration);
-        if at < SLOWEST {
+        if at < MAX_SLOW_TESTS {
             self.slowest.insert(at, SlowTest { name: name.to_owned(), duration });
-            self.slowest.truncate(SLOWEST);
+            self.slowest.truncate(MAX_SLOW_TESTS);
         }
     }
 
-    fn took(&mut self, duration: Option<Duration>) {
+    fn add_duration(&mut self, duration: Option<Duration>) {
         self.duration = self.duration.into_iter().chain(duration).reduce(|one, two| one + two);
     }
 
@@ -188,7 +204,7 @@ impl Tally {
         report
     }
 
-    /// As it was kept.
+    /// Converts to a report without cutting names.
     fn raw(self) -> TestReport {
         let Self { runner, passed, failed, skipped, duration, failures, slowest } = self;
         let (runner, rerun) = (runner.to_owned(), Vec::new());
@@ -196,22 +212,22 @@ impl Tally {
     }
 }
 
-/// The failure that is being read: its message grows line by line.
+/// Builds a failure line by line.
 #[derive(Default)]
-struct Growing {
+struct FailureBuilder {
     failure: TestFailure,
     lines: usize,
 }
 
-impl Growing {
+impl FailureBuilder {
     fn new(name: &str) -> Self {
         Self { failure: TestFailure { name: shortened(name), ..TestFailure::default() }, lines: 0 }
     }
 
-    /// Adds a line to the message, as long as there is room. Empty lines at its beginning are left out.
-    fn say(&mut self, line: &str) {
+    /// Adds a line to the message, up to the maximum. Leading empty lines are dropped.
+    fn push_line(&mut self, line: &str) {
         let line = line.trim_end();
-        if self.lines == MESSAGE_LINES || (self.lines == 0 && line.trim().is_empty()) {
+        if self.lines == MAX_MESSAGE_LINES || (self.lines == 0 && line.trim().is_empty()) {
             return;
         }
         if self.lines > 0 {
@@ -221,8 +237,8 @@ impl Growing {
         self.lines += 1;
     }
 
-    /// Keeps the first place told.
-    fn at(&mut self, place: Option<Place>) {
+    /// Sets the place, unless one is set already.
+    fn set_place(&mut self, place: Option<Place>) {
         if self.failure.place == Place::default()
             && let Some(place) = place
         {
@@ -237,7 +253,8 @@ impl Growing {
     }
 }
 
-/// The place of a JavaScript stack line (`at f (file:line:column)`), unless it is of a library.
+/// Parses the place of a JavaScript stack frame, `at f (file:line:column)`. Ignores frames in
+/// libraries.
 fn stack_place(line: &str) -> Option<Place> {
     let line = line.trim();
     let inner = line.strip_prefix("at ").or_else(|| line.strip_prefix("❯ "))?;
@@ -248,22 +265,23 @@ fn stack_place(line: &str) -> Option<Place> {
     if outside { None } else { place::alone(inner) }
 }
 
-/// So many seconds, unless no test can have taken so long: what is printed is not believed, and is added up.
+/// Converts seconds to a duration. Rejects values that no test can take: output is untrusted, and
+/// the durations are summed.
 fn time(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|time| u32::try_from(time.as_secs()).is_ok())
 }
 
-/// Seconds as programs write them: `0.34`, `0.34s`.
+/// Parses seconds such as `0.34` or `0.34s`.
 fn seconds(text: &str) -> Option<Duration> {
     time(text.trim().trim_end_matches('s').trim_end().parse().ok()?)
 }
 
-/// Milliseconds likewise.
+/// Parses milliseconds such as `340`.
 fn milliseconds(text: &str) -> Option<Duration> {
     time(text.trim().parse::<f64>().ok()? / 1000.0)
 }
 
-/// A time with its unit: `23ms`, `1.5s`, `2m`.
+/// Parses a time with its unit: `23ms`, `1.5s`, `2m`.
 fn with_unit(text: &str) -> Option<Duration> {
     let text = text.trim();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
@@ -275,7 +293,7 @@ fn with_unit(text: &str) -> Option<Duration> {
     }
 }
 
-/// Counts such as `2 failed`, each a number and a word, from a list.
+/// Parses a list of counts such as `2 failed`, each a number and a word.
 fn counts<'a>(list: impl Iterator<Item = &'a str>) -> Option<Vec<(u64, &'a str)>> {
     list.map(|each| {
         let (number, word) = each.trim().split_once(' ')?;

@@ -1,4 +1,4 @@
-//! What was understood, in words: one line for a person, and a short report of tests for a model.
+//! Renders insights as text: one line for a person, and a short test report for a model.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use windlass_contract::insight::{
     CommandInsight, Diagnostic, Diagnostics, Place, Severity, TestFailure, TestReport,
 };
 
-/// How many names fit into a line, and how many failures into a report.
-const NAMES: usize = 3;
-const TOLD: usize = 20;
+/// Maximum number of test names in a line, and of failures in a report.
+const MAX_NAMES: usize = 3;
+const MAX_FAILURES: usize = 20;
 
-/// One line about a command.
+/// Returns one line about a command.
 pub(super) fn line(command: &CommandInsight) -> String {
     let CommandInsight { class, first_error, diagnostics, tests } = command;
     let diagnosed = !diagnostics.is_empty();
@@ -20,7 +20,7 @@ pub(super) fn line(command: &CommandInsight) -> String {
         } else {
             String::new()
         };
-        return format!("{}{broken}", of_tests(tests));
+        return format!("{}{broken}", describe_tests(tests));
     }
     if diagnosed {
         let counts = [(diagnostics.errors, "error"), (diagnostics.warnings, "warning")];
@@ -29,7 +29,7 @@ pub(super) fn line(command: &CommandInsight) -> String {
             .filter(|(number, _)| *number > 0)
             .map(|(number, word)| counted(*number, word))
             .collect();
-        let first = diagnostics.first.first().map(|first| format!("; first: {}", of_diagnostic(first)));
+        let first = diagnostics.first.first().map(|first| format!("; first: {}", describe_diagnostic(first)));
         return format!("{}{}", counts.join(", "), first.unwrap_or_default());
     }
     let how = class.name().replace('_', " ");
@@ -39,36 +39,37 @@ pub(super) fn line(command: &CommandInsight) -> String {
     }
 }
 
-/// `2 of 5 tests failed: a, b`
-fn of_tests(tests: &TestReport) -> String {
+/// Returns a line such as `2 of 5 tests failed: a, b`.
+fn describe_tests(tests: &TestReport) -> String {
     let run = tests.passed + tests.failed;
     let skipped = if tests.skipped > 0 { format!(", {} skipped", tests.skipped) } else { String::new() };
     if tests.failed == 0 {
         return format!("{} passed{skipped}", counted(tests.passed, "test"));
     }
-    let names: Vec<_> = tests.failures.iter().take(NAMES).map(|failure| &*failure.name).collect();
+    let names: Vec<_> = tests.failures.iter().take(MAX_NAMES).map(|failure| &*failure.name).collect();
     let more = if tests.failures.len() > names.len() { ", …" } else { "" };
     let names = if names.is_empty() { String::new() } else { format!(": {}{more}", names.join(", ")) };
     format!("{} of {} failed{skipped}{names}", tests.failed, counted(run, "test"))
 }
 
-/// What a compiler or a test complained about first, as a line of its own.
+/// Returns the first compiler error or test failure as one line.
 pub(super) fn first_error(diagnostics: &Diagnostics, tests: Option<&TestReport>) -> Option<String> {
     let error =
-        diagnostics.first.first().filter(|first| first.severity == Severity::Error).map(of_diagnostic);
+        diagnostics.first.first().filter(|first| first.severity == Severity::Error).map(describe_diagnostic);
     error.or_else(|| {
         let TestFailure { name, place, message } = tests?.failures.first()?;
-        let said = message.lines().next().map(|line| format!(": {line}")).unwrap_or_default();
-        Some(format!("{}{name}{said}", prefix(place)))
+        let detail = message.lines().next().map(|line| format!(": {line}")).unwrap_or_default();
+        Some(format!("{}{name}{detail}", prefix(place)))
     })
 }
 
-fn of_diagnostic(diagnostic: &Diagnostic) -> String {
+fn describe_diagnostic(diagnostic: &Diagnostic) -> String {
     let code = diagnostic.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
     format!("{}{}{code}", prefix(&diagnostic.place), diagnostic.message)
 }
 
-/// A short report of tests: totals, then each failure with its place and what it said, then how to go on.
+/// Returns a short test report: the totals, each failure with its place and message, then the next
+/// step.
 pub(crate) fn report(tests: &TestReport) -> String {
     let mut text = format!(
         "{}: {} passed, {} failed, {} skipped",
@@ -76,15 +77,15 @@ pub(crate) fn report(tests: &TestReport) -> String {
     );
     text.extend(tests.duration.map(|time| format!(" in {}", seconds(time))));
     text.push('\n');
-    for TestFailure { name, place, message } in tests.failures.iter().take(TOLD) {
+    for TestFailure { name, place, message } in tests.failures.iter().take(MAX_FAILURES) {
         let at = shown(place);
         let at = if at.is_empty() { at } else { format!(" ({at})") };
         text.push_str(&format!("\nFAILED {name}{at}\n"));
         message.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
     }
-    let untold = tests.failed.saturating_sub(tests.failures.len().min(TOLD) as u64);
-    if untold > 0 {
-        text.push_str(&format!("\n… and {untold} more failed\n"));
+    let omitted = tests.failed.saturating_sub(tests.failures.len().min(MAX_FAILURES) as u64);
+    if omitted > 0 {
+        text.push_str(&format!("\n… and {omitted} more failed\n"));
     }
     if !tests.rerun.is_empty() {
         text.push_str("\nTo run only what failed again, set `only_failed`.\n");
@@ -110,7 +111,7 @@ fn prefix(place: &Place) -> String {
     if shown.is_empty() { shown } else { format!("{shown}: ") }
 }
 
-/// `file:line:column`, as far as it is known.
+/// Renders `file:line:column` as far as it is known.
 fn shown(place: &Place) -> String {
     let numbers = place.line.into_iter().chain(place.column).map(|number| format!(":{number}"));
     place.file.iter().cloned().chain(numbers).collect()

@@ -1,4 +1,4 @@
-//! What holds for every text that is cleaned, for tests and for the fuzz target.
+//! Properties of every redacted text, for tests and for the fuzz target.
 
 use windlass_shape::{Cleaner, Secrets};
 
@@ -23,7 +23,7 @@ pub(crate) fn cleaned(text: &[u8], cuts: &[usize]) -> Vec<u8> {
     out
 }
 
-/// Where a text is cut makes no difference, what was text still is, and what is known is gone.
+/// Chunk boundaries make no difference, text stays text, and known values are gone.
 pub(crate) fn hold(text: &[u8], cuts: &[usize]) {
     let whole = cleaned(text, &[]);
     assert!(cleaned(text, cuts) == whole, "cut at {cuts:?}: {}", text.escape_ascii());

@@ -1,4 +1,4 @@
-//! What a patch comes to, file by file: everything is read and worked out before anything is written.
+//! Plans a patch file by file: reads and computes everything before anything is written.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,19 +10,23 @@ use windlass_contract::{
 };
 use windlass_patch::{ApplyError, FileOperation, MatchPosition, ParsedPatch, PatchChunk, Text, apply};
 
-use super::{Patching, is_same, unverified};
-use crate::change::{self, Found};
+use super::{PatchCall, is_same, unverified};
+use crate::change::{self, OriginalFile};
 
-/// What is to be done.
-pub(super) struct Plan {
+/// The edits of a patch.
+pub(super) struct PatchPlan {
     pub(super) changes: Vec<Change>,
     pub(super) files: Vec<FileEdit>,
-    /// What the model should know about how its patch was understood.
+    /// Notes for the model on how its patch was interpreted.
     pub(super) notes: Vec<String>,
 }
 
-pub(super) async fn plan(patching: &Patching, parsed: &ParsedPatch<'_>, cx: &Cx) -> Result<Plan, ToolError> {
-    let mut plan = Plan { changes: Vec::new(), files: Vec::new(), notes: Vec::new() };
+pub(super) async fn plan(
+    patching: &PatchCall,
+    parsed: &ParsedPatch<'_>,
+    cx: &Cx,
+) -> Result<PatchPlan, ToolError> {
+    let mut plan = PatchPlan { changes: Vec::new(), files: Vec::new(), notes: Vec::new() };
     let mut refusals = Vec::new();
     for operation in &parsed.operations {
         let path = patching.place(operation.path());
@@ -83,7 +87,8 @@ pub(super) async fn plan(patching: &Patching, parsed: &ParsedPatch<'_>, cx: &Cx)
     if refusals.is_empty() { Ok(plan) } else { Err(ToolError::failed(unverified(&refusals.join("\n")))) }
 }
 
-/// Whether the lines of a chunk prove that the model knows the place, whatever else has changed in the file.
+/// Returns true if the lines of a chunk prove that the model knows the place, whatever else changed
+/// in the file.
 fn is_sure(found: &MatchPosition) -> bool {
     found.pass.ignoring().is_none() && found.others.is_empty()
 }
@@ -92,24 +97,24 @@ fn replaced(path: &str) -> String {
     format!("Note: {path} was there already and is replaced; `windlass undo` brings it back")
 }
 
-/// What must be there when the change is made.
-fn expected(found: Option<&Found>) -> Expected {
+/// Returns the state that a file must have when the change is made.
+fn expected(found: Option<&OriginalFile>) -> Expected {
     found.map_or(Expected::Absent, |found| Expected::Content(Arc::clone(&found.bytes)))
 }
 
-/// A file that must be there.
-fn existing(found: Result<Option<Found>, FileError>) -> Result<Found, FileError> {
+/// Returns an error if the file does not exist.
+fn existing(found: Result<Option<OriginalFile>, FileError>) -> Result<OriginalFile, FileError> {
     found?.ok_or_else(|| FileError::NotFound { path: Path::new("").to_owned() })
 }
 
-/// The new content of a file, and how its chunks were understood.
+/// Returns the new content of a file, and the matches of its chunks.
 fn updated(
     found: &[u8],
     chunks: &[PatchChunk<'_>],
     path: &str,
 ) -> Result<(Vec<u8>, Vec<MatchPosition>), ToolError> {
     if chunks.is_empty() {
-        // Only moved, so it may be anything.
+        // The file is only moved, so its content is not checked.
         return Ok((found.to_vec(), Vec::new()));
     }
     let failed = |problem: String| ToolError::failed(unverified(&problem));
@@ -122,7 +127,7 @@ fn updated(
     }
 }
 
-fn refuse_binary(found: Option<&Found>, path: &str) -> Result<(), ToolError> {
+fn refuse_binary(found: Option<&OriginalFile>, path: &str) -> Result<(), ToolError> {
     match found.map(|found| Text::decode(&found.bytes)) {
         Some(Err(error)) => Err(ToolError::failed(unverified(&format!(
             "Failed to write file {path}: {error}; delete it first if it is to be replaced"
@@ -131,7 +136,7 @@ fn refuse_binary(found: Option<&Found>, path: &str) -> Result<(), ToolError> {
     }
 }
 
-/// What could not be done, in words models of this family know.
+/// Returns a failure in the wording that models of this family know.
 fn problem(step: &str, path: &str, error: FileError) -> ToolError {
     let reason = match &error {
         FileError::NotFound { .. } if step == "delete file" => String::new(),
@@ -142,7 +147,7 @@ fn problem(step: &str, path: &str, error: FileError) -> ToolError {
     ToolError { kind, message: unverified(&format!("Failed to {step} {path}{reason}")), source }
 }
 
-/// What a model should know about a chunk that did not fit to the letter, or in more than one place.
+/// Returns a note on a chunk that did not match exactly, or matched in more than one place.
 fn note(found: &MatchPosition, path: &str) -> Option<String> {
     let line = found.line;
     let ignoring = found.pass.ignoring().map(|what| format!("matched ignoring {what}"));

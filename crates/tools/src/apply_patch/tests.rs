@@ -3,16 +3,16 @@
 use windlass_contract::{Event, erase, event::EditKind};
 
 use super::*;
-use crate::{fakes::Desk, shell::Shell};
+use crate::{fakes::ToolHarness, shell::ShellProgram};
 
 const PATCH: &str = "*** Begin Patch\n*** Add File: made\n+hello\n*** Update File: a\n@@\n-one\n+1\n*** Update File: \
                      from\n*** Move to: to\n*** Delete File: gone\n*** End Patch";
 
-fn desk() -> Desk {
-    Desk::with_drawer(&[("a", "one\ntwo\n"), ("from", "x\n"), ("gone", "y\n")])
+fn desk() -> ToolHarness {
+    ToolHarness::with_drawer(&[("a", "one\ntwo\n"), ("from", "x\n"), ("gone", "y\n")])
 }
 
-async fn patch(desk: &Desk, text: &str) -> Result<Vec<Content>, String> {
+async fn patch(desk: &ToolHarness, text: &str) -> Result<Vec<Content>, String> {
     let ready = apply_patch(PatchForm::Freeform).prepare(&Input::Text(text.to_owned()));
     let end = match ready {
         Ok(ready) => ready.run(&desk.cx).await,
@@ -70,7 +70,7 @@ async fn what_fails_changes_nothing_and_is_told_in_known_words() {
 
 #[tokio::test]
 async fn binaries_are_not_touched_but_may_go() {
-    let desk = Desk::with_drawer(&[("b", "\0"), ("c", "\0")]);
+    let desk = ToolHarness::with_drawer(&[("b", "\0"), ("c", "\0")]);
     for body in ["*** Update File: b\n@@\n-x\n+y", "*** Add File: b\n+x"] {
         let error = patch(&desk, &format!("*** Begin Patch\n{body}\n*** End Patch")).await.unwrap_err();
         assert!(error.contains("it is a binary file"), "{error}");
@@ -82,7 +82,7 @@ async fn binaries_are_not_touched_but_may_go() {
 
 #[tokio::test]
 async fn a_match_that_was_not_to_the_letter_is_told() {
-    let desk = Desk::with_drawer(&[("a", "\tone  \nx\none\n")]);
+    let desk = ToolHarness::with_drawer(&[("a", "\tone  \nx\none\n")]);
     let said =
         patch(&desk, "*** Begin Patch\n*** Update File: a\n@@\n-one \n+1\n x\n*** End Patch").await.unwrap();
     let [_, Content::Text(note)] = &said[..] else { panic!("{said:?}") };
@@ -107,10 +107,10 @@ fn a_function_call_is_understood_and_so_is_bare_text_in_one() {
 
 #[tokio::test]
 async fn a_patch_inside_a_command_is_applied_and_no_command_runs() {
-    let desk = Desk::with_drawer(&[("sub/a", "one\n")]);
+    let desk = ToolHarness::with_drawer(&[("sub/a", "one\n")]);
     let script = "cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n@@\n-one\n+1\n*** End Patch\nEOF";
     let input = serde_json::json!({"command": ["bash", "-lc", script]}).to_string();
-    let ready = erase(Shell).prepare(&Input::Json(input)).unwrap();
+    let ready = erase(ShellProgram).prepare(&Input::Json(input)).unwrap();
     assert_eq!((ready.effects().writes, ready.effects().command), (vec![PathBuf::from("sub/a")], None));
     let output = ready.run(&desk.cx).await.unwrap();
     assert!(Content::join(&output.content).starts_with("Success. Updated the following files:\nM a\n"));
@@ -126,11 +126,11 @@ async fn a_patch_inside_a_command_that_does_not_fit_is_a_command_that_failed() {
 
     let desk = desk();
     let input = serde_json::json!({"command": ["apply_patch", "nonsense"]}).to_string();
-    let output = desk.call(erase(Shell), &input).await.unwrap();
+    let output = desk.call(erase(ShellProgram), &input).await.unwrap();
     assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Code(1), .. })));
     assert!(Content::join(&output.content).contains("The first line of the patch must be"));
     let bare = serde_json::json!({"command": [PATCH]}).to_string();
-    let error = desk.call(erase(Shell), &bare).await.unwrap_err();
+    let error = desk.call(erase(ShellProgram), &bare).await.unwrap_err();
     assert!(error.message.starts_with("patch detected without explicit call to apply_patch."), "{error}");
     assert!(desk.asked().is_empty());
 }

@@ -1,4 +1,5 @@
-//! Everything that tools have changed in files during a turn, as one diff. From content: git is not asked.
+//! Builds one diff of all file changes that tools made during a turn, from file content and without
+//! git.
 
 use std::{
     collections::BTreeMap,
@@ -8,15 +9,15 @@ use std::{
 use windlass_contract::edit::{Changed, Version};
 use windlass_patch::{Side, diff};
 
-/// How long a diff may get. Files beyond it are only counted.
-const LIMIT_BYTES: usize = 1024 * 1024;
+/// Maximum length of a diff. Further files are only counted.
+const MAX_DIFF_BYTES: usize = 1024 * 1024;
 
-/// What files were at the beginning of a turn, and what they are.
+/// Content of files at the beginning of a turn, and now.
 #[derive(Debug, Default)]
 pub struct TurnDiff(BTreeMap<PathBuf, (Option<Version>, Option<Version>)>);
 
 impl TurnDiff {
-    /// Takes a change in.
+    /// Records changes.
     pub fn take(&mut self, changed: &[Changed]) {
         for Changed { path, before, after, .. } in changed {
             let (_, last) = self.0.entry(path.clone()).or_insert_with(|| (before.clone(), None));
@@ -24,12 +25,12 @@ impl TurnDiff {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all recorded changes.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The diff, paths relative to a directory. Empty if nothing is different.
+    /// Returns the diff, with paths relative to a directory. It is empty if nothing differs.
     pub fn text(&self, directory: &Path) -> String {
         let mut text = String::new();
         let mut left_out = 0_usize;
@@ -37,7 +38,7 @@ impl TurnDiff {
             let shown = path.strip_prefix(directory).unwrap_or(path).to_string_lossy();
             let shown = shown.trim_start_matches('/');
             let one = diff(side(shown, before.as_ref()), side(shown, after.as_ref()));
-            if text.len() + one.len() > LIMIT_BYTES {
+            if text.len() + one.len() > MAX_DIFF_BYTES {
                 left_out += 1;
             } else {
                 text.push_str(&one);
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn what_is_too_long_is_counted() {
         let mut turn = TurnDiff::default();
-        let long = "x\n".repeat(LIMIT_BYTES);
+        let long = "x\n".repeat(MAX_DIFF_BYTES);
         turn.take(&[changed("/w/a", None, Some(&long)), changed("/w/b", None, Some("short\n"))]);
         let text = turn.text(Path::new("/w"));
         assert!(

@@ -1,6 +1,7 @@
-//! Recognises programs that wait for a person by their names: editors, pagers and programs that ask.
+//! Recognizes programs that wait for a person by their names: editors, pagers and programs that
+//! ask.
 
-/// What an interactive program is for.
+/// Purpose of an interactive program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InteractiveKind {
     Editor,
@@ -9,8 +10,9 @@ enum InteractiveKind {
     Prompt,
 }
 
-/// The names of interactive programs, as the kernel keeps them (`TASK_COMM_LEN`: 15 bytes). Not those that run another program
-/// once they have an answer, as `sudo` and `ssh` do: that may simply take long.
+/// Names of interactive programs as the kernel keeps them (`TASK_COMM_LEN`: 15 bytes). Programs
+/// that run another one after an answer, such as `sudo` and `ssh`, are not listed: that one may
+/// simply take long.
 const PROGRAMS: [(InteractiveKind, &[&str]); 4] = [
     (
         InteractiveKind::Editor,
@@ -81,7 +83,7 @@ impl InteractiveProgram {
         names.iter().rev().find_map(|name| Some(Self { name: name.clone(), kind: kind(name)? }))
     }
 
-    /// Returns what the program is and how to do without it.
+    /// Returns a description of the program and how to avoid it.
     pub(crate) fn advice(&self) -> String {
         let (what, advice) = match self.kind {
             InteractiveKind::Editor => (

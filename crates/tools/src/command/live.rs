@@ -1,4 +1,4 @@
-//! What a command prints, shown while it runs.
+//! Emits the output of a command while it runs.
 
 use std::sync::Arc;
 
@@ -6,14 +6,16 @@ use windlass_contract::{CallId, Cx, Event, event::EventSink};
 
 use super::text::{lossy, unfinished};
 
-/// Pieces shown per call. One piece is what one read from the pipe gives, so a busy command fills large ones.
+/// Maximum number of events per call. One event holds one read from the pipe, so a busy command
+/// fills large ones.
 const MAX_PIECES: usize = 10_000;
 
-/// Bytes shown per call. Nobody reads more as it flies by, and all that is kept is in the result.
+/// Maximum number of bytes emitted per call. A person cannot read more at that speed, and the
+/// result has all that is kept.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Turns bytes into events. A character that arrives in two halves is shown once it is whole.
-pub(crate) struct Live {
+/// Turns bytes into events. A character that arrives in two halves is emitted once it is complete.
+pub(crate) struct OutputEvents {
     id: CallId,
     events: Arc<dyn EventSink>,
     held_back: Vec<u8>,
@@ -21,13 +23,13 @@ pub(crate) struct Live {
     bytes_left: usize,
 }
 
-impl Live {
+impl OutputEvents {
     pub(crate) fn new(cx: &Cx) -> Self {
         let (id, events) = (cx.id.clone(), Arc::clone(&cx.events));
         Self { id, events, held_back: Vec::new(), pieces_left: MAX_PIECES, bytes_left: MAX_BYTES }
     }
 
-    /// Shows the next bytes.
+    /// Emits the next bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.pieces_left == 0 || self.bytes_left == 0 {
             return;
@@ -39,7 +41,7 @@ impl Live {
         self.show(&now);
     }
 
-    /// Shows what is still held back, because nothing more will come.
+    /// Emits the bytes still held back, at the end of the output.
     pub(crate) fn flush(&mut self) {
         let rest = std::mem::take(&mut self.held_back);
         self.show(&rest);

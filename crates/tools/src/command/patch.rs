@@ -1,5 +1,6 @@
-//! Commands that are a call of `apply_patch`, which models learned to make through a shell. They never get to one: the
-//! patch is applied here, with all that a patch is held to, and the result looks like that of a command.
+//! Handles commands that call `apply_patch`, which models learned to run through a shell. No shell
+//! runs: the patch is applied here under the rules for patches, and the result looks like that of a
+//! command.
 
 use std::{path::Path, time::Instant};
 
@@ -11,13 +12,13 @@ use windlass_contract::{
 };
 use windlass_patch::recognise;
 
-use crate::apply_patch::Patching;
+use crate::apply_patch::PatchCall;
 
-/// What a model is told, so that the next patch comes as one.
+/// Advice to the model to use the tool for its next patch.
 const ADVICE: &str = "Note: use the apply_patch tool for patches, not a command.";
 
-/// The patch of a command that is nothing but a call of `apply_patch`, or why it is not called rightly.
-pub(crate) fn found(argv: &[String], workdir: Option<&Path>) -> Option<Result<Patching, ToolError>> {
+/// Returns the patch of a command that only calls `apply_patch`, or the error in that call.
+pub(crate) fn found(argv: &[String], workdir: Option<&Path>) -> Option<Result<PatchCall, ToolError>> {
     let invocation = match recognise(argv)? {
         Ok(invocation) => invocation,
         Err(error) => return Some(Err(ToolError::bad_input(error.to_string()))),
@@ -27,11 +28,11 @@ pub(crate) fn found(argv: &[String], workdir: Option<&Path>) -> Option<Result<Pa
         (Some(outer), Some(inner)) => Some(outer.join(inner)),
         (outer, inner) => outer.or(inner).map(Path::to_owned),
     };
-    Some(Ok(Patching { text: invocation.patch.to_owned(), workdir }))
+    Some(Ok(PatchCall { text: invocation.patch.to_owned(), workdir }))
 }
 
 /// Applies a patch as the program of that name would.
-pub(crate) async fn apply(patching: &Patching, cx: &Cx) -> Result<Output, ToolError> {
+pub(crate) async fn apply(patching: &PatchCall, cx: &Cx) -> Result<Output, ToolError> {
     let begun = Instant::now();
     let (code, mut content) = match patching.apply(cx).await {
         Ok(output) => (0, output.content),

@@ -1,12 +1,12 @@
 //! Recognises the prompt of a program that seems to wait for an answer.
 
-/// The longest line that is taken for a prompt.
+/// Maximum length of a line that counts as a prompt.
 const MAX_PROMPT_CHARS: usize = 200;
 
-/// The longest prompt of a shell or an interpreter, as in `mysql> `.
+/// Maximum length of the prompt of a shell or an interpreter, as in `mysql> `.
 const MAX_SHELL_PROMPT_CHARS: usize = 40;
 
-/// What prompts contain, in lower case.
+/// Phrases of prompts, in lower case.
 const PHRASES: [&str; 9] = [
     "[y/n",
     "(y/n",

@@ -6,9 +6,9 @@ use windlass_contract::{AnyTool, Content, Event, Input, erase, tool::ErrorKind};
 
 use super::*;
 use crate::{
-    fakes::{Desk, finished},
+    fakes::{ToolHarness, finished},
     local_shell::local_shell,
-    shell::Shell,
+    shell::ShellProgram,
     shell_command::ShellCommand,
 };
 
@@ -25,9 +25,9 @@ fn command(argv: &[&str], cwd: Option<&str>, limit_ms: Option<u64>) -> Command {
     }
 }
 
-/// What the tool asks of the machine, and what it said it would do.
+/// Returns the command that the tool runs, after a check of its announced effects.
 async fn asks(tool: Arc<dyn AnyTool>, input: &str) -> Command {
-    let desk = Desk::new(&[], Ok(finished(Exit::Code(0), b"")));
+    let desk = ToolHarness::new(&[], Ok(finished(Exit::Code(0), b"")));
     let effects = Arc::clone(&tool).prepare(&Input::Json(input.to_owned())).unwrap().effects();
     desk.call(tool, input).await.unwrap();
     let [command] = desk.asked().try_into().unwrap();
@@ -39,7 +39,7 @@ async fn asks(tool: Arc<dyn AnyTool>, input: &str) -> Command {
 }
 
 async fn answers(answer: Result<Finished, HostError>) -> Result<Output, ToolError> {
-    Desk::new(&[], answer).call(erase(Shell), r#"{"command":["x"]}"#).await
+    ToolHarness::new(&[], answer).call(erase(ShellProgram), r#"{"command":["x"]}"#).await
 }
 
 async fn complains(error: HostError) -> (ErrorKind, String) {
@@ -54,9 +54,9 @@ fn spawn_error(program: &str, kind: io::ErrorKind) -> HostError {
 #[tokio::test]
 async fn shell_runs_the_arguments_as_they_are() {
     let input = r#"{"command":["ls","a b"],"workdir":"sub","timeout_ms":500}"#;
-    assert_eq!(asks(erase(Shell), input).await, command(&["ls", "a b"], Some("sub"), Some(500)));
+    assert_eq!(asks(erase(ShellProgram), input).await, command(&["ls", "a b"], Some("sub"), Some(500)));
     let input = r#"{"command":["ls"],"timeout_ms":7,"justification":"ignored","workdir":null}"#;
-    assert_eq!(asks(erase(Shell), input).await, command(&["ls"], None, Some(7)));
+    assert_eq!(asks(erase(ShellProgram), input).await, command(&["ls"], None, Some(7)));
 }
 
 #[tokio::test]
@@ -85,11 +85,13 @@ async fn a_time_limit_of_zero_is_none_and_told() {
     assert_eq!(zero, ["`timeout_ms` of 0 is no time at all; the default holds"]);
     assert_eq!(told(shell_command(), r#"{"command":"x","timeout_ms":5}"#), Vec::<String>::new());
     for limit in ["0", "null"] {
-        let asked = asks(erase(Shell), &format!(r#"{{"command":["x"],"timeout_ms":{limit}}}"#)).await;
+        let asked = asks(erase(ShellProgram), &format!(r#"{{"command":["x"],"timeout_ms":{limit}}}"#)).await;
         assert_eq!(asked, command(&["x"], None, None));
     }
-    let error =
-        erase(Shell).prepare(&Input::Json(r#"{"command":["x"],"timeout_ms":-1}"#.into())).err().unwrap();
+    let error = erase(ShellProgram)
+        .prepare(&Input::Json(r#"{"command":["x"],"timeout_ms":-1}"#.into()))
+        .err()
+        .unwrap();
     assert_eq!(error.kind, ErrorKind::BadInput);
     assert!(error.message.ends_with("(at `timeout_ms`)"), "{error}");
 }
@@ -281,7 +283,7 @@ async fn a_command_that_makes_no_sense_is_bad_input() {
     assert_eq!(complains(HostError::Nul).await.0, ErrorKind::BadInput);
 }
 
-fn shown(desk: &Desk) -> Vec<String> {
+fn shown(desk: &ToolHarness) -> Vec<String> {
     let text = |event: Event| match event {
         Event::CallOutput { id, text } if id.as_str() == "call-1" => text,
         other => panic!("unexpected: {other:?}"),
@@ -290,8 +292,8 @@ fn shown(desk: &Desk) -> Vec<String> {
 }
 
 async fn show(pieces: &[&[u8]]) -> Vec<String> {
-    let desk = Desk::new(pieces, Ok(finished(Exit::Code(0), b"")));
-    desk.call(erase(Shell), r#"{"command":["x"]}"#).await.unwrap();
+    let desk = ToolHarness::new(pieces, Ok(finished(Exit::Code(0), b"")));
+    desk.call(erase(ShellProgram), r#"{"command":["x"]}"#).await.unwrap();
     shown(&desk)
 }
 

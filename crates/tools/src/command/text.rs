@@ -1,8 +1,8 @@
-//! A command's bytes as text.
+//! Converts the bytes of a command to text.
 
 use windlass_contract::host::Whole;
 
-/// An output as text: what is not UTF-8 is replaced, and what was not kept is said on a line of its own.
+/// Converts an output to text. Invalid UTF-8 is replaced, and a line of its own reports a gap.
 pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, whole: Option<&Whole>) -> String {
     let Some((at, missing)) = gap else { return lossy(output) };
     let elsewhere = match whole {
@@ -10,7 +10,7 @@ pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, whole: Option<&Wh
         _ => String::new(),
     };
     let (head, tail) = output.split_at_checked(at).unwrap_or((output, &[]));
-    // The cut may have gone through a character; half of one is of no use to anybody.
+    // The cut may split a character; half of one is useless.
     let head = &head[..head.len() - unfinished(head)];
     let continuing = tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
     let tail = &tail[continuing..];
@@ -18,12 +18,12 @@ pub(crate) fn joined(output: &[u8], gap: Option<(usize, u64)>, whole: Option<&Wh
     format!("{}\n... {missing} bytes omitted ...\n{elsewhere}{}", lossy(head), lossy(tail))
 }
 
-/// Bytes as text, whatever they are.
+/// Converts any bytes to text.
 pub(super) fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// How many bytes at the end are the beginning of a character whose rest is still to come.
+/// Returns the number of bytes at the end that begin an incomplete character.
 pub(super) fn unfinished(bytes: &[u8]) -> usize {
     let last = bytes.iter().rev().take(3).position(|byte| !is_continuation(*byte)).map(|back| back + 1);
     last.filter(|back| bytes.get(bytes.len() - back).is_some_and(|byte| length(*byte) > *back)).unwrap_or(0)
@@ -33,7 +33,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// How long a character that begins with this byte is; one byte if none can.
+/// Returns the length of a character that begins with this byte, or 1 if none can.
 fn length(first: u8) -> usize {
     match first {
         0xc2..=0xdf => 2,

@@ -1,8 +1,8 @@
-//! How a file is written, and its lines as text. The whole file is never needed.
+//! Detects the encoding of a file and decodes its lines, without reading the whole file.
 
 use windlass_patch::{Encoding, Text};
 
-/// The encoding of a file that is no binary, by how it begins.
+/// Returns the encoding of a text file from its beginning.
 pub(super) fn sniff(head: &[u8]) -> Encoding {
     if head.starts_with(b"\xFF\xFE") {
         return Encoding::Utf16Le;
@@ -13,7 +13,7 @@ pub(super) fn sniff(head: &[u8]) -> Encoding {
     Text::decode(whole_characters(head)).map_or(Encoding::Utf8, |text| text.encoding())
 }
 
-/// Bytes without a last character that was cut in the middle.
+/// Drops an incomplete character at the end.
 pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
@@ -21,7 +21,8 @@ pub(super) fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Lines as text, and the encoding's name if it is worth telling. What is broken is shown as U+FFFD.
+/// Decodes lines. Also returns the name of the encoding if it is unusual. Invalid bytes become
+/// U+FFFD.
 pub(super) fn decode(
     encoding: Encoding,
     lines: &[Vec<u8>],
@@ -52,7 +53,7 @@ fn wide(line: &[u8], unit: fn([u8; 2]) -> u16) -> String {
     char::decode_utf16(units).map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
-/// Decoded together, so that a guess has as much to go by as there is.
+/// Decodes all lines together, which gives the detection the most data.
 fn narrow(encoding: Encoding, lines: &[Vec<u8>]) -> (Vec<String>, Encoding) {
     let joined = lines.iter().map(|line| whole_characters(line)).collect::<Vec<_>>().join(&b'\n');
     let (text, encoding) = match encoding {

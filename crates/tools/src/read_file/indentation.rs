@@ -1,25 +1,25 @@
-//! The block of code around a line, found by how far lines are indented.
+//! Finds the block of code around a line by indentation.
 
-/// How many columns a tab counts, and a level of indentation.
+/// Width of a tab and of an indentation level, in columns.
 const LEVEL: usize = 4;
 
-/// How comments begin, in most languages.
+/// Comment prefixes of most languages.
 const COMMENTS: [&str; 3] = ["#", "//", "--"];
 
-/// How far a block goes.
-pub(super) struct Block {
-    /// Parents to climb; 0 means all.
+/// Extent of a block.
+pub(super) struct IndentationBlock {
+    /// Number of parents to include; 0 means all.
     pub(super) max_levels: usize,
     pub(super) include_siblings: bool,
-    /// Whether comments above count as part of it.
+    /// True if comments above belong to the block.
     pub(super) include_header: bool,
-    /// How many lines it has at most.
+    /// Maximum number of lines.
     pub(super) budget: usize,
 }
 
-impl Block {
-    /// Where the block around `anchor` begins and ends.
-    pub(super) fn around(&self, lines: &[String], anchor: usize) -> (usize, usize) {
+impl IndentationBlock {
+    /// Returns the start and end of the block around `anchor`.
+    pub(super) fn find(&self, lines: &[String], anchor: usize) -> (usize, usize) {
         let indents = indents(lines);
         let least = match self.max_levels {
             0 => 0,
@@ -51,7 +51,7 @@ impl Block {
     }
 }
 
-/// How far each line is indented; a blank one as far as the one before.
+/// Returns the indentation of each line. A blank line has that of the line before.
 fn indents(lines: &[String]) -> Vec<usize> {
     let mut last = 0;
     let indent = lines.iter().map(|line| {
@@ -68,7 +68,7 @@ fn is_comment(line: &str) -> bool {
     COMMENTS.iter().any(|comment| line.trim_start().starts_with(comment))
 }
 
-/// Leaves blank lines off both ends.
+/// Drops blank lines at both ends.
 fn trim(lines: &[String], mut from: usize, mut to: usize) -> (usize, usize) {
     while from < to && lines[from].trim().is_empty() {
         from += 1;
@@ -104,11 +104,12 @@ fn other() {}
 ";
 
     /// Numbers of the first and the last line.
-    fn block(anchor: usize, change: impl FnOnce(&mut Block)) -> (usize, usize) {
-        let mut block = Block { max_levels: 0, include_siblings: false, include_header: true, budget: 2000 };
+    fn block(anchor: usize, change: impl FnOnce(&mut IndentationBlock)) -> (usize, usize) {
+        let mut block =
+            IndentationBlock { max_levels: 0, include_siblings: false, include_header: true, budget: 2000 };
         change(&mut block);
         let lines: Vec<_> = CODE.lines().map(str::to_owned).collect();
-        let (from, to) = block.around(&lines, anchor - 1);
+        let (from, to) = block.find(&lines, anchor - 1);
         (from + 1, to)
     }
 
@@ -155,8 +156,8 @@ fn other() {}
             budget in 1..30_usize,
         ) {
             let anchor = anchor.index(lines.len());
-            let block = Block { max_levels, include_siblings, include_header, budget };
-            let (from, to) = block.around(&lines, anchor);
+            let block = IndentationBlock { max_levels, include_siblings, include_header, budget };
+            let (from, to) = block.find(&lines, anchor);
             prop_assert!(to <= lines.len() && to - from <= budget);
             prop_assert!((from..to).contains(&anchor) || lines[anchor].trim().is_empty());
         }

@@ -1,4 +1,5 @@
-//! The lines of a file of any size: what is not wanted is passed over, and no line is kept whole that is too long.
+//! Reads the lines of a file of any size. Skips unwanted lines, and never holds an overlong line as
+//! a whole.
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::files::{FileError, OpenFile};
@@ -7,45 +8,46 @@ use windlass_shape::KeyLines;
 
 use super::{HEAD_BYTES, decode};
 
-/// How much is read at once beyond the head.
+/// Size of a read after the head.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// How much of a line is kept. A line is shown up to 500 bytes of UTF-8, and no encoding needs four bytes for one of them.
-const KEPT_BYTES: usize = 2000;
+/// Maximum length of a kept line. At most 500 bytes of UTF-8 are shown, and no encoding needs four
+/// bytes for one of them.
+const MAX_LINE_BYTES: usize = 2000;
 
-/// Reads lines from the beginning of a file on.
-pub(crate) struct Lines<'a> {
+/// Reads lines from the beginning of a file.
+pub(crate) struct FileLines<'a> {
     file: &'a dyn OpenFile,
     cancel: &'a CancellationToken,
     encoding: Encoding,
     chunk: Vec<u8>,
-    /// How much of the chunk is used up.
+    /// Number of used bytes of the chunk.
     at: usize,
-    /// Where in the file the next chunk begins.
+    /// File offset of the next chunk.
     next: u64,
-    /// Whether the chunk is the last.
+    /// True if the chunk is the last.
     is_last: bool,
 }
 
-impl<'a> Lines<'a> {
-    /// The lines of a file that begins with `head`.
+impl<'a> FileLines<'a> {
+    /// Creates a reader of a file that begins with `head`.
     pub(crate) fn new(file: &'a dyn OpenFile, head: Vec<u8>, cancel: &'a CancellationToken) -> Self {
         let encoding = decode::sniff(&head);
         let is_last = head.len() < HEAD_BYTES;
         Self { file, cancel, encoding, at: 0, next: head.len() as u64, chunk: head, is_last }
     }
 
-    /// The whole file, if it was short enough to be read at once.
+    /// Returns the whole file, if the head holds all of it.
     pub(super) fn whole(&self) -> Option<&[u8]> {
         (self.next == self.chunk.len() as u64 && self.is_last).then_some(&self.chunk)
     }
 
-    /// How the file is written, by its head.
+    /// Returns the encoding of the file, detected from its head.
     pub(super) fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Passes over lines; over all there are, if there are fewer.
+    /// Skips lines, up to the end of the file.
     async fn skip(&mut self, mut lines: usize) -> Result<(), FileError> {
         while lines > 0 && self.fill().await? {
             let rest = &self.chunk[self.at..];
@@ -64,10 +66,10 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Goes from the beginning to a line, counted from 1, and knows by the lines before it whether that is inside a private
+    /// Skips to a line, counted from 1. The returned state knows if that line is inside a private
     /// key.
     pub(crate) async fn go_to(&mut self, line: usize) -> Result<KeyLines, FileError> {
-        let back = (line - 1).min(KeyLines::MOST);
+        let back = (line - 1).min(KeyLines::MAX_LINES);
         self.skip(line - 1 - back).await?;
         let mut keys = KeyLines::default();
         for line in self.take(back).await? {
@@ -76,11 +78,11 @@ impl<'a> Lines<'a> {
         Ok(keys)
     }
 
-    /// The next lines without their ends, each only as long as is of use.
+    /// Returns the next lines without their ends, each cut to the maximum length.
     pub(crate) async fn take(&mut self, lines: usize) -> Result<Vec<Vec<u8>>, FileError> {
         let mut taken = Vec::new();
         while taken.len() < lines {
-            // The end of the last one wanted need not be found.
+            // The end of the last wanted line need not be found.
             let is_last = taken.len() + 1 == lines;
             let Some(line) = self.line(is_last).await? else { break };
             taken.push(line);
@@ -97,16 +99,16 @@ impl<'a> Lines<'a> {
             let rest = &self.chunk[self.at..];
             let end = self.end(rest);
             let part = &rest[..end.unwrap_or(rest.len())];
-            line.extend_from_slice(&part[..part.len().min(KEPT_BYTES - line.len())]);
+            line.extend_from_slice(&part[..part.len().min(MAX_LINE_BYTES - line.len())]);
             self.at += end.map_or(rest.len(), |end| end + self.width());
-            if end.is_some() || (is_last && line.len() == KEPT_BYTES) {
+            if end.is_some() || (is_last && line.len() == MAX_LINE_BYTES) {
                 break;
             }
         }
         Ok(Some(line))
     }
 
-    /// Reads on if everything is used up. False at the end of the file.
+    /// Reads the next chunk if this one is used up. Returns false at the end of the file.
     async fn fill(&mut self) -> Result<bool, FileError> {
         if self.at < self.chunk.len() {
             return Ok(true);
@@ -124,7 +126,7 @@ impl<'a> Lines<'a> {
         Ok(!self.chunk.is_empty())
     }
 
-    /// How many bytes a line's end has.
+    /// Returns the length of a line end.
     fn width(&self) -> usize {
         self.wide_end().map_or(1, |end| end.len())
     }
@@ -137,7 +139,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Where the first line ends.
+    /// Returns the end of the first line.
     fn end(&self, bytes: &[u8]) -> Option<usize> {
         match self.wide_end() {
             Some(end) => bytes.chunks_exact(2).position(|unit| unit == end).map(|at| 2 * at),
@@ -145,7 +147,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// How many lines end.
+    /// Counts the line ends.
     fn ends(&self, bytes: &[u8]) -> usize {
         match self.wide_end() {
             Some(end) => bytes.chunks_exact(2).filter(|unit| *unit == end).count(),

@@ -1,11 +1,11 @@
-//! What a binary file is, by its first bytes, and how to look inside.
+//! Identifies binary files by their first bytes, and suggests a command to inspect them.
 
 use windlass_contract::files::OpenFile;
 use windlass_patch::{NotText, Text};
 
 use super::decode::whole_characters;
 
-/// Where the mark stands, the mark, what the file is, and what shows what is in it; `{}` is its path.
+/// Offset, signature, description, and inspection command of a file type; `{}` is the path.
 #[rustfmt::skip]
 const MARKS: &[(usize, &[u8], &str, &str)] = &[
     (0,   b"%PDF-",                "a PDF document",       "`pdftotext {} -`"),
@@ -42,11 +42,12 @@ const MARKS: &[(usize, &[u8], &str, &str)] = &[
     (0,   b"\0\0\xFE\xFF",         "UTF-32 text",          "`iconv -f UTF-32 -t UTF-8 {}`"),
 ];
 
-/// What to say instead of a binary file's content; nothing for text.
+/// Returns the message for a binary file, or `None` for text.
 pub(super) fn refusal(head: &[u8], file: &dyn OpenFile) -> Option<String> {
     let path = file.path().display().to_string();
     let mark = MARKS.iter().find(|(at, mark, ..)| head.get(*at..).is_some_and(|rest| rest.starts_with(mark)));
-    // These are text inside as well; all other marks are short enough to begin one by accident.
+    // PDF and ar files contain text as well. All other signatures are so short that a text may
+    // begin with one by accident.
     let sure = head.starts_with(b"%PDF-") || head.starts_with(b"!<arch>\n");
     if !sure && !is_binary(head) {
         return None;
@@ -60,7 +61,7 @@ fn is_binary(head: &[u8]) -> bool {
     matches!(Text::decode(whole_characters(head)), Err(NotText::Binary))
 }
 
-/// A size as people say it.
+/// Formats a size for people.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -75,7 +76,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &str) -> String {
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_./+@%".contains(character);
     if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }

@@ -3,10 +3,10 @@
 use windlass_contract::{erase, tool::ErrorKind};
 
 use super::*;
-use crate::fakes::{Desk, Shelf};
+use crate::fakes::{FixedFiles, ToolHarness};
 
 async fn call(bytes: impl Into<Vec<u8>>, options: &str) -> Result<Output, ToolError> {
-    let desk = Desk::with_files(Shelf::with("/w/f", bytes));
+    let desk = ToolHarness::with_files(FixedFiles::with("/w/f", bytes));
     let tool = erase(ReadFile { shows_images: true });
     desk.call(tool, &format!(r#"{{"file_path":"/w/f"{options}}}"#)).await
 }
@@ -45,7 +45,7 @@ async fn what_makes_no_sense_is_told_in_known_words() {
 
 #[tokio::test]
 async fn what_the_machine_says_comes_behind_known_words() {
-    let desk = Desk::with_files(Shelf::default());
+    let desk = ToolHarness::with_files(FixedFiles::default());
     let error = desk.call(erase(ReadFile { shows_images: true }), r#"{"file_path":"x"}"#).await.unwrap_err();
     assert_eq!(error.message, "failed to read file: `x` does not exist");
     assert_eq!(error.kind, ErrorKind::NotFound);
@@ -104,7 +104,7 @@ async fn an_image_is_shown_or_described() {
     let [Content::Text(text), Content::Image(url)] = &output.content[..] else { panic!("{output:?}") };
     assert_eq!(text, "`/w/f` is a PNG image of 3x2 pixels");
     assert!(url.starts_with("data:image/png;base64,"));
-    let desk = Desk::with_files(Shelf::with("/w/f", png));
+    let desk = ToolHarness::with_files(FixedFiles::with("/w/f", png));
     let blind = desk.call(erase(ReadFile { shows_images: false }), r#"{"file_path":"/w/f"}"#).await.unwrap();
     assert_eq!(blind, "`/w/f` is a PNG image of 3x2 pixels (you cannot be shown images)".into());
 }

@@ -1,4 +1,5 @@
-//! Which runner a project's files ask for. Names of files tell most; what is in them is read only where it decides.
+//! Detects the test runner of a project from its files. File names suffice mostly; contents are
+//! read only if they decide.
 
 use std::{
     collections::BTreeMap,
@@ -11,48 +12,48 @@ use windlass_contract::{
     files::{FileError, FileKind, Ignored, Listing},
 };
 
-use super::runner::Runner;
+use super::runner::TestRunner;
 use crate::file_error;
 
-/// How much of a file is read, how many names, and how far up a project may begin.
-const READ_BYTES: usize = 256 * 1024;
-const NAMES: usize = 2000;
-const LEVELS: usize = 12;
+/// Maximum bytes read of a file, number of names in a directory, and levels up to the project root.
+const MAX_READ_BYTES: usize = 256 * 1024;
+const MAX_NAMES: usize = 2000;
+const MAX_LEVELS: usize = 12;
 
-/// How a project's tests are run.
+/// A project and its test runner.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) runner: Runner,
-    /// The program, and what must stand right behind it.
+pub(super) struct TestProject {
+    pub(super) runner: TestRunner,
+    /// The program and its fixed first arguments.
     pub(super) program: Vec<String>,
-    /// Where the project begins.
+    /// Root directory of the project.
     pub(super) directory: PathBuf,
-    /// What of it is wanted.
+    /// Requested part of the project.
     pub(super) target: Option<PathBuf>,
-    /// The file that told.
+    /// The file that identified the runner.
     pub(super) marker: String,
-    /// What else would fit, with the files that tell.
+    /// Other runners that fit, with the files that identify them.
     pub(super) others: Vec<String>,
-    /// Where Python's tests are, if they are no package.
+    /// Directory of Python tests that are not a package.
     pub(super) tests: Option<String>,
-    /// Where CMake has built.
+    /// Build directory of CMake.
     pub(super) build: String,
 }
 
-/// Looks in a directory and those above it for the first that says how its tests are run.
-pub(super) async fn find(path: &Path, wanted: Option<Runner>, cx: &Cx) -> Result<Found, ToolError> {
+/// Searches a directory and its parents for the first one that determines a runner.
+pub(super) async fn find(path: &Path, wanted: Option<TestRunner>, cx: &Cx) -> Result<TestProject, ToolError> {
     let path = &plain(path);
     let (mut looked, mut weak) = (false, None);
-    for directory in path.ancestors().take(LEVELS) {
+    for directory in path.ancestors().take(MAX_LEVELS) {
         let directory = match directory.as_os_str().is_empty() {
-            // What is above `..` is not the workspace.
+            // The parents of `..` are not in the workspace.
             true if path.starts_with("..") => break,
             true => Path::new("."),
             false => directory,
         };
         let names = match names(directory, cx).await {
             Ok(names) => names,
-            // A file's project is where the file is.
+            // The project of a file is that of its directory.
             Err(FileError::NotADirectory { .. }) => continue,
             Err(_) if looked => break,
             Err(error) => {
@@ -61,7 +62,7 @@ pub(super) async fn find(path: &Path, wanted: Option<Runner>, cx: &Cx) -> Result
         };
         looked = true;
         let is_root = names.contains_key(".git");
-        let candidates = Survey { directory, names, cx }.candidates().await;
+        let candidates = ProjectDirectory { directory, names, cx }.candidates().await;
         match chosen(candidates, wanted, path, directory) {
             Some(found) if wanted.is_some() || found.runner.is_declared() => return Ok(found),
             found => weak = weak.or(found),
@@ -83,13 +84,13 @@ pub(super) async fn find(path: &Path, wanted: Option<Runner>, cx: &Cx) -> Result
     )))
 }
 
-/// The first that fits, or the one that is wanted; what else there is goes with it.
+/// Returns the first candidate or the requested one, with the others as alternatives.
 fn chosen(
-    mut candidates: Vec<Found>,
-    wanted: Option<Runner>,
+    mut candidates: Vec<TestProject>,
+    wanted: Option<TestRunner>,
     path: &Path,
     directory: &Path,
-) -> Option<Found> {
+) -> Option<TestProject> {
     let at =
         candidates.iter().position(|candidate| wanted.is_none_or(|wanted| candidate.runner == wanted))?;
     let first = candidates.remove(at);
@@ -97,52 +98,52 @@ fn chosen(
         candidates.iter().map(|other| format!("{} ({})", other.runner.name(), other.marker)).collect();
     let target = path.strip_prefix(directory).unwrap_or(path);
     let target = (!target.as_os_str().is_empty()).then(|| target.to_owned());
-    Some(Found { others, target, directory: directory.to_owned(), ..first })
+    Some(TestProject { others, target, directory: directory.to_owned(), ..first })
 }
 
-/// The same path without `.`, so that a project has one name.
+/// Removes `.` from a path, so that a project has one name.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
-/// What is in a directory.
+/// Returns the entries of a directory.
 pub(super) async fn names(directory: &Path, cx: &Cx) -> Result<BTreeMap<String, FileKind>, FileError> {
-    let listing = Listing { path: directory.to_owned(), depth: 1, ignored: Ignored::Shown, limit: NAMES };
+    let listing = Listing { path: directory.to_owned(), depth: 1, ignored: Ignored::Shown, limit: MAX_NAMES };
     let listed = cx.host.files().list(&listing, &cx.cancel).await?;
     Ok(listed.entries.into_iter().map(|entry| (entry.path.display().to_string(), entry.kind)).collect())
 }
 
-/// A directory that is looked at.
-struct Survey<'a> {
+/// A directory under inspection.
+struct ProjectDirectory<'a> {
     directory: &'a Path,
     names: BTreeMap<String, FileKind>,
     cx: &'a Cx,
 }
 
-impl Survey<'_> {
-    /// All that would fit, what fits best first.
-    async fn candidates(&self) -> Vec<Found> {
+impl ProjectDirectory<'_> {
+    /// Returns all candidates, best first.
+    async fn candidates(&self) -> Vec<TestProject> {
         let mut found = Vec::new();
         if self.has("Cargo.toml") {
             let configured = self.inside(".config").await.contains_key("nextest.toml");
             let (runner, marker) = if configured {
-                (Runner::Nextest, ".config/nextest.toml")
+                (TestRunner::Nextest, ".config/nextest.toml")
             } else {
-                (Runner::Cargo, "Cargo.toml")
+                (TestRunner::Cargo, "Cargo.toml")
             };
             found.push(candidate(runner, &["cargo"], marker));
         }
         if self.has("go.mod") {
-            found.push(candidate(Runner::Go, &["go"], "go.mod"));
+            found.push(candidate(TestRunner::Go, &["go"], "go.mod"));
         }
         found.extend(self.python().await);
         found.extend(self.node().await);
         if self.has("pom.xml") {
-            found.push(candidate(Runner::Maven, &[self.own("mvnw", "mvn")], "pom.xml"));
+            found.push(candidate(TestRunner::Maven, &[self.own("mvnw", "mvn")], "pom.xml"));
         }
         for marker in ["build.gradle", "build.gradle.kts"] {
             if self.has(marker) {
-                found.push(candidate(Runner::Gradle, &[self.own("gradlew", "gradle")], marker));
+                found.push(candidate(TestRunner::Gradle, &[self.own("gradlew", "gradle")], marker));
             }
         }
         if self.has("CMakeLists.txt") || self.has("CTestTestfile.cmake") {
@@ -152,13 +153,13 @@ impl Survey<'_> {
             let is_target =
                 |line: &str| line.strip_prefix("test").is_some_and(|rest| rest.trim_start().starts_with(':'));
             if self.read(marker).await.lines().any(is_target) {
-                found.push(candidate(Runner::Make, &["make"], marker));
+                found.push(candidate(TestRunner::Make, &["make"], marker));
             }
         }
         found
     }
 
-    async fn python(&self) -> Option<Found> {
+    async fn python(&self) -> Option<TestProject> {
         let tests =
             ["tests", "test"].into_iter().find(|name| self.names.get(*name) == Some(&FileKind::Directory));
         let inside = match tests {
@@ -169,7 +170,7 @@ impl Survey<'_> {
         let marker = self.asks_for_pytest().await;
         let marker = marker.or_else(|| inside.contains_key("conftest.py").then(|| "conftest.py".to_owned()));
         if let Some(marker) = marker {
-            return Some(candidate(Runner::Pytest, &[&python], &marker));
+            return Some(candidate(TestRunner::Pytest, &[&python], &marker));
         }
         let is_test = |name: &String| name.starts_with("test") && name.strip_suffix(".py").is_some();
         let place = tests.filter(|_| inside.keys().any(is_test));
@@ -179,10 +180,10 @@ impl Survey<'_> {
         };
         let is_package = inside.contains_key("__init__.py");
         let tests = place.filter(|_| !is_package).map(str::to_owned);
-        Some(Found { tests, ..candidate(Runner::Unittest, &[&python], &marker) })
+        Some(TestProject { tests, ..candidate(TestRunner::Unittest, &[&python], &marker) })
     }
 
-    /// The file that says that tests are written for pytest.
+    /// Returns the file that shows that the tests use pytest.
     async fn asks_for_pytest(&self) -> Option<String> {
         for marker in ["pytest.ini", "conftest.py"] {
             if self.has(marker) {
@@ -205,7 +206,7 @@ impl Survey<'_> {
         None
     }
 
-    /// The project's own Python, if it has one.
+    /// Returns the Python interpreter of the project, if it has one.
     async fn interpreter(&self) -> String {
         for directory in [".venv", "venv"] {
             if self.has(directory) && self.inside(&format!("{directory}/bin")).await.contains_key("python") {
@@ -215,10 +216,11 @@ impl Survey<'_> {
         "python3".to_owned()
     }
 
-    async fn node(&self) -> Option<Found> {
-        let package: Package = serde_json::from_str(&self.read("package.json").await).ok()?;
+    async fn node(&self) -> Option<TestProject> {
+        let package: PackageJson = serde_json::from_str(&self.read("package.json").await).ok()?;
         let script = package.scripts.get("test").cloned().unwrap_or_default();
-        let known = [(Runner::Vitest, "vitest"), (Runner::Jest, "jest"), (Runner::Mocha, "mocha")];
+        let known =
+            [(TestRunner::Vitest, "vitest"), (TestRunner::Jest, "jest"), (TestRunner::Mocha, "mocha")];
         let named = known
             .iter()
             .find(|(_, name)| script.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == *name));
@@ -231,10 +233,10 @@ impl Survey<'_> {
         let (runner, name) = match named.or_else(|| needed().filter(|_| plain)) {
             Some(found) => *found,
             None if script.contains("node --test") => {
-                return Some(candidate(Runner::Node, &["node"], "package.json"));
+                return Some(candidate(TestRunner::Node, &["node"], "package.json"));
             }
             None if plain => return None,
-            None => return Some(candidate(Runner::Npm, &["npm"], "package.json")),
+            None => return Some(candidate(TestRunner::Npm, &["npm"], "package.json")),
         };
         if self.inside("node_modules/.bin").await.contains_key(name) {
             return Some(candidate(runner, &[&format!("./node_modules/.bin/{name}")], "package.json"));
@@ -242,19 +244,19 @@ impl Survey<'_> {
         Some(candidate(runner, &["npx", "--no-install", name], "package.json"))
     }
 
-    async fn cmake(&self) -> Option<Found> {
+    async fn cmake(&self) -> Option<TestProject> {
         if self.has("CTestTestfile.cmake") {
-            return Some(Found {
+            return Some(TestProject {
                 build: ".".to_owned(),
-                ..candidate(Runner::Ctest, &["ctest"], "CTestTestfile.cmake")
+                ..candidate(TestRunner::Ctest, &["ctest"], "CTestTestfile.cmake")
             });
         }
         for build in ["build", "out", "_build", "cmake-build-debug", "cmake-build-release"] {
             if self.has(build) && self.inside(build).await.contains_key("CTestTestfile.cmake") {
                 let marker = format!("{build}/CTestTestfile.cmake");
-                return Some(Found {
+                return Some(TestProject {
                     build: build.to_owned(),
-                    ..candidate(Runner::Ctest, &["ctest"], &marker)
+                    ..candidate(TestRunner::Ctest, &["ctest"], &marker)
                 });
             }
         }
@@ -265,7 +267,7 @@ impl Survey<'_> {
         self.names.contains_key(name)
     }
 
-    /// The program that the project brings along, or the one of the system.
+    /// Returns the program of the project if it exists, otherwise that of the system.
     fn own<'a>(&self, own: &'a str, other: &'a str) -> &'a str {
         match (self.has(own), own) {
             (true, "mvnw") => "./mvnw",
@@ -274,12 +276,12 @@ impl Survey<'_> {
         }
     }
 
-    /// What is in a directory below; nothing, if it cannot be told.
+    /// Returns the entries of a subdirectory, or none on error.
     async fn inside(&self, directory: &str) -> BTreeMap<String, FileKind> {
         names(&self.directory.join(directory), self.cx).await.unwrap_or_default()
     }
 
-    /// The beginning of a file as text; nothing, if it cannot be read.
+    /// Returns the beginning of a file as text, or nothing on error.
     async fn read(&self, name: &str) -> String {
         if !self.has(name) {
             return String::new();
@@ -287,22 +289,22 @@ impl Survey<'_> {
         let Ok(file) = self.cx.host.files().open(&self.directory.join(name)).await else {
             return String::new();
         };
-        let bytes = file.read_at(0, READ_BYTES).await.unwrap_or_default();
+        let bytes = file.read_at(0, MAX_READ_BYTES).await.unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-/// What is read of a `package.json`.
+/// The parsed fields of a `package.json`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Package {
+struct PackageJson {
     scripts: BTreeMap<String, String>,
     dependencies: BTreeMap<String, serde_json::Value>,
     dev_dependencies: BTreeMap<String, serde_json::Value>,
 }
 
-fn candidate(runner: Runner, program: &[&str], marker: &str) -> Found {
-    Found {
+fn candidate(runner: TestRunner, program: &[&str], marker: &str) -> TestProject {
+    TestProject {
         runner,
         program: program.iter().map(ToString::to_string).collect(),
         directory: PathBuf::new(),

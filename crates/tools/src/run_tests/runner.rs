@@ -1,17 +1,18 @@
-//! The runners there are, and how each is started: with a reporter that programs can read, where it has one.
+//! The supported test runners and their commands, with a machine-readable reporter where one
+//! exists.
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::project::Found;
+use super::project::TestProject;
 
 /// Runs tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub(super) enum Runner {
+pub(super) enum TestRunner {
     Cargo,
     Nextest,
     Pytest,
@@ -28,17 +29,17 @@ pub(super) enum Runner {
     Make,
 }
 
-/// Which tests are wanted.
-pub(super) struct Wish<'a> {
+/// The selected tests.
+pub(super) struct TestSelection<'a> {
     /// A file or directory, relative to the project.
     pub(super) target: Option<&'a Path>,
-    /// A part of their names.
+    /// Part of their names.
     pub(super) filter: Option<&'a str>,
-    /// What to add to run only those that failed.
+    /// Arguments that select only failed tests.
     pub(super) rerun: Option<&'a [String]>,
 }
 
-impl Runner {
+impl TestRunner {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Cargo => "cargo",
@@ -58,26 +59,26 @@ impl Runner {
         }
     }
 
-    /// Whether a project says so itself. The names of test files, or a target that may do anything, only hint at it: then
-    /// the directories above are asked, too.
+    /// Returns true if a project declares this runner. Names of test files and general targets are
+    /// only hints; then the parent directories are checked too.
     pub(super) fn is_declared(self) -> bool {
         !matches!(self, Self::Unittest | Self::Make)
     }
 
-    /// The command, with its program as the project has it.
-    pub(super) fn command(self, found: &Found, wish: &Wish<'_>) -> Vec<String> {
+    /// Returns the command, with the program of the project.
+    pub(super) fn command(self, found: &TestProject, wish: &TestSelection<'_>) -> Vec<String> {
         let mut argv: Vec<String> = found.program.iter().map(ToString::to_string).collect();
         argv.extend(self.fixed().iter().map(ToString::to_string));
         if self == Self::Ctest {
             argv.extend(["--test-dir".to_owned(), found.build.clone()]);
         }
-        // Told from an option.
+        // Prefix it, so that it cannot be taken for an option.
         let target = wish.target.map(|target| match target.display().to_string() {
             option if option.starts_with('-') => format!("./{option}"),
             target => target,
         });
         match (self, wish.rerun) {
-            // The names of what failed say all.
+            // The names of the failed tests are sufficient.
             (Self::Pytest, Some(rerun)) => argv.extend(rerun.iter().cloned()),
             (_, Some(rerun)) => {
                 argv.extend(self.target(target, found));
@@ -92,7 +93,7 @@ impl Runner {
         self.everywhere(argv, wish)
     }
 
-    /// What always stands behind the program.
+    /// Returns the fixed arguments after the program.
     fn fixed(self) -> &'static [&'static str] {
         match self {
             Self::Cargo => &["test", "--no-fail-fast"],
@@ -111,10 +112,11 @@ impl Runner {
         }
     }
 
-    /// How a file or directory is named. Some runners know only names of tests: to them it says nothing.
-    fn target(self, target: Option<String>, found: &Found) -> Vec<String> {
+    /// Returns the arguments that select a file or directory. Some runners select only by test name
+    /// and ignore it.
+    fn target(self, target: Option<String>, found: &TestProject) -> Vec<String> {
         let Some(target) = target else {
-            // Tests that are no package are found only where they stand.
+            // Tests that are not a package are found only from their directory.
             let tests = found.tests.iter().flat_map(|tests| ["-s".to_owned(), tests.clone()]);
             return if self == Self::Unittest { tests.collect() } else { Vec::new() };
         };
@@ -133,7 +135,7 @@ impl Runner {
         }
     }
 
-    /// How a part of a test's name is told.
+    /// Returns the arguments that select tests by name.
     fn filtered(self, filter: &str) -> Vec<String> {
         let named = |option: &str| vec![option.to_owned(), filter.to_owned()];
         match self {
@@ -151,8 +153,8 @@ impl Runner {
         }
     }
 
-    /// Go wants its packages last.
-    fn everywhere(self, mut argv: Vec<String>, wish: &Wish<'_>) -> Vec<String> {
+    /// Appends all packages for Go, which wants them last.
+    fn everywhere(self, mut argv: Vec<String>, wish: &TestSelection<'_>) -> Vec<String> {
         if self == Self::Go {
             let directory = wish.target.map(|target| {
                 let of_file = target.extension().and(target.parent());

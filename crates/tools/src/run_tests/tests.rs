@@ -3,11 +3,11 @@
 use windlass_contract::host::{Exit, HostError};
 
 use super::*;
-use crate::fakes::{Desk, finished};
+use crate::fakes::{ToolHarness, finished};
 
-/// What the look at a project turns a call into.
-async fn planned(files: &[(&str, &str)], input: &str) -> Result<Planned, ToolError> {
-    let desk = Desk::with_drawer(files);
+/// Returns the command that a call becomes after the project is inspected.
+async fn planned(files: &[(&str, &str)], input: &str) -> Result<PlannedTestRun, ToolError> {
+    let desk = ToolHarness::with_drawer(files);
     let args = Input::Json(input.to_owned()).parse(&NAME.into())?;
     TestProjectLook { tool: Arc::default(), args }.planned(&desk.cx).await
 }
@@ -88,7 +88,10 @@ async fn a_file_that_only_looks_like_a_test_does_not_hide_the_project_above() {
 async fn where_several_fit_the_choice_is_told_and_can_be_changed() {
     let files = [("Cargo.toml", ""), ("Makefile", "test:\n")];
     let first = planned(&files, "{}").await.unwrap();
-    assert_eq!(first.told, "chosen by Cargo.toml; there is also make (Makefile): set `runner` for another");
+    assert_eq!(
+        first.explanation,
+        "chosen by Cargo.toml; there is also make (Makefile): set `runner` for another"
+    );
     assert_eq!(line(&files, r#"{"runner":"make"}"#).await, "make test");
     let problem =
         async |files: &[(&str, &str)], input: &str| planned(files, input).await.err().unwrap().message;
@@ -113,7 +116,7 @@ async fn what_failed_can_be_run_again_alone() {
     let tool = Arc::new(RunTests::default());
     let printed = b"test a::b ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let call = async |input: &str, exit: Exit, printed: &[u8]| {
-        let desk = Desk::new(&[], Ok(finished(exit, printed))).holding(&[("Cargo.toml", "")]);
+        let desk = ToolHarness::new(&[], Ok(finished(exit, printed))).holding(&[("Cargo.toml", "")]);
         let output = desk.call(Arc::clone(&tool) as Arc<dyn AnyTool>, input).await;
         (output.map_err(|error| error.message), desk.asked().pop().map(|command| command.argv.join(" ")))
     };
@@ -121,8 +124,8 @@ async fn what_failed_can_be_run_again_alone() {
     let (early, _) = call(again, Exit::Code(0), b"").await;
     assert!(early.unwrap_err().starts_with("the tests have not been run yet"));
     let (first, _) = call("{}", Exit::Code(101), printed).await;
-    let told = "$ cargo test --no-fail-fast\n(chosen by Cargo.toml)";
-    assert_eq!(first.unwrap().content[0], Content::Text(told.into()));
+    let explanation = "$ cargo test --no-fail-fast\n(chosen by Cargo.toml)";
+    assert_eq!(first.unwrap().content[0], Content::Text(explanation.into()));
     let passed = b"test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let (_, asked) = call(again, Exit::Code(0), passed).await;
     assert_eq!(asked.unwrap(), "cargo test --no-fail-fast -- --exact a::b");
@@ -135,7 +138,8 @@ async fn what_failed_is_narrowed_by_the_filter() {
     let printed = b"test a::b ... FAILED\ntest a::c ... FAILED\ntest result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let tool = Arc::new(RunTests::default());
     let call = async |input: &str| {
-        let desk = Desk::new(&[], Ok(finished(Exit::Code(101), printed))).holding(&[("Cargo.toml", "")]);
+        let desk =
+            ToolHarness::new(&[], Ok(finished(Exit::Code(101), printed))).holding(&[("Cargo.toml", "")]);
         let output = desk.call(Arc::clone(&tool) as Arc<dyn AnyTool>, input).await;
         (output.map_err(|error| error.message), desk.asked().pop().map(|command| command.argv.join(" ")))
     };
@@ -161,14 +165,14 @@ async fn what_a_runner_writes_into_files_is_read_unless_it_is_from_earlier() {
         ("build/test-results/test/other.xml", &*new),
     ];
     let names = async |exit| {
-        let desk = Desk::new(&[], Ok(finished(exit, b""))).holding(&project).writing(&written);
+        let desk = ToolHarness::new(&[], Ok(finished(exit, b""))).holding(&project).writing(&written);
         let data = desk.call(run_tests(), "{}").await.unwrap().data.unwrap();
         let report: windlass_contract::insight::TestReport = serde_json::from_value(data).unwrap();
         report.failures.into_iter().map(|failure| failure.name).collect::<Vec<_>>()
     };
     assert_eq!(names(Exit::Code(1)).await, ["A.new", "A.part"]);
     assert_eq!(names(Exit::Code(0)).await, ["A.old", "A.new", "A.part"], "Gradle ran only what had changed");
-    let desk = Desk::new(&[], Ok(finished(Exit::Code(1), b""))).holding(&project);
+    let desk = ToolHarness::new(&[], Ok(finished(Exit::Code(1), b""))).holding(&project);
     assert_eq!(desk.call(run_tests(), "{}").await.unwrap().data, None);
 }
 
@@ -176,7 +180,7 @@ async fn what_a_runner_writes_into_files_is_read_unless_it_is_from_earlier() {
 async fn a_runner_that_is_not_there_is_told_with_the_file_that_asked_for_it() {
     let source = std::io::ErrorKind::NotFound.into();
     let missing = HostError::Spawn { program: "go".into(), source };
-    let desk = Desk::new(&[], Err(missing)).holding(&[("go.mod", "")]);
+    let desk = ToolHarness::new(&[], Err(missing)).holding(&[("go.mod", "")]);
     let error = desk.call(run_tests(), "{}").await.unwrap_err();
     assert!(
         error.message.contains("program `go` was not found")

@@ -1,4 +1,4 @@
-//! What stands between a name and its value.
+//! Parses the separator between a name and its value.
 
 use std::sync::LazyLock;
 
@@ -7,9 +7,9 @@ use regex::bytes::Regex;
 use super::{NameKind, SecretName};
 use crate::clean::bytes::compiled;
 
-/// What stands between a name and its value.
+/// The separator between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Separator {
+pub(super) enum NameSeparator {
     /// `=` or `:`
     Assignment,
     /// `==`, `,` between quoted strings, `(`: only a quoted string can be a value.
@@ -22,15 +22,16 @@ pub(super) enum Separator {
     Phrase,
     /// `login x password y`
     Plain,
-    /// Nothing but space or `|`: only what looks random is a value.
+    /// Only space or `|`: only a random text is a value.
     Column,
-    /// `%3D`, as in addresses.
+    /// `%3D`, as in URLs.
     Encoded,
 }
 
-/// What is behind a name: colours and quotes that end, the length of `char password[16]`, space, and a sign. A comparison and
-/// what counts if there is no such variable need quotes; `Token::Ident`, `key://` and `token =~ x` have no value. A
-/// prompt may offer something before its colon: `Unseal Key 1:`, `AWS Secret Access Key [None]:`.
+/// Matches the text after a name: closing colours and quotes, the length in `char password[16]`,
+/// space, and a sign. Comparisons and default values need quotes. `Token::Ident`, `key://` and
+/// `token =~ x` have no value. A prompt may have text before its colon: `Unseal Key 1:`, `AWS
+/// Secret Access Key [None]:`.
 static SIGN: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"^(?:\x1b\[[\d;]*m?)*\\*(?:(?<close>["'`])[\])?]*|[\]?]+)?(?:\[\d*\])?(?<gap>[ \t]{0,40})"#,
@@ -41,27 +42,28 @@ static SIGN: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// `for bob: `, `generated = `, `of bob is `
-static OWNED: LazyLock<Regex> =
+static PHRASE_WITH_OWNER: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?i:for|(?:is )?generated|of)\b[^:=\[]{0,58}?(?:[:=]| is )"));
 /// `is set to `, `changed to `
-static SAID: LazyLock<Regex> = LazyLock::new(|| {
+static PHRASE_WITH_VERB: LazyLock<Regex> = LazyLock::new(|| {
     compiled(r"^(?i:is|was|to|set|reset|changed|updated)\b(?:[ \t]+(?:to|set|changed)\b)*[ \t]*:?")
 });
-/// The same in other languages.
-static SAID_ELSEWHERE: LazyLock<Regex> =
+/// Matches such phrases in other languages.
+static FOREIGN_PHRASE: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^(?i:es|est|ist|lautet|jest|er|je|adalah)\b[ \t]*:?"));
-/// What comes before `password` in a line of `.netrc`: the user, or the name of a machine, which is more than a word.
+/// Matches the text before `password` in a `.netrc` line: the user, or the name of a machine, which
+/// is more than a word.
 static ENTRY: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"(?:^|[ \t])(?:login[ \t]+\S+|machine[ \t]+\S*[.\d-]\S*)[ \t]+$"));
 
 impl SecretName<'_> {
-    /// Returns what stands after the name, and where the value may start.
-    pub(super) fn separator(&self) -> Option<(Separator, usize)> {
-        // Most names are followed by their sign at once.
+    /// Returns the separator after the name, and the offset at which the value may start.
+    pub(super) fn separator(&self) -> Option<(NameSeparator, usize)> {
+        // Most names are followed by their sign immediately.
         match self.near(self.name.end) {
-            [b':', b' ', ..] => return Some((Separator::Assignment, self.name.end + 1)),
+            [b':', b' ', ..] => return Some((NameSeparator::Assignment, self.name.end + 1)),
             [b'=', next, ..] if !b"=~>".contains(next) => {
-                return Some((Separator::Assignment, self.name.end + 1));
+                return Some((NameSeparator::Assignment, self.name.end + 1));
             }
             _ => {}
         }
@@ -72,24 +74,24 @@ impl SecretName<'_> {
         let (is_closed, next) = (has("close"), self.byte(spaced + 1));
         let separator = match self.byte(spaced) {
             _ if has("none") => return None,
-            _ if has("quotes") => (Separator::Quotes, end),
-            _ if has("verb") => (Separator::Phrase, end),
+            _ if has("quotes") => (NameSeparator::Quotes, end),
+            _ if has("verb") => (NameSeparator::Phrase, end),
             // `arn:…:secret:name`
             b':' if self.before() == b':' && next != b' ' && next != b'=' => return None,
-            _ if has("assign") || has("offer") && !gap.is_empty() => (Separator::Assignment, end),
+            _ if has("assign") || has("offer") && !gap.is_empty() => (NameSeparator::Assignment, end),
             _ if has("encoded") => {
                 let is_separator = sign["encoded"].windows(2).any(|pair| pair == b"%3");
-                return is_separator.then_some((Separator::Encoded, end));
+                return is_separator.then_some((NameSeparator::Encoded, end));
             }
             b'>' if self.follows(&super::TAG) || is_closed && self.follows(&super::NAMED_BY_KEY) => {
-                (Separator::Tag, spaced + 1)
+                (NameSeparator::Tag, spaced + 1)
             }
-            b',' if is_closed => (Separator::Quotes, spaced + 1),
-            b',' if self.before() == 0 && next != b' ' => (Separator::Column, spaced + 1),
+            b',' if is_closed => (NameSeparator::Quotes, spaced + 1),
+            b',' if self.before() == 0 && next != b' ' => (NameSeparator::Column, spaced + 1),
             b'(' if !is_closed && b"\"'".contains(&next) && !self.is_verb() => {
-                (Separator::Quotes, spaced + 1)
+                (NameSeparator::Quotes, spaced + 1)
             }
-            b'|' => (Separator::Column, spaced + 1),
+            b'|' => (NameSeparator::Column, spaced + 1),
             _ if !gap.is_empty() && !is_closed => return self.spaced_separator(spaced),
             _ => return None,
         };
@@ -97,31 +99,32 @@ impl SecretName<'_> {
     }
 
     /// Returns the separator of a name with only space behind it.
-    fn spaced_separator(&self, at: usize) -> Option<(Separator, usize)> {
+    fn spaced_separator(&self, at: usize) -> Option<(NameSeparator, usize)> {
         let rest = self.near(at);
         if matches!(self.byte(at), b'"' | b'\'') {
             // `secret "name" created`
-            let separator = if self.kind == NameKind::Secret { Separator::Column } else { Separator::Quotes };
+            let separator =
+                if self.kind == NameKind::Secret { NameSeparator::Column } else { NameSeparator::Quotes };
             return Some((separator, at));
         }
-        // `password 0 …`, the way it is kept in configurations of routers.
+        // `password 0 …`, as in router configurations.
         if self.byte(at).is_ascii_digit() && self.byte(at + 1) == b' ' {
-            return Some((Separator::Column, at + 2));
+            return Some((NameSeparator::Column, at + 2));
         }
         if self.before() == b'-' {
-            return (self.byte(at) != b'-').then_some((Separator::Flag, at));
+            return (self.byte(at) != b'-').then_some((NameSeparator::Flag, at));
         }
         // `pass `x` to it`, `what to pass to it`
         if self.is_verb() && (rest.starts_with(b"`") || rest.starts_with(b"to ")) {
             return None;
         }
         let is_password = self.kind == NameKind::Password;
-        if let Some(owned) = OWNED.find(rest) {
-            return Some((Separator::Phrase, at + owned.end()));
+        if let Some(owned) = PHRASE_WITH_OWNER.find(rest) {
+            return Some((NameSeparator::Phrase, at + owned.end()));
         }
-        let said = SAID.find(rest).or_else(|| SAID_ELSEWHERE.find(rest).filter(|_| is_password));
+        let said = PHRASE_WITH_VERB.find(rest).or_else(|| FOREIGN_PHRASE.find(rest).filter(|_| is_password));
         if let Some(said) = said {
-            return Some((Separator::Phrase, at + said.end()));
+            return Some((NameSeparator::Phrase, at + said.end()));
         }
         let is_directive = || {
             self.line[..self.name.start].iter().all(u8::is_ascii_whitespace)
@@ -129,14 +132,14 @@ impl SecretName<'_> {
                 && !rest.trim_ascii().contains(&b' ')
         };
         let separator = match is_password && self.follows(&ENTRY) {
-            true => Separator::Plain,
-            false if is_directive() => Separator::Flag,
-            false => Separator::Column,
+            true => NameSeparator::Plain,
+            false if is_directive() => NameSeparator::Flag,
+            false => NameSeparator::Column,
         };
         Some((separator, at))
     }
 
-    /// Returns whether the name may be the verb: `base.pass("x")`.
+    /// Returns true if the name may be a verb: `base.pass("x")`.
     fn is_verb(&self) -> bool {
         let name = self.text();
         name.eq_ignore_ascii_case(b"pass") || name.ends_with(b".pass")

@@ -1,8 +1,8 @@
-//! What programs put around each line they show: `L1: `, `name:1:`, the marks of a diff, colours.
+//! Strips the text that programs print around each line: `L1: `, `name:1:`, diff markers, colours.
 
 use std::borrow::Cow;
 
-/// A line without the sequences that colour it.
+/// Strips the colour sequences of a line.
 pub(super) fn bare(line: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(0x1b, line) else { return Cow::Borrowed(line) };
     let (mut text, mut rest) = (line[..first].to_vec(), &line[first..]);
@@ -16,25 +16,25 @@ pub(super) fn bare(line: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// How long a sequence is that starts here: `ESC [`, numbers, and a letter.
+/// Returns the length of the sequence that starts here: `ESC [`, numbers, and a letter.
 fn sequence_length(text: &[u8]) -> usize {
     let Some(rest) = text.strip_prefix(b"\x1b[") else { return 0 };
     let numbers = rest.iter().take_while(|byte| (0x20..0x40).contains(*byte)).count();
     (text.len() - rest.len() + numbers + 1).min(text.len())
 }
 
-/// What is behind a frame in a line, or all of the line if that is not in front of it. Numbers and blanks in it may
-/// differ, and so may signs that say whether a line was added or is one around a match.
+/// Returns the text after a frame, or the whole line if it does not begin with the frame. Numbers,
+/// blanks, and the markers of diffs and matches may differ.
 pub(super) fn behind<'a>(frame: &[u8], line: &'a [u8]) -> &'a [u8] {
     let (mut frame, mut rest) = (frame, line);
     while let [sign, more @ ..] = frame {
         frame = more;
         rest = match (sign, rest) {
             (b'0'..=b'9', [b'0'..=b'9', ..]) => {
-                frame = after(frame, u8::is_ascii_digit);
-                after(rest, u8::is_ascii_digit)
+                frame = skip_while(frame, u8::is_ascii_digit);
+                skip_while(rest, u8::is_ascii_digit)
             }
-            (b' ' | b'\t', _) => after(rest, u8::is_ascii_whitespace),
+            (b' ' | b'\t', _) => skip_while(rest, u8::is_ascii_whitespace),
             (_, [first, after @ ..]) if sign == first || are_alike(*sign, *first) => after,
             _ => return line,
         };
@@ -42,7 +42,7 @@ pub(super) fn behind<'a>(frame: &[u8], line: &'a [u8]) -> &'a [u8] {
     rest
 }
 
-fn after(text: &[u8], is_part: fn(&u8) -> bool) -> &[u8] {
+fn skip_while(text: &[u8], is_part: fn(&u8) -> bool) -> &[u8] {
     let length = text.iter().take_while(|byte| is_part(byte)).count();
     &text[length..]
 }

@@ -196,7 +196,7 @@ fn a_certificate_and_other_random_lines_behind_a_key_that_was_cut_off_stay() {
     }
 }
 
-/// What docker and tables put behind each line is behind the title too.
+/// Text that docker and tables append to each line also follows the title.
 #[test]
 fn a_key_is_hidden_with_something_behind_each_line() {
     for key in [openpgp(), openssh()] {

@@ -1,4 +1,4 @@
-//! Values that say of themselves that another one goes there, or that something is put in.
+//! Recognizes placeholders and templates.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -8,18 +8,19 @@ use regex::bytes::Regex;
 use super::tally::ByteTally;
 use crate::clean::bytes::{compiled, search_for};
 
-/// Words that make a placeholder of whatever they are in.
+/// Words that mark a placeholder wherever they occur.
 const PLACEHOLDER_WORDS: &str = "changeme change_me change-me changeit placeholder example xxxx **** .... redacted \
     dummy replace not-a-real notreal not_real mysecret my-secret my_secret mytoken my-token my_token mypassword \
     my-password my_password insert sample foobar goes-here goes_here -here _here yoursecret your- your_ yourpass \
     yourtoken yourapi yourkey fake- fake_ todo fixme undefined hidden masked filtered … ••• 0000000000 <your none \
     null test-token test_token testtoken ...";
 
-/// What people type where any value will do. A value made of it is a placeholder where nothing else says that it is a
-/// secret; behind the prefix of a key, behind `Bearer` and as a password it is what somebody tries this with.
+/// Sequences that people type as a dummy value. A value made of one is a placeholder, unless its
+/// context is certain. After the prefix of a key, after `Bearer` and as a password it may be in
+/// use.
 const SEQUENCES: &str = "1234567890 abcdefgh deadbeef abc123 abcd1234";
 
-/// The ones that a random text may hold by chance, so that they count in short values of one kind only.
+/// Words that a random text may contain by chance. They count only in short values of one kind.
 const SHORT_WORD_BYTES: usize = 4;
 const LONG_VALUE_BYTES: usize = 24;
 
@@ -27,21 +28,22 @@ static PLACEHOLDERS: LazyLock<AhoCorasick> =
     LazyLock::new(|| search_for(PLACEHOLDER_WORDS.split_ascii_whitespace()));
 static TYPED: LazyLock<AhoCorasick> = LazyLock::new(|| search_for(SEQUENCES.split_ascii_whitespace()));
 
-/// `${X}`, `$(x)`, `{{ x }}`, `<x>`, `%s`, `%X%`, `$X`, `{name}`; and `[0-9a-f]+` with its like, which others are
-/// compared with.
+/// Matches `${X}`, `$(x)`, `{{ x }}`, `<x>`, `%s`, `%X%`, `$X`, `{name}`, and patterns such as
+/// `[0-9a-f]+`.
 static TEMPLATE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"^(?:\$\d*|\$[A-Za-z_][\w.:]*|<.*>|\[.*\]|\{.*\}|%.*%|\(.*\))$|\$[{(]|\{\{|#\{|<%|%s|%\(|\{\}|@\{|\{[\w.:\[\]()]+\}|-[9zZfF]\]|\[\^|\(\?:",
     )
 });
 
-/// Returns whether the part of a key behind its prefix was made up for a document. The keys of AWS's documents, which
-/// have `EXAMPLE` in capitals, are hidden all the same: they are what people try first.
+/// Returns true if the part of a key after its prefix was made up for documentation. The keys of
+/// AWS's documentation, with `EXAMPLE` in capitals, are redacted all the same: people try them
+/// first.
 pub(in crate::clean) fn is_placeholder_key(key: &[u8]) -> bool {
     key.len() >= 12 && !has_more_bytes(key, 6) || has_placeholder_word(key, |word| word != b"EXAMPLE")
 }
 
-/// Returns whether more than so many different bytes are in a text.
+/// Returns true if a text has more than `most` different bytes.
 fn has_more_bytes(text: &[u8], most: usize) -> bool {
     let (mut seen, mut different) = ([false; 256], 0);
     text.iter().any(|byte| {
@@ -50,17 +52,17 @@ fn has_more_bytes(text: &[u8], most: usize) -> bool {
     })
 }
 
-/// Returns whether the value says of itself that another one goes there, or was typed without a thought.
+/// Returns true if the value is a placeholder or a typed dummy sequence.
 pub(in crate::clean) fn is_placeholder(value: &[u8]) -> bool {
     TYPED.is_match(value) || says_placeholder(value)
 }
 
-/// Returns whether the value says of itself that another one goes there.
+/// Returns true if the value is marked as a placeholder.
 pub(in crate::clean) fn says_placeholder(value: &[u8]) -> bool {
     has_placeholder_word(value, |_| true) || value.len() > 2 && value.iter().all(|byte| *byte == value[0])
 }
 
-/// Returns whether one of the words is in a value, and is meant. `is_telling` may leave some out.
+/// Returns true if a value contains a placeholder word on purpose. `is_telling` may exclude some.
 fn has_placeholder_word(value: &[u8], is_telling: impl Fn(&[u8]) -> bool) -> bool {
     let is_edge =
         |at: Option<usize>| at.and_then(|at| value.get(at)).is_none_or(|byte| !byte.is_ascii_alphanumeric());
@@ -79,13 +81,13 @@ fn has_placeholder_word(value: &[u8], is_telling: impl Fn(&[u8]) -> bool) -> boo
     .any(|word| is_telling(&value[word.clone()]) && counts(&word))
 }
 
-/// Returns whether a value is so long, or so mixed, that a short word in it need not be meant.
+/// Returns true if a value is so long or mixed that a short word in it may be chance.
 fn may_hold_by_chance(value: &[u8]) -> bool {
     let ByteTally { lower, upper, digits, .. } = ByteTally::new(value);
     value.len() > LONG_VALUE_BYTES || lower > 0 && upper > 0 && digits > 0
 }
 
-/// Returns whether something is put in here later.
+/// Returns true if the value is a template to be filled in.
 pub(super) fn is_template(value: &[u8], tally: ByteTally) -> bool {
     tally.symbols > 0 && TEMPLATE.is_match(value)
 }

@@ -1,12 +1,12 @@
-//! Counts of what a value is made of.
+//! Counts the kinds of bytes in a value.
 
-/// How many bytes of each kind a value has.
+/// Number of bytes of each kind in a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ByteTally {
     pub(super) lower: usize,
     pub(super) upper: usize,
     pub(super) digits: usize,
-    /// `_`, `-`, `.`, `:` and `/`, with which words are joined.
+    /// `_`, `-`, `.`, `:` and `/`, which join words.
     pub(super) joints: usize,
     pub(super) symbols: usize,
     pub(super) spaces: usize,
@@ -14,7 +14,8 @@ pub(super) struct ByteTally {
 }
 
 impl ByteTally {
-    /// Counts the bytes of a value. Beyond ASCII there are letters, most without case, that count as small ones.
+    /// Counts the bytes of a value. Bytes beyond ASCII count as lower-case letters; most such
+    /// letters have no case.
     pub(super) fn new(value: &[u8]) -> Self {
         let (mut tally, mut before) = (Self::default(), None);
         for byte in value {

@@ -1,26 +1,26 @@
-//! ESLint: its usual form, where a file's name stands above its problems, and JSON.
+//! Parses ESLint: the default format, with a file name above its problems, and JSON.
 
 use serde::Deserialize;
 use windlass_contract::insight::{Diagnostic, Severity};
 
-use super::{Found, Reader, severity};
+use super::{DiagnosticCollector, DiagnosticReader, severity};
 use crate::understand::{head, place, shortened};
 
-/// Reads a file's name and the rows below it.
+/// Parses a file name and the rows below it.
 #[derive(Default)]
-pub(super) struct Eslint {
+pub(super) struct EslintReader {
     file: Option<String>,
 }
 
-impl Reader for Eslint {
-    fn read(&mut self, line: &str, found: &mut Found) -> bool {
+impl DiagnosticReader for EslintReader {
+    fn read(&mut self, line: &str, found: &mut DiagnosticCollector) -> bool {
         if line.starts_with(r#"[{"filePath":"#) {
             found_in_json(line, found);
             return true;
         }
         let line = head(line);
         if !line.starts_with("  ") {
-            // It names files from the root on.
+            // ESLint prints absolute paths.
             let from_root = line.starts_with('/') || line.get(1..3) == Some(":\\");
             self.file = (from_root && place::is_file(line)).then(|| line.to_owned());
             return false;
@@ -46,14 +46,14 @@ fn row(file: &str, text: &str) -> Option<Diagnostic> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
+struct EslintFile {
     file_path: String,
-    messages: Vec<Problem>,
+    messages: Vec<EslintMessage>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Problem {
+struct EslintMessage {
     rule_id: Option<String>,
     severity: u8,
     message: String,
@@ -62,10 +62,10 @@ struct Problem {
     column: Option<u32>,
 }
 
-fn found_in_json(line: &str, found: &mut Found) {
-    let files: Vec<File> = serde_json::from_str(line).unwrap_or_default();
-    for File { file_path, messages } in files {
-        for Problem { rule_id, severity, message, line, column } in messages {
+fn found_in_json(line: &str, found: &mut DiagnosticCollector) {
+    let files: Vec<EslintFile> = serde_json::from_str(line).unwrap_or_default();
+    for EslintFile { file_path, messages } in files {
+        for EslintMessage { rule_id, severity, message, line, column } in messages {
             found.push(Diagnostic {
                 tool: "eslint".to_owned(),
                 severity: if severity > 1 { Severity::Error } else { Severity::Warning },

@@ -1,18 +1,19 @@
-//! Lines that begin with a place: gcc, clang, go, tsc, javac, mypy, flake8, ruff, rustc's short form, and all who write like them.
+//! Parses lines that begin with a place: gcc, clang, go, tsc, javac, mypy, flake8, ruff, rustc's
+//! short format, and tools that print alike.
 
 use windlass_contract::insight::{Diagnostic, Place, Severity};
 
-use super::{Found, Reader, severity};
+use super::{DiagnosticCollector, DiagnosticReader, severity};
 use crate::understand::{head, place, shortened};
 
-/// Reads `file:line:column: message` and its kin.
-pub(super) struct Located {
-    /// Whether something is known to have gone wrong.
-    pub(super) sure: bool,
+/// Parses `file:line:column: message` and its variants.
+pub(super) struct LocatedLineReader {
+    /// True if the command failed. Then a line needs no word such as `error`.
+    pub(super) failed: bool,
 }
 
-impl Reader for Located {
-    fn read(&mut self, line: &str, found: &mut Found) -> bool {
+impl DiagnosticReader for LocatedLineReader {
+    fn read(&mut self, line: &str, found: &mut DiagnosticCollector) -> bool {
         let line = head(line);
         let line = line.strip_prefix("vet: ").or_else(|| line.strip_prefix("[ERROR] ")).unwrap_or(line);
         let diagnostic = parenthesised(line).or_else(|| self.colons(line));
@@ -20,8 +21,8 @@ impl Reader for Located {
     }
 }
 
-impl Located {
-    /// `file:line:column: error: message`, and without the word where the place is told exactly.
+impl LocatedLineReader {
+    /// Parses `file:line:column: error: message`. The word may be missing if the column is present.
     fn colons(&self, line: &str) -> Option<Diagnostic> {
         place::colon(line)?;
         if let Some(pretty) = dashed(line) {
@@ -34,29 +35,29 @@ impl Located {
                 Some((code, message)) => (Some(code), message),
                 None => trailing_code(rest.strip_prefix(':')?.trim()),
             };
-            return Some(made(place, severity, code, message));
+            return Some(diagnostic(place, severity, code, message));
         }
         place.column?;
         if let (Some(code), message) = trailing_code(rest)
-            && let Some((said, rule)) = code.split_once('/')
-            && let Some((severity, "")) = severity(said)
+            && let Some((level, rule)) = code.split_once('/')
+            && let Some((severity, "")) = severity(level)
         {
             return Some(Diagnostic {
                 tool: "eslint".to_owned(),
-                ..made(place, severity, Some(rule), message)
+                ..diagnostic(place, severity, Some(rule), message)
             });
         }
         if let Some((code, message)) = rest.split_once(' ').filter(|(code, _)| is_code(code)) {
             let severity = if code.starts_with('W') { Severity::Warning } else { Severity::Error };
-            return Some(made(place, severity, Some(code), message.trim_start_matches("[*] ")));
+            return Some(diagnostic(place, severity, Some(code), message.trim_start_matches("[*] ")));
         }
-        let speaks = self.sure || place::extension(&place) == "go";
+        let is_error = self.failed || place::extension(&place) == "go";
         let comment = rest.starts_with("note:") || rest.starts_with("help:");
-        (speaks && !comment && !rest.is_empty()).then(|| made(place, Severity::Error, None, rest))
+        (is_error && !comment && !rest.is_empty()).then(|| diagnostic(place, Severity::Error, None, rest))
     }
 }
 
-/// `file(line,column): error CODE: message`, and Maven's `file:[line,column] message`.
+/// Parses `file(line,column): error CODE: message` and Maven's `file:[line,column] message`.
 fn parenthesised(line: &str) -> Option<Diagnostic> {
     let (file, rest) = line.split_once(['(', '['])?;
     let maven = file.strip_suffix(':');
@@ -65,25 +66,25 @@ fn parenthesised(line: &str) -> Option<Diagnostic> {
     let (column, rest) = place::number(rest.strip_prefix(',')?)?;
     let place = place::is_file(file).then(|| place::at(file, number, Some(column)))?;
     if maven.is_some() {
-        return Some(made(place, Severity::Error, None, rest.strip_prefix("] ")?));
+        return Some(diagnostic(place, Severity::Error, None, rest.strip_prefix("] ")?));
     }
     coded(place, rest.strip_prefix("): ")?)
 }
 
-/// `file:line:column - error CODE: message`
+/// Parses `file:line:column - error CODE: message`.
 fn dashed(line: &str) -> Option<Diagnostic> {
     let (place, rest) = line.split_once(" - ")?;
     coded(place::alone(place)?, rest)
 }
 
-/// `error CODE: message`
+/// Parses `error CODE: message`.
 fn coded(place: Place, text: &str) -> Option<Diagnostic> {
     let (severity, rest) = severity(text)?;
     let (code, message) = rest.strip_prefix(' ')?.split_once(": ")?;
-    is_code(code).then(|| made(place, severity, Some(code), message))
+    is_code(code).then(|| diagnostic(place, severity, Some(code), message))
 }
 
-/// What stands in brackets at the end, as in `[-Wunused]`, and the text before it.
+/// Splits off a code in brackets at the end, such as `[-Wunused]`.
 fn trailing_code(text: &str) -> (Option<&str>, &str) {
     let found = text.strip_suffix(']').and_then(|text| text.rsplit_once('['));
     match found.filter(|(_, code)| !code.is_empty() && !code.contains(' ')) {
@@ -92,7 +93,7 @@ fn trailing_code(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a word names a rule, such as `TS2322`, `E501` or `CS1002`.
+/// Returns true if a word names a rule, such as `TS2322`, `E501` or `CS1002`.
 fn is_code(word: &str) -> bool {
     let letters = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let digits = word.len() - letters;
@@ -101,7 +102,7 @@ fn is_code(word: &str) -> bool {
         && word[letters..].bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn made(place: Place, severity: Severity, code: Option<&str>, message: &str) -> Diagnostic {
+fn diagnostic(place: Place, severity: Severity, code: Option<&str>, message: &str) -> Diagnostic {
     let tool = match place::extension(&place) {
         "rs" => "rustc",
         "c" | "h" | "cc" | "cpp" | "cxx" | "hpp" | "hh" | "m" | "mm" => "gcc",

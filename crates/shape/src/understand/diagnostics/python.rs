@@ -1,36 +1,36 @@
-//! Python's tracebacks: the last frame that is not in a library, and what was raised.
+//! Parses Python tracebacks: the last frame outside libraries, and the exception.
 
 use windlass_contract::insight::{Diagnostic, Place, Severity};
 
-use super::{Found, Reader};
+use super::{DiagnosticCollector, DiagnosticReader};
 use crate::understand::{head, place, shortened};
 
-/// Parts of paths that are not of the project.
+/// Path fragments of files that do not belong to the project.
 const LIBRARIES: [&str; 4] = ["/site-packages/", "/dist-packages/", "/lib/python", "<"];
 
-/// Reads tracebacks.
+/// Parses tracebacks.
 #[derive(Default)]
-pub(super) struct Python {
-    traceback: Option<Traceback>,
-    /// Whether the next traceback is what came of the last one.
+pub(super) struct TracebackReader {
+    traceback: Option<PythonTraceback>,
+    /// True if the next traceback was caused by the previous one.
     chained: bool,
 }
 
-struct Traceback {
-    /// How far its heading is indented.
+struct PythonTraceback {
+    /// Indentation of its heading.
     indent: usize,
-    /// The last frame, and the last one of the project.
+    /// The last frame, and the last frame in the project.
     last: Option<Place>,
-    own: Option<Place>,
+    in_project: Option<Place>,
 }
 
-impl Reader for Python {
-    fn read(&mut self, line: &str, found: &mut Found) -> bool {
+impl DiagnosticReader for TracebackReader {
+    fn read(&mut self, line: &str, found: &mut DiagnosticCollector) -> bool {
         let line = head(line);
         let text = line.trim_start();
         let indent = line.len() - text.len();
         if text.starts_with("Traceback (most recent call last):") {
-            self.traceback = Some(Traceback { indent, last: None, own: None });
+            self.traceback = Some(PythonTraceback { indent, last: None, in_project: None });
             return true;
         }
         if text.starts_with("The above exception was the direct cause")
@@ -40,14 +40,14 @@ impl Reader for Python {
             return true;
         }
         if let Some(frame) = frame(text) {
-            // Of a syntax error there is only the frame.
-            let traceback = self.traceback.get_or_insert(Traceback {
+            // A syntax error prints a frame without a heading.
+            let traceback = self.traceback.get_or_insert(PythonTraceback {
                 indent: indent.saturating_sub(2),
                 last: None,
-                own: None,
+                in_project: None,
             });
             if !LIBRARIES.iter().any(|part| frame.file.as_deref().is_some_and(|file| file.contains(part))) {
-                traceback.own = Some(frame.clone());
+                traceback.in_project = Some(frame.clone());
             }
             traceback.last = Some(frame);
             return true;
@@ -56,26 +56,26 @@ impl Reader for Python {
         if text.is_empty() || indent > traceback.indent {
             return true;
         }
-        let Some(Traceback { last, own, .. }) = self.traceback.take() else { return false };
+        let Some(PythonTraceback { last, in_project, .. }) = self.traceback.take() else { return false };
         if std::mem::take(&mut self.chained) {
             found.retract_error();
         }
         let (code, message) = raised(text);
-        let place = own.or(last).unwrap_or_default();
+        let place = in_project.or(last).unwrap_or_default();
         let tool = "python".to_owned();
         found.push(Diagnostic { tool, severity: Severity::Error, place, code, message });
         true
     }
 }
 
-/// `File "a.py", line 3, in f`
+/// Parses `File "a.py", line 3, in f`.
 fn frame(text: &str) -> Option<Place> {
     let (file, rest) = text.strip_prefix("File \"")?.split_once("\", line ")?;
     let (line, _) = place::number(rest)?;
     Some(place::at(file, line, None))
 }
 
-/// `NameError: message`, without the modules the error is from.
+/// Parses `NameError: message`. Drops the module path of the exception.
 fn raised(text: &str) -> (Option<String>, String) {
     let (name, message) = text.split_once(": ").unwrap_or((text, ""));
     let name = name.rsplit('.').next().unwrap_or(name);

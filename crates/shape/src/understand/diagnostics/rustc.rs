@@ -1,19 +1,20 @@
-//! rustc and clippy, by way of cargo: for people, and as JSON. Ruff's long form looks the same.
+//! Parses rustc and clippy diagnostics that cargo prints, as text and as JSON. Ruff's long format
+//! is the same.
 
 use serde::Deserialize;
 use windlass_contract::insight::{Diagnostic, Place, Severity};
 
-use super::{Found, Reader, severity};
+use super::{DiagnosticCollector, DiagnosticReader, severity};
 use crate::understand::{head, place, shortened};
 
-/// Reads a heading and the arrow below it.
+/// Parses a heading and the arrow below it.
 #[derive(Default)]
-pub(super) struct Rustc {
+pub(super) struct RustcReader {
     heading: Option<Diagnostic>,
 }
 
-impl Reader for Rustc {
-    fn read(&mut self, line: &str, found: &mut Found) -> bool {
+impl DiagnosticReader for RustcReader {
+    fn read(&mut self, line: &str, found: &mut DiagnosticCollector) -> bool {
         if line.starts_with(r#"{"reason":"compiler-message""#) {
             if let Some(diagnostic) = found_in_json(line) {
                 found.push(diagnostic);
@@ -25,7 +26,7 @@ impl Reader for Rustc {
             self.heading = heading(line);
             return self.heading.is_some();
         };
-        // A second arrow is part of what the first one told.
+        // A second arrow belongs to the diagnostic of the first one.
         if let (Some(heading), Some(place)) = (self.heading.take(), place::alone(place)) {
             found.push(Diagnostic { place, ..heading });
         }
@@ -33,7 +34,7 @@ impl Reader for Rustc {
     }
 }
 
-/// `error[E0308]: message`, `warning: message`, or ruff's `F401 [*] message`.
+/// Parses `error[E0308]: message`, `warning: message`, or ruff's `F401 [*] message`.
 fn heading(line: &str) -> Option<Diagnostic> {
     let made = |tool: &str, severity, code: Option<&str>, message: &str| Diagnostic {
         tool: tool.to_owned(),
@@ -57,25 +58,25 @@ fn heading(line: &str) -> Option<Diagnostic> {
 
 /// A line of `--message-format=json`.
 #[derive(Deserialize)]
-struct Line {
-    message: Told,
+struct CargoMessage {
+    message: RustcMessage,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct RustcMessage {
     level: String,
     message: String,
-    code: Option<Code>,
-    spans: Vec<Span>,
+    code: Option<RustcCode>,
+    spans: Vec<RustcSpan>,
 }
 
 #[derive(Deserialize)]
-struct Code {
+struct RustcCode {
     code: String,
 }
 
 #[derive(Deserialize)]
-struct Span {
+struct RustcSpan {
     file_name: String,
     line_start: u32,
     column_start: u32,
@@ -83,7 +84,7 @@ struct Span {
 }
 
 fn found_in_json(line: &str) -> Option<Diagnostic> {
-    let Line { message } = serde_json::from_str(line).ok()?;
+    let CargoMessage { message } = serde_json::from_str(line).ok()?;
     let (severity, _) = severity(&message.level)?;
     let span = message.spans.iter().find(|span| span.is_primary)?;
     Some(Diagnostic {

@@ -1,12 +1,12 @@
-//! Outlines without a grammar: how far a line is indented and the words it begins with tell what it defines. Unusual layouts are
-//! missed.
+//! Outlines without a grammar: the indentation and first words of a line show what it defines.
+//! Unusual layouts are missed.
 
 use windlass_contract::insight::Section;
 
 use super::{head, keep};
 
-/// Words that may stand before what something is.
-const BEFORE: [&str; 21] = [
+/// Modifiers that may precede the keyword of a definition.
+const MODIFIERS: [&str; 21] = [
     "async",
     "unsafe",
     "const",
@@ -30,14 +30,14 @@ const BEFORE: [&str; 21] = [
     "suspend",
 ];
 
-/// Words that begin statements, which look like functions otherwise.
+/// Keywords of statements that otherwise look like functions.
 const STATEMENTS: [&str; 11] =
     ["if", "for", "while", "switch", "catch", "return", "else", "do", "try", "using", "lock"];
 
-/// The words of a language that define something, and what that is called.
-type Words = &'static [(&'static str, &'static str)];
+/// Keywords of a language that define something, each with its section kind.
+type DefiningWords = &'static [(&'static str, &'static str)];
 
-fn words(language: &str) -> Option<Words> {
+fn words(language: &str) -> Option<DefiningWords> {
     Some(match language {
         "C#" | "Kotlin" => &[
             ("class", "class"),
@@ -64,28 +64,28 @@ fn words(language: &str) -> Option<Words> {
     })
 }
 
-/// The outline of a text in this language; empty for a language that is not known here.
+/// Returns the outline of a text. It is empty for an unsupported language.
 pub(super) fn outline(language: &str, text: &str) -> Vec<Section> {
     let mut found = Vec::new();
     let Some(words) = words(language) else { return found };
     let braces = matches!(language, "C#" | "C++");
-    // How far the definitions around this line are indented.
-    let mut around: Vec<usize> = Vec::new();
+    // Indentation of each definition that encloses this line.
+    let mut enclosing: Vec<usize> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = head(line);
         let code = line.trim_start();
         let indent = line.len() - code.len();
         let defined = defined(code, words).or_else(|| function(code).filter(|_| braces));
         let Some((kind, name)) = defined else { continue };
-        around.retain(|outer| *outer < indent);
-        keep(&mut found, kind, name, number, around.len());
-        around.push(indent);
+        enclosing.retain(|outer| *outer < indent);
+        keep(&mut found, kind, name, number, enclosing.len());
+        enclosing.push(indent);
     }
     found
 }
 
-/// What a line defines by a word of the language, and its name.
-fn defined(code: &str, words: Words) -> Option<(&'static str, &str)> {
+/// Returns the kind and name of the definition that a keyword introduces.
+fn defined(code: &str, words: DefiningWords) -> Option<(&'static str, &str)> {
     let mut rest = code;
     loop {
         let (word, after) = rest.split_once([' ', '\t'])?;
@@ -95,14 +95,15 @@ fn defined(code: &str, words: Words) -> Option<(&'static str, &str)> {
             let name = after[..end.unwrap_or(after.len())].trim_end_matches(':');
             return (!name.is_empty()).then_some((kind, name));
         }
-        if !BEFORE.contains(&word) {
+        if !MODIFIERS.contains(&word) {
             return None;
         }
         rest = after;
     }
 }
 
-/// A function that no word announces: a name behind a type and right before brackets, and a brace at the end of the line.
+/// Returns a function without a keyword: a type, a name, parentheses, and a brace at the end of the
+/// line.
 fn function(code: &str) -> Option<(&'static str, &str)> {
     let (before, _) = code.trim_end().strip_suffix('{')?.split_once('(')?;
     let before = before.trim_end();

@@ -1,35 +1,37 @@
-//! Outlines by grammar. What looks like no source at all is given up soon, so that no text can cost much.
+//! Outlines by tree-sitter grammar. Parsing stops early if the text is not source code, which
+//! bounds the cost.
 
 use std::ops::ControlFlow;
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 use windlass_contract::insight::Section;
 
-use super::{SECTIONS, keep};
+use super::{MAX_SECTIONS, keep};
 
-/// A longer text has no outline.
-const TEXT_BYTES: usize = 64 * 1024;
+/// Maximum length of a text that gets an outline.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// How many steps a parser may take in each KiB of a text, and some more: sources need 4 to 13, brackets without end 40.
+/// Parser steps allowed per KiB of text, and the steps that every text gets. Sources need 4 to 13
+/// per KiB, endless brackets 40.
 const STEPS_PER_KIB: usize = 16;
-const STEPS: usize = 100;
+const MIN_STEPS: usize = 100;
 
-/// How many steps it may be lost altogether. A mistake is passed over within a step; text that is no source is all mistakes, and
-/// takes a hundred times as long.
-const LOST_STEPS: usize = 16;
+/// Maximum number of steps with a syntax error. The parser recovers from a mistake in a source
+/// within one step. Text that is not source is all errors and takes a hundred times as long.
+const MAX_ERROR_STEPS: usize = 16;
 
-/// A language with the kinds of nodes that define something, and what that is called.
-pub(super) struct Grammar {
+/// A tree-sitter language, and the node kinds that define something with their section kinds.
+pub(super) struct OutlineGrammar {
     language: Language,
     kinds: &'static [(&'static str, &'static str)],
 }
 
-impl Grammar {
-    pub(super) fn of(language: &str) -> Option<Self> {
+impl OutlineGrammar {
+    pub(super) fn for_language(language: &str) -> Option<Self> {
         let (language, kinds): (Language, _) = match language {
             "Rust" => (tree_sitter_rust::LANGUAGE.into(), RUST),
             "Python" => (tree_sitter_python::LANGUAGE.into(), PYTHON),
-            // What is JavaScript, with or without JSX, is TypeScript too.
+            // The TSX grammar also accepts JavaScript, with or without JSX.
             "JavaScript" | "TypeScript" | "TSX" => (tree_sitter_typescript::LANGUAGE_TSX.into(), TYPESCRIPT),
             "Go" => (tree_sitter_go::LANGUAGE.into(), GO),
             "Java" => (tree_sitter_java::LANGUAGE.into(), JAVA),
@@ -39,7 +41,7 @@ impl Grammar {
         Some(Self { language, kinds })
     }
 
-    /// What a text defines; nothing if it is too long or makes no sense.
+    /// Returns the definitions of a text, or nothing if it is too long or does not parse.
     pub(super) fn outline(&self, text: &str) -> Vec<Section> {
         self.parsed(text).map(|tree| self.definitions(tree.walk(), text)).unwrap_or_default()
     }
@@ -47,7 +49,7 @@ impl Grammar {
     fn parsed(&self, text: &str) -> Option<Tree> {
         let mut parser = Parser::new();
         parser.set_language(&self.language).ok()?;
-        let (mut left, mut lost) = (STEPS + text.len() * STEPS_PER_KIB / 1024, LOST_STEPS);
+        let (mut left, mut lost) = (MIN_STEPS + text.len() * STEPS_PER_KIB / 1024, MAX_ERROR_STEPS);
         let mut watch = |state: &ParseState| {
             left = left.saturating_sub(1);
             lost = lost.saturating_sub(usize::from(state.has_error()));
@@ -55,30 +57,31 @@ impl Grammar {
         };
         let options = ParseOptions::new().progress_callback(&mut watch);
         let mut input = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
-        let fits = text.len() <= TEXT_BYTES;
+        let fits = text.len() <= MAX_TEXT_BYTES;
         fits.then(|| parser.parse_with_options(&mut input, None, Some(options))).flatten()
     }
 
-    /// Walks through everything but the inside of functions. Not by recursion: a text may be nested as deep as it is long.
+    /// Walks all nodes except the bodies of functions. Iterative, because a text may be nested as
+    /// deep as it is long.
     fn definitions(&self, mut at: TreeCursor<'_>, text: &str) -> Vec<Section> {
         let mut found = Vec::new();
-        // How many nodes deep the definitions around this node are.
-        let mut around: Vec<u32> = Vec::new();
-        while found.len() < SECTIONS {
+        // Tree depth of each definition that encloses this node.
+        let mut enclosing: Vec<u32> = Vec::new();
+        while found.len() < MAX_SECTIONS {
             let node = at.node();
             let defined = self.defined(node, text);
             if let Some((kind, name)) = &defined {
                 let line = u32::try_from(node.start_position().row + 1).unwrap_or(u32::MAX);
-                keep(&mut found, kind, name, line, around.len());
+                keep(&mut found, kind, name, line, enclosing.len());
             }
             let is_function = defined.as_ref().is_some_and(|(kind, _)| *kind == "function");
             if !is_function && at.goto_first_child() {
-                around.extend(defined.map(|_| at.depth()));
+                enclosing.extend(defined.map(|_| at.depth()));
                 continue;
             }
             while !at.goto_next_sibling() {
-                if around.last() == Some(&at.depth()) {
-                    around.pop();
+                if enclosing.last() == Some(&at.depth()) {
+                    enclosing.pop();
                 }
                 if !at.goto_parent() {
                     return found;
@@ -88,7 +91,7 @@ impl Grammar {
         found
     }
 
-    /// What a node defines, if it does, and its name.
+    /// Returns the kind and name of the definition that a node is.
     fn defined(&self, node: Node<'_>, text: &str) -> Option<(&'static str, String)> {
         let (_, kind) = self.kinds.iter().find(|(known, _)| *known == node.kind())?;
         let of = |field: &str| Some(&text[node.child_by_field_name(field)?.byte_range()]);
@@ -100,13 +103,13 @@ impl Grammar {
             "method_declaration" if of("receiver").is_some() => {
                 format!("{} {}", of("receiver")?, of("name")?)
             }
-            // A variable counts if a function is put into it.
+            // A variable counts if its value is a function.
             "variable_declarator" | "public_field_definition" => {
                 let value = node.child_by_field_name("value")?.kind();
                 let is_function = matches!(value, "arrow_function" | "function_expression");
                 is_function.then(|| of("name").map(str::to_owned)).flatten()?
             }
-            // Mentioned otherwise, not defined.
+            // Without a body it is a reference, not a definition.
             "struct_specifier" | "enum_specifier" | "union_specifier" => {
                 of("body")?;
                 of("name")?.to_owned()
@@ -118,7 +121,7 @@ impl Grammar {
     }
 }
 
-/// The name in the middle of what C declares, such as `*name(int)`.
+/// Returns the name inside a C declarator such as `*name(int)`.
 fn declared(node: Node<'_>, text: &str) -> Option<String> {
     let mut inner = node.child_by_field_name("declarator")?;
     while let Some(next) = inner.child_by_field_name("declarator") {
@@ -191,7 +194,7 @@ mod tests {
     #[test]
     fn every_grammar_knows_the_kinds_that_are_asked_of_it() {
         for language in ["Rust", "Python", "TypeScript", "Go", "Java", "C"] {
-            let grammar = Grammar::of(language).unwrap();
+            let grammar = OutlineGrammar::for_language(language).unwrap();
             for (kind, _) in grammar.kinds {
                 assert_ne!(grammar.language.id_for_node_kind(kind, true), 0, "{language}: {kind}");
             }
@@ -280,12 +283,12 @@ mod tests {
             noise.extend(char::from_u32(u32::try_from(state >> 33).unwrap_or(0) % 256));
         }
         for language in ["Rust", "Python", "Go", "Java", "C"] {
-            assert!(Grammar::of(language).unwrap().parsed(&noise).is_none(), "{language}");
+            assert!(OutlineGrammar::for_language(language).unwrap().parsed(&noise).is_none(), "{language}");
         }
         let nested = "{([".repeat(8 * 1024);
         for language in ["TypeScript", "Java", "C"] {
-            assert!(Grammar::of(language).unwrap().parsed(&nested).is_none(), "{language}");
+            assert!(OutlineGrammar::for_language(language).unwrap().parsed(&nested).is_none(), "{language}");
         }
-        assert!(Grammar::of("C").unwrap().parsed(&";".repeat(TEXT_BYTES + 1)).is_none());
+        assert!(OutlineGrammar::for_language("C").unwrap().parsed(&";".repeat(MAX_TEXT_BYTES + 1)).is_none());
     }
 }

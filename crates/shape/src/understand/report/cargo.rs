@@ -1,25 +1,25 @@
-//! `cargo test`: what libtest prints.
+//! Parses libtest, the output of `cargo test`.
 
 use std::collections::HashMap;
 
 use windlass_contract::insight::TestFailure;
 
-use super::{Growing, Reader, Tally, counts, seconds};
+use super::{FailureBuilder, TestOutputReader, TestTally, counts, seconds};
 use crate::understand::place;
 
-/// Reads libtest's lines.
+/// Parses libtest's lines.
 #[derive(Default)]
-pub(super) struct Cargo {
-    tally: Tally,
-    /// Whether any target has told its result.
+pub(super) struct LibtestReader {
+    tally: TestTally,
+    /// True after a target printed its result.
     done: bool,
-    /// Those that failed, and what the failing ones said.
+    /// Names of failed tests, and the failures by name.
     failed: Vec<String>,
-    said: HashMap<String, TestFailure>,
-    block: Option<(String, Panic)>,
+    messages: HashMap<String, TestFailure>,
+    block: Option<(String, PanicReader)>,
 }
 
-impl Reader for Cargo {
+impl TestOutputReader for LibtestReader {
     fn read(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix("test result: ") {
             self.end_block();
@@ -28,7 +28,7 @@ impl Reader for Cargo {
             line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"))
         {
             self.end_block();
-            self.block = Some((name.to_owned(), Panic::new(name)));
+            self.block = Some((name.to_owned(), PanicReader::new(name)));
         } else if line == "failures:" {
             self.end_block();
         } else if let Some((_, panic)) = &mut self.block {
@@ -40,23 +40,23 @@ impl Reader for Cargo {
         }
     }
 
-    fn tally(mut self: Box<Self>) -> Option<Tally> {
+    fn tally(mut self: Box<Self>) -> Option<TestTally> {
         for name in std::mem::take(&mut self.failed) {
-            let failure = self.said.remove(&name).unwrap_or_else(|| Growing::new(&name).finish());
-            self.tally.fail(failure);
+            let failure = self.messages.remove(&name).unwrap_or_else(|| FailureBuilder::new(&name).finish());
+            self.tally.add_failure(failure);
         }
-        self.done.then_some(Tally { runner: "cargo", ..self.tally })
+        self.done.then_some(TestTally { runner: "cargo", ..self.tally })
     }
 }
 
-impl Cargo {
-    /// `ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.90s`
+impl LibtestReader {
+    /// Parses `ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.90s`.
     fn result(&mut self, text: &str) {
         let Some((_, text)) = text.split_once(". ") else { return };
         let (text, time) = text.split_once("; finished in ").unwrap_or((text, ""));
         let Some(counts) = counts(text.split(';')) else { return };
         self.done = true;
-        self.tally.took(seconds(time));
+        self.tally.add_duration(seconds(time));
         for (number, word) in counts {
             match word {
                 "passed" => self.tally.passed += number,
@@ -69,54 +69,54 @@ impl Cargo {
 
     fn end_block(&mut self) {
         if let Some((name, panic)) = self.block.take() {
-            self.said.insert(name, panic.finish());
+            self.messages.insert(name, panic.finish());
         }
     }
 }
 
-/// What a test that panicked or returned an error said.
-pub(super) struct Panic {
-    growing: Growing,
-    state: State,
+/// Parses the output of a test that panicked or returned an error.
+pub(super) struct PanicReader {
+    growing: FailureBuilder,
+    state: PanicState,
 }
 
-enum State {
+enum PanicState {
     Before,
-    Telling,
-    Told,
+    InMessage,
+    Done,
 }
 
-impl Panic {
+impl PanicReader {
     pub(super) fn new(name: &str) -> Self {
-        Self { growing: Growing::new(name), state: State::Before }
+        Self { growing: FailureBuilder::new(name), state: PanicState::Before }
     }
 
     pub(super) fn read(&mut self, line: &str) {
         let text = line.trim();
-        if let Some((_, told)) = text.split_once(" panicked at ") {
-            self.panicked(told);
+        if let Some((_, report)) = text.split_once(" panicked at ") {
+            self.panicked(report);
             return;
         }
         let over = text == "stack backtrace:" || text.starts_with("note: run with ");
         match self.state {
-            State::Before if text.starts_with("Error: ") => self.growing.say(text),
-            State::Telling if over || text.is_empty() => self.state = State::Told,
-            State::Telling => self.growing.say(text),
-            State::Before | State::Told => {}
+            PanicState::Before if text.starts_with("Error: ") => self.growing.push_line(text),
+            PanicState::InMessage if over || text.is_empty() => self.state = PanicState::Done,
+            PanicState::InMessage => self.growing.push_line(text),
+            PanicState::Before | PanicState::Done => {}
         }
     }
 
-    /// `src/lib.rs:3:5:`, or as it was before Rust 1.73: `'message', src/lib.rs:3:5`.
-    fn panicked(&mut self, told: &str) {
-        let (message, place) = match told.rsplit_once("', ") {
+    /// Parses `src/lib.rs:3:5:`, or before Rust 1.73 `'message', src/lib.rs:3:5`.
+    fn panicked(&mut self, report: &str) {
+        let (message, place) = match report.rsplit_once("', ") {
             Some((message, place)) => (message.strip_prefix('\''), place),
-            None => (None, told),
+            None => (None, report),
         };
-        self.growing.at(place::alone(place));
+        self.growing.set_place(place::alone(place));
         if let Some(message) = message {
-            self.growing.say(message);
+            self.growing.push_line(message);
         }
-        self.state = State::Telling;
+        self.state = PanicState::InMessage;
     }
 
     pub(super) fn finish(self) -> TestFailure {

@@ -1,16 +1,16 @@
-//! CTest.
+//! Parses CTest.
 
-use super::{Growing, Reader, Tally, seconds};
+use super::{FailureBuilder, TestOutputReader, TestTally, seconds};
 
-/// Reads CTest's lines.
+/// Parses CTest's lines.
 #[derive(Default)]
-pub(super) struct Ctest {
-    tally: Tally,
+pub(super) struct CtestReader {
+    tally: TestTally,
     done: bool,
-    block: Option<Growing>,
+    block: Option<FailureBuilder>,
 }
 
-impl Reader for Ctest {
+impl TestOutputReader for CtestReader {
     fn read(&mut self, line: &str) {
         if let Some((name, end)) = result(line) {
             self.end_block();
@@ -23,16 +23,16 @@ impl Reader for Ctest {
         } else if line.trim_start().starts_with("Start ") {
             self.end_block();
         } else if let Some(block) = &mut self.block {
-            block.say(line);
+            block.push_line(line);
         }
     }
 
-    fn tally(self: Box<Self>) -> Option<Tally> {
-        self.done.then_some(Tally { runner: "ctest", ..self.tally })
+    fn tally(self: Box<Self>) -> Option<TestTally> {
+        self.done.then_some(TestTally { runner: "ctest", ..self.tally })
     }
 }
 
-/// `2/3 Test #2: rounds ...........................***Failed    0.01 sec`
+/// Parses `2/3 Test #2: rounds ...........................***Failed    0.01 sec`.
 fn result(line: &str) -> Option<(&str, &str)> {
     let (head, rest) = line.split_once(" Test ")?;
     if !head.trim().split('/').all(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
@@ -43,22 +43,22 @@ fn result(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), end.trim_start_matches('.')))
 }
 
-impl Ctest {
-    /// `***Failed    0.01 sec`
+impl CtestReader {
+    /// Parses `***Failed    0.01 sec`.
     fn ended(&mut self, name: &str, end: &str) {
         let end = end.trim().trim_end_matches(" sec");
         let (how, time) = end.rsplit_once(' ').unwrap_or((end, ""));
         if let Some(time) = seconds(time) {
-            self.tally.time(name, time);
+            self.tally.add_time(name, time);
         }
         match how.trim().trim_start_matches('*') {
             "Passed" => self.tally.passed += 1,
             "Skipped" | "Not Run (Disabled)" => self.tally.skipped += 1,
             how => {
                 self.tally.failed += 1;
-                let mut block = Growing::new(name);
+                let mut block = FailureBuilder::new(name);
                 if how != "Failed" {
-                    block.say(how);
+                    block.push_line(how);
                 }
                 self.block = Some(block);
             }
@@ -67,7 +67,7 @@ impl Ctest {
 
     fn end_block(&mut self) {
         if let Some(block) = self.block.take() {
-            self.tally.fail(block.finish());
+            self.tally.add_failure(block.finish());
         }
     }
 }

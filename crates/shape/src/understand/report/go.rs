@@ -1,4 +1,5 @@
-//! `go test`: plain, with `-v`, and with `-json`. Without `-v`, tests that pass are not named: then packages count.
+//! Parses `go test`: plain, with `-v`, and with `-json`. Without `-v` it does not name passing
+//! tests, so packages are counted instead.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,46 +9,46 @@ use std::{
 use serde::Deserialize;
 use windlass_contract::insight::TestFailure;
 
-use super::{Growing, Reader, Tally, seconds};
+use super::{FailureBuilder, TestOutputReader, TestTally, seconds};
 use crate::understand::place;
 
-/// Reads go's lines.
+/// Parses go's lines.
 #[derive(Default)]
-pub(super) struct Go {
-    /// Tests in the order they were first seen, by package (where that is known) and name.
-    tests: Vec<Test>,
+pub(super) struct GoTestReader {
+    /// Tests in order of appearance, by package (if known) and name.
+    tests: Vec<GoTest>,
     index: HashMap<(String, String), usize>,
-    /// The test that plain lines belong to.
+    /// The test to which unmarked lines belong.
     current: Option<usize>,
-    /// Packages that passed, and those that failed without a test to blame.
+    /// Packages that passed, and packages that failed although no test in them did.
     passed: u64,
-    broken: Vec<Growing>,
-    /// Failures seen since the last package ended, and packages with a test that failed.
+    broken: Vec<FailureBuilder>,
+    /// True if a test failed since the last package ended; and packages with a failed test.
     blamed: bool,
     failing: HashSet<String>,
     time: Duration,
     done: bool,
 }
 
-struct Test {
+struct GoTest {
     package: String,
     name: String,
-    end: Option<End>,
+    end: Option<GoTestResult>,
     time: Duration,
-    said: Growing,
+    message: FailureBuilder,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum GoTestResult {
     Pass,
     Fail,
     Skip,
 }
 
-/// A line of `-json`.
+/// An event that `-json` prints.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Event {
+struct GoTestEvent {
     action: String,
     #[serde(default)]
     package: String,
@@ -58,7 +59,7 @@ struct Event {
     elapsed: Option<f64>,
 }
 
-impl Reader for Go {
+impl TestOutputReader for GoTestReader {
     fn read(&mut self, line: &str) {
         if line.starts_with(r#"{"Time":"#) || line.starts_with(r#"{"Action":"#) {
             if let Ok(event) = serde_json::from_str(line) {
@@ -74,16 +75,16 @@ impl Reader for Go {
         } else if self.package(line) {
             self.current = None;
         } else if let Some(current) = self.current {
-            told(text, &mut self.tests[current].said);
+            read_failure_line(text, &mut self.tests[current].message);
         }
     }
 
-    fn tally(self: Box<Self>) -> Option<Tally> {
+    fn tally(self: Box<Self>) -> Option<TestTally> {
         if !self.done {
             return None;
         }
-        let mut tally = Tally::of("go");
-        tally.took(Some(self.time));
+        let mut tally = TestTally::new("go");
+        tally.add_duration(Some(self.time));
         let parents: HashSet<_> =
             self.tests.iter().filter_map(|test| parent(&test.package, &test.name)).collect();
         let leaves: Vec<_> = self
@@ -91,61 +92,62 @@ impl Reader for Go {
             .into_iter()
             .filter(|test| !parents.contains(&(test.package.clone(), test.name.clone())))
             .collect();
-        let named = leaves.iter().any(|test| test.end == Some(End::Pass));
-        for Test { name, end, time, said, .. } in leaves {
-            tally.time(&name, time);
+        let named = leaves.iter().any(|test| test.end == Some(GoTestResult::Pass));
+        for GoTest { name, end, time, message, .. } in leaves {
+            tally.add_time(&name, time);
             match end {
-                Some(End::Pass) => tally.passed += 1,
-                Some(End::Skip) => tally.skipped += 1,
-                Some(End::Fail) => {
+                Some(GoTestResult::Pass) => tally.passed += 1,
+                Some(GoTestResult::Skip) => tally.skipped += 1,
+                Some(GoTestResult::Fail) => {
                     tally.failed += 1;
-                    tally.fail(TestFailure { name, ..said.finish() });
+                    tally.add_failure(TestFailure { name, ..message.finish() });
                 }
                 None => {}
             }
         }
         tally.failed += self.broken.len() as u64;
-        self.broken.into_iter().for_each(|broken| tally.fail(broken.finish()));
+        self.broken.into_iter().for_each(|broken| tally.add_failure(broken.finish()));
         tally.passed += if named { 0 } else { self.passed };
         Some(tally)
     }
 }
 
-/// The test that this one is a part of.
+/// Returns the parent of a subtest.
 fn parent(package: &str, name: &str) -> Option<(String, String)> {
     name.rsplit_once('/').map(|(parent, _)| (package.to_owned(), parent.to_owned()))
 }
 
-impl Go {
+impl GoTestReader {
     fn test(&mut self, package: &str, name: &str) -> usize {
         let key = (package.to_owned(), name.to_owned());
         if let Some(at) = self.index.get(&key) {
             return *at;
         }
-        let (package, said) = (package.to_owned(), Growing::new(name));
-        self.tests.push(Test { package, name: name.to_owned(), end: None, time: Duration::ZERO, said });
+        let (package, message) = (package.to_owned(), FailureBuilder::new(name));
+        self.tests.push(GoTest { package, name: name.to_owned(), end: None, time: Duration::ZERO, message });
         self.index.insert(key, self.tests.len() - 1);
         self.tests.len() - 1
     }
 
-    /// `FAIL: TestMany/two (0.00s)`
+    /// Parses `FAIL: TestMany/two (0.00s)`.
     fn ended(&mut self, rest: &str) {
         let Some((word, rest)) = rest.split_once(": ") else { return };
         let end = match word {
-            "PASS" => End::Pass,
-            "FAIL" => End::Fail,
-            "SKIP" => End::Skip,
+            "PASS" => GoTestResult::Pass,
+            "FAIL" => GoTestResult::Fail,
+            "SKIP" => GoTestResult::Skip,
             _ => return,
         };
         let (name, time) = rest.rsplit_once(" (").unwrap_or((rest, ""));
         let at = self.test("", name);
         self.tests[at].end = Some(end);
         self.tests[at].time = seconds(time.trim_end_matches(')')).unwrap_or_default();
-        self.blamed |= end == End::Fail;
+        self.blamed |= end == GoTestResult::Fail;
         self.current = Some(at);
     }
 
-    /// `ok`, a package and a time, or `FAIL` and `example.test/till/bad [build failed]`, with tabs between.
+    /// Parses `ok`, a package and a time, or `FAIL` and `example.test/till/bad [build failed]`,
+    /// separated by tabs.
     fn package(&mut self, line: &str) -> bool {
         let mut parts = line.split('\t');
         let (word, Some(name)) = (parts.next().unwrap_or_default().trim_end(), parts.next()) else {
@@ -164,16 +166,16 @@ impl Go {
         true
     }
 
-    /// A package that failed although none of its tests did.
+    /// Records a package that failed although none of its tests did.
     fn blame(&mut self, package: &str) {
         let (name, why) = package.split_once(" [").unwrap_or((package, "failed outside its tests"));
-        let mut broken = Growing::new(name);
-        broken.say(why.trim_end_matches(']'));
+        let mut broken = FailureBuilder::new(name);
+        broken.push_line(why.trim_end_matches(']'));
         self.broken.push(broken);
     }
 
-    fn event(&mut self, event: Event) {
-        let Event { action, package, test, output, elapsed } = event;
+    fn event(&mut self, event: GoTestEvent) {
+        let GoTestEvent { action, package, test, output, elapsed } = event;
         let time = elapsed.and_then(super::time).unwrap_or_default();
         if test.is_empty() {
             match &*action {
@@ -192,16 +194,16 @@ impl Go {
         let at = self.test(&package, &test);
         let test = &mut self.tests[at];
         match &*action {
-            "pass" => test.end = Some(End::Pass),
+            "pass" => test.end = Some(GoTestResult::Pass),
             "fail" => {
-                test.end = Some(End::Fail);
+                test.end = Some(GoTestResult::Fail);
                 self.failing.insert(package);
             }
-            "skip" => test.end = Some(End::Skip),
+            "skip" => test.end = Some(GoTestResult::Skip),
             "output" => {
                 let line = output.trim();
                 if !line.starts_with("=== ") && !line.starts_with("--- ") {
-                    told(line, &mut test.said);
+                    read_failure_line(line, &mut test.message);
                 }
                 return;
             }
@@ -211,21 +213,21 @@ impl Go {
     }
 }
 
-/// A line of a test: `till_test.go:12: got 1, want 2`, a panic, or a line of its stack.
-fn told(text: &str, said: &mut Growing) {
+/// Parses a line of a test: `till_test.go:12: got 1, want 2`, a panic, or a stack frame.
+fn read_failure_line(text: &str, message: &mut FailureBuilder) {
     if let Some((place, rest)) = place::leading(text) {
-        said.at(Some(place));
-        said.say(rest.trim_start());
+        message.set_place(Some(place));
+        message.push_line(rest.trim_start());
     } else if let Some((frame, _)) = text.split_once(" +0x") {
         if !frame.contains("/src/testing/") && !frame.contains("/src/runtime/") {
-            said.at(place::alone(frame));
+            message.set_place(place::alone(frame));
         }
     } else if !is_frame(text) && text != "FAIL" && text != "PASS" {
-        said.say(text);
+        message.push_line(text);
     }
 }
 
-/// Whether this names a function of a stack, not what went wrong.
+/// Returns true if this is the function of a stack frame, and not a message.
 fn is_frame(text: &str) -> bool {
     text.contains("(0x")
         || text.contains("({0x")

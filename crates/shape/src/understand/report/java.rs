@@ -1,19 +1,19 @@
-//! Maven's Surefire and Gradle. Gradle says nothing about tests that pass, unless others fail.
+//! Parses Maven's Surefire and Gradle. Gradle prints passing tests only if others fail.
 
 use windlass_contract::insight::Place;
 
-use super::{Growing, Reader, Tally, counts, seconds};
+use super::{FailureBuilder, TestOutputReader, TestTally, counts, seconds};
 use crate::understand::place;
 
-/// Reads the lines of both.
+/// Parses the lines of both.
 #[derive(Default)]
-pub(super) struct Java {
-    tally: Tally,
+pub(super) struct JavaReader {
+    tally: TestTally,
     runner: Option<&'static str>,
-    block: Option<Growing>,
+    block: Option<FailureBuilder>,
 }
 
-impl Reader for Java {
+impl TestOutputReader for JavaReader {
     fn read(&mut self, line: &str) {
         let bare = line
             .strip_prefix("[ERROR] ")
@@ -25,10 +25,10 @@ impl Reader for Java {
             self.surefire(rest);
         } else if let Some((test, _)) = text.split_once("Time elapsed: ").filter(|_| text.contains(" <<< ")) {
             self.end_block();
-            self.block = Some(Growing::new(&dotted(test.trim().trim_end_matches(" --"))));
+            self.block = Some(FailureBuilder::new(&dotted(test.trim().trim_end_matches(" --"))));
         } else if let Some(test) = line.strip_suffix(" FAILED").filter(|test| test.contains(" > ")) {
             self.end_block();
-            self.block = Some(Growing::new(&test.trim_end_matches("()").replace(" > ", ".")));
+            self.block = Some(FailureBuilder::new(&test.trim_end_matches("()").replace(" > ", ".")));
         } else if let Some((number, rest)) =
             line.split_once(" tests completed, ").or_else(|| line.split_once(" test completed, "))
         {
@@ -37,16 +37,16 @@ impl Reader for Java {
         } else if bare.is_some() || line.is_empty() {
             self.end_block();
         } else if let Some(block) = &mut self.block {
-            told(line, block);
+            read_failure_line(line, block);
         }
     }
 
-    fn tally(self: Box<Self>) -> Option<Tally> {
-        Some(Tally { runner: self.runner?, ..self.tally })
+    fn tally(self: Box<Self>) -> Option<TestTally> {
+        Some(TestTally { runner: self.runner?, ..self.tally })
     }
 }
 
-/// `rounds(shop.TillTest)`, as Surefire wrote before 3.0, with its class first.
+/// Rewrites `rounds(shop.TillTest)`, the format of Surefire before 3.0, with its class first.
 fn dotted(test: &str) -> String {
     match test.strip_suffix(')').and_then(|test| test.split_once('(')) {
         Some((method, class)) if !class.is_empty() => format!("{class}.{method}"),
@@ -54,35 +54,37 @@ fn dotted(test: &str) -> String {
     }
 }
 
-/// A line of a stack, of a message, or of Gradle's `java.lang.AssertionError at TillTest.java:16`.
-pub(super) fn told(line: &str, block: &mut Growing) {
+/// Parses a stack frame, a line of a message, or Gradle's `java.lang.AssertionError at
+/// TillTest.java:16`.
+pub(super) fn read_failure_line(line: &str, block: &mut FailureBuilder) {
     if let Some(frame) = line.trim_start().strip_prefix("at ") {
         let class = block.failure.name.rsplit_once('.').map_or("", |(class, _)| class);
         if !class.is_empty() && frame.contains(class) {
-            block.at(inside(frame));
+            block.set_place(inside(frame));
         }
     } else if let Some((what, place)) = line.split_once(" at ").filter(|_| line.starts_with("    ")) {
-        block.at(place::alone(place));
-        block.say(what);
+        block.set_place(place::alone(place));
+        block.push_line(what);
     } else {
-        block.say(line);
+        block.push_line(line);
     }
 }
 
-/// `shop.TillTest.rounds(TillTest.java:16)`
+/// Parses `shop.TillTest.rounds(TillTest.java:16)`.
 fn inside(frame: &str) -> Option<Place> {
     place::alone(frame.rsplit_once('(')?.1.trim_end_matches(')'))
 }
 
-impl Java {
-    /// `4, Failures: 1, Errors: 1, Skipped: 1`, and for each class, `Time elapsed: 0.9 s - in shop.TillTest`.
+impl JavaReader {
+    /// Parses `4, Failures: 1, Errors: 1, Skipped: 1`, and per class `Time elapsed: 0.9 s - in
+    /// shop.TillTest`.
     fn surefire(&mut self, rest: &str) {
         if let Some((_, time)) = rest.split_once("Time elapsed: ") {
             let (time, class) = time.split_once(" s").unwrap_or((time, ""));
             let time = seconds(time);
-            self.tally.took(time);
+            self.tally.add_duration(time);
             if let (Some(time), Some((_, class))) = (time, class.rsplit_once(" in ")) {
-                self.tally.time(class, time);
+                self.tally.add_time(class, time);
             }
             return;
         }
@@ -99,7 +101,7 @@ impl Java {
         }
     }
 
-    /// `2 failed, 1 skipped`
+    /// Parses `2 failed, 1 skipped`.
     fn gradle(&mut self, number: &str, rest: &str) {
         let (Ok(run), Some(counts)) = (number.trim().parse::<u32>().map(u64::from), counts(rest.split(',')))
         else {
@@ -121,7 +123,7 @@ impl Java {
 
     fn end_block(&mut self) {
         if let Some(block) = self.block.take() {
-            self.tally.fail(block.finish());
+            self.tally.add_failure(block.finish());
         }
     }
 }

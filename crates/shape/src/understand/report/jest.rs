@@ -1,23 +1,23 @@
-//! Jest: its usual form, and the JSON that Jest and Vitest share.
+//! Parses Jest: the default format, and the JSON that Jest and Vitest share.
 
 use serde::Deserialize;
 use windlass_contract::insight::TestFailure;
 
-use super::{Growing, Reader, Tally, counts, milliseconds, stack_place, with_unit};
+use super::{FailureBuilder, TestOutputReader, TestTally, counts, milliseconds, stack_place, with_unit};
 use crate::understand::shortened;
 
-/// Reads Jest's lines.
+/// Parses Jest's lines.
 #[derive(Default)]
-pub(super) struct Jest {
-    tally: Tally,
+pub(super) struct JestReader {
+    tally: TestTally,
     done: bool,
-    /// The file the failures below belong to.
+    /// The file to which the failures below belong.
     file: String,
-    block: Option<Growing>,
-    from_json: Option<Tally>,
+    block: Option<FailureBuilder>,
+    from_json: Option<TestTally>,
 }
 
-impl Reader for Jest {
+impl TestOutputReader for JestReader {
     fn read(&mut self, line: &str) {
         if line.starts_with(r#"{"num"#) && line.contains(r#""testResults":"#) {
             self.from_json = parsed(line);
@@ -28,7 +28,7 @@ impl Reader for Jest {
             } else {
                 name.replace(" › ", " ")
             };
-            self.block = Some(Growing::new(&name));
+            self.block = Some(FailureBuilder::new(&name));
         } else if let Some(file) = line.strip_prefix("FAIL ") {
             self.end_block();
             self.file = shortened(file);
@@ -36,67 +36,68 @@ impl Reader for Jest {
             self.end_block();
             self.result(list);
         } else if let Some(time) = line.strip_prefix("Time: ") {
-            self.tally.took(with_unit(time.split(',').next().unwrap_or_default()));
+            self.tally.add_duration(with_unit(time.split(',').next().unwrap_or_default()));
         } else if !line.is_empty() && !line.starts_with(' ') {
             self.end_block();
         } else if let Some(block) = &mut self.block {
-            told(line.trim(), block);
+            read_failure_line(line.trim(), block);
         }
     }
 
-    fn tally(self: Box<Self>) -> Option<Tally> {
+    fn tally(self: Box<Self>) -> Option<TestTally> {
         let Self { tally, done, from_json, .. } = *self;
-        from_json.or(done.then_some(Tally { runner: "jest", ..tally }))
+        from_json.or(done.then_some(TestTally { runner: "jest", ..tally }))
     }
 }
 
-/// A line of a failure: what was expected, then the code around it, then where that is.
-fn told(text: &str, block: &mut Growing) {
+/// Parses a line of a failure: the expectation, then the code around it, then its place.
+fn read_failure_line(text: &str, block: &mut FailureBuilder) {
     let code = text
         .trim_start_matches("> ")
         .split_once(" |")
         .is_some_and(|(number, _)| number.trim().bytes().all(|byte| byte.is_ascii_digit()));
     if text.starts_with("at ") {
-        block.at(stack_place(text));
+        block.set_place(stack_place(text));
     } else if !code && !text.starts_with('|') && !text.is_empty() {
-        block.say(text);
+        block.push_line(text);
     }
 }
 
-impl Jest {
-    /// `      2 failed, 1 skipped, 2 passed, 5 total`
+impl JestReader {
+    /// Parses `      2 failed, 1 skipped, 2 passed, 5 total`.
     fn result(&mut self, list: &str) {
         let Some(counts) = counts(list.split(',')) else { return };
         self.done = counts.iter().any(|(_, word)| *word == "total");
         self.tally.count(counts);
     }
 
-    /// With many suites Jest tells all failures again at the end.
+    /// Ends a failure. With many suites Jest prints all failures again at the end; these are
+    /// dropped.
     fn end_block(&mut self) {
-        if let Some(failure) = self.block.take().map(Growing::finish)
+        if let Some(failure) = self.block.take().map(FailureBuilder::finish)
             && !self.tally.failures.contains(&failure)
         {
-            self.tally.fail(failure);
+            self.tally.add_failure(failure);
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Json {
+struct JestResults {
     num_passed_tests: u32,
     num_failed_tests: u32,
     num_pending_tests: u32,
     #[serde(default)]
     num_todo_tests: u32,
-    /// Only Jest has it.
+    /// Only Jest prints this field.
     num_runtime_error_test_suites: Option<u32>,
-    test_results: Vec<Suite>,
+    test_results: Vec<JestSuite>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Suite {
+struct JestSuite {
     name: String,
     #[serde(default)]
     message: String,
@@ -106,12 +107,12 @@ struct Suite {
     start_time: f64,
     #[serde(default)]
     end_time: f64,
-    assertion_results: Vec<Assertion>,
+    assertion_results: Vec<JestAssertion>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Assertion {
+struct JestAssertion {
     full_name: String,
     status: String,
     duration: Option<f64>,
@@ -119,36 +120,36 @@ struct Assertion {
     failure_messages: Vec<String>,
 }
 
-fn parsed(line: &str) -> Option<Tally> {
-    let results: Json = serde_json::from_str(line).ok()?;
+fn parsed(line: &str) -> Option<TestTally> {
+    let results: JestResults = serde_json::from_str(line).ok()?;
     let runner = if results.num_runtime_error_test_suites.is_some() { "jest" } else { "vitest" };
-    let mut tally = Tally {
+    let mut tally = TestTally {
         passed: results.num_passed_tests.into(),
         failed: results.num_failed_tests.into(),
         skipped: u64::from(results.num_pending_tests) + u64::from(results.num_todo_tests),
-        ..Tally::of(runner)
+        ..TestTally::new(runner)
     };
     for suite in results.test_results {
-        tally.took(milliseconds(&(suite.end_time - suite.start_time).to_string()));
+        tally.add_duration(milliseconds(&(suite.end_time - suite.start_time).to_string()));
         if suite.assertion_results.is_empty() && suite.status == "failed" {
             tally.failed += 1;
-            tally.fail(failed(&suite.name, &suite.message));
+            tally.add_failure(failed(&suite.name, &suite.message));
         }
         for test in suite.assertion_results {
             if let Some(time) = test.duration.and_then(|time| milliseconds(&time.to_string())) {
-                tally.time(&test.full_name, time);
+                tally.add_time(&test.full_name, time);
             }
             if test.status == "failed" {
-                tally.fail(failed(&test.full_name, &test.failure_messages.join("\n")));
+                tally.add_failure(failed(&test.full_name, &test.failure_messages.join("\n")));
             }
         }
     }
     Some(tally)
 }
 
-/// A failure from its message with a stack.
+/// Builds a failure from a message with a stack.
 pub(super) fn failed(name: &str, message: &str) -> TestFailure {
-    let mut growing = Growing::new(name);
-    message.lines().for_each(|line| told(line.trim(), &mut growing));
+    let mut growing = FailureBuilder::new(name);
+    message.lines().for_each(|line| read_failure_line(line.trim(), &mut growing));
     growing.finish()
 }

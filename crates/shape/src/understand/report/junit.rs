@@ -1,18 +1,19 @@
-//! JUnit's XML, which some runners write into files: elements, attributes, text, and the entities that every XML has. What a
-//! document declares of its own is not read, so nothing in it can grow.
+//! Parses JUnit XML, which some runners write to files: elements, attributes, text, and the
+//! predefined entities. Entities that a document declares are not expanded, so a document cannot
+//! grow.
 
 use windlass_contract::insight::{Place, TestFailure, TestReport};
 
-use super::{Tally, seconds};
+use super::{TestTally, seconds};
 use crate::cut::floor_boundary;
 
-/// So much of a name or a message is kept until it is clean. What is shown of it is cut then, and is far less.
-const TEXT_BYTES: usize = 16 * 1024;
+/// Maximum length of a name or a message until it is redacted. It is cut much shorter after that.
+const MAX_TEXT_BYTES: usize = 16 * 1024;
 
-/// What these documents say about tests; nothing if they tell of none. Names and messages are as long as they were: secrets must be
-/// taken out before they are cut, or half of one would stay.
+/// Parses the tests of these documents, or returns `None` if they have none. Names and messages are
+/// not cut to their final length here. Redaction must come first, or half a secret could remain.
 pub fn junit(runner: &'static str, documents: &[String]) -> Option<TestReport> {
-    let mut tally = Tally::of(runner);
+    let mut tally = TestTally::new(runner);
     for document in documents {
         read(document, &mut tally);
     }
@@ -20,24 +21,24 @@ pub fn junit(runner: &'static str, documents: &[String]) -> Option<TestReport> {
     (report.passed + report.failed + report.skipped > 0).then_some(report)
 }
 
-fn read(document: &str, tally: &mut Tally) {
-    let mut case: Option<Case> = None;
-    for piece in Pieces(document) {
-        match (piece, &mut case) {
-            (Piece::Open { name: "testcase", attributes, closed }, _) => {
-                let opened = Case::of(attributes);
+fn read(document: &str, tally: &mut TestTally) {
+    let mut case: Option<JunitCase> = None;
+    for token in XmlTokens(document) {
+        match (token, &mut case) {
+            (XmlToken::Open { name: "testcase", attributes, closed }, _) => {
+                let opened = JunitCase::from_attributes(attributes);
                 if closed { opened.end(tally) } else { case = Some(opened) }
             }
-            (Piece::Open { name: "failure" | "error", attributes, closed }, Some(case)) => {
+            (XmlToken::Open { name: "failure" | "error", attributes, closed }, Some(case)) => {
                 case.failed = Some(attribute(attributes, "message").unwrap_or_default());
-                case.told = String::new();
-                case.telling = !closed;
+                case.details = String::new();
+                case.in_details = !closed;
             }
-            (Piece::Open { name: "skipped", .. }, Some(case)) => case.skipped = true,
-            (Piece::Text(text), Some(case)) if case.telling => case.tell(&decoded(text)),
-            (Piece::Verbatim(text), Some(case)) if case.telling => case.tell(text),
-            (Piece::Close("failure" | "error"), Some(case)) => case.telling = false,
-            (Piece::Close("testcase"), _) => {
+            (XmlToken::Open { name: "skipped", .. }, Some(case)) => case.skipped = true,
+            (XmlToken::Text(text), Some(case)) if case.in_details => case.push_details(&decoded(text)),
+            (XmlToken::Verbatim(text), Some(case)) if case.in_details => case.push_details(text),
+            (XmlToken::Close("failure" | "error"), Some(case)) => case.in_details = false,
+            (XmlToken::Close("testcase"), _) => {
                 if let Some(case) = case.take() {
                     case.end(tally);
                 }
@@ -47,48 +48,56 @@ fn read(document: &str, tally: &mut Tally) {
     }
 }
 
-/// A test that is being read.
-struct Case {
+/// A test case that is being parsed.
+struct JunitCase {
     name: String,
     time: String,
     place: Place,
-    /// What is said about the failure in short, if it failed.
+    /// Short failure message, if it failed.
     failed: Option<String>,
-    /// The same at length.
-    told: String,
-    telling: bool,
+    /// Long failure message.
+    details: String,
+    in_details: bool,
     skipped: bool,
 }
 
-impl Case {
-    fn of(attributes: &str) -> Self {
+impl JunitCase {
+    fn from_attributes(attributes: &str) -> Self {
         let get = |name| attribute(attributes, name).unwrap_or_default();
         let (class, name) = (get("classname"), get("name"));
         let name = name.trim_end_matches("()");
         let name = if class.is_empty() || name.is_empty() { class + name } else { format!("{class}.{name}") };
         let place =
             Place { file: attribute(attributes, "file"), line: get("line").parse().ok(), ..Place::default() };
-        let (failed, told) = (None, String::new());
-        Self { name: bounded(name), time: get("time"), place, failed, told, telling: false, skipped: false }
+        let (failed, details) = (None, String::new());
+        Self {
+            name: bounded(name),
+            time: get("time"),
+            place,
+            failed,
+            details,
+            in_details: false,
+            skipped: false,
+        }
     }
 
-    fn tell(&mut self, text: &str) {
-        let room = TEXT_BYTES.saturating_sub(self.told.len());
-        self.told.push_str(&text[..floor_boundary(text, room.min(text.len()))]);
+    fn push_details(&mut self, text: &str) {
+        let room = MAX_TEXT_BYTES.saturating_sub(self.details.len());
+        self.details.push_str(&text[..floor_boundary(text, room.min(text.len()))]);
     }
 
-    fn end(self, tally: &mut Tally) {
-        let Self { name, time, place, failed, told, skipped, .. } = self;
-        // Thousands are set apart by some: `1,234.5`.
+    fn end(self, tally: &mut TestTally) {
+        let Self { name, time, place, failed, details, skipped, .. } = self;
+        // Some runners print thousands separators: `1,234.5`.
         if let Some(time) = seconds(&time.replace(',', "")) {
-            tally.time(&name, time);
-            tally.took(Some(time));
+            tally.add_time(&name, time);
+            tally.add_duration(Some(time));
         }
         match failed {
             Some(short) => {
                 tally.failed += 1;
-                let message = bounded(if told.trim().is_empty() { short } else { told });
-                tally.fail(TestFailure { name, place, message });
+                let message = bounded(if details.trim().is_empty() { short } else { details });
+                tally.add_failure(TestFailure { name, place, message });
             }
             None if skipped => tally.skipped += 1,
             None => tally.passed += 1,
@@ -97,37 +106,37 @@ impl Case {
 }
 
 fn bounded(mut text: String) -> String {
-    text.truncate(floor_boundary(&text, TEXT_BYTES.min(text.len())));
+    text.truncate(floor_boundary(&text, MAX_TEXT_BYTES.min(text.len())));
     text
 }
 
-/// A piece of a document.
-enum Piece<'a> {
+/// A token of an XML document.
+enum XmlToken<'a> {
     Open { name: &'a str, attributes: &'a str, closed: bool },
     Close(&'a str),
     Text(&'a str),
     Verbatim(&'a str),
 }
 
-/// The pieces of a document, up to the first that makes no sense.
-struct Pieces<'a>(&'a str);
+/// The tokens of a document, up to the first syntax error.
+struct XmlTokens<'a>(&'a str);
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for XmlTokens<'a> {
+    type Item = XmlToken<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<XmlToken<'a>> {
         loop {
             let rest = self.0;
             if let Some(rest) = rest.strip_prefix("<![CDATA[") {
                 let (text, after) = rest.split_once("]]>").unwrap_or((rest, ""));
                 self.0 = after;
-                return Some(Piece::Verbatim(text));
+                return Some(XmlToken::Verbatim(text));
             } else if let Some(rest) = rest.strip_prefix("<!--") {
                 self.0 = rest.split_once("-->")?.1;
             } else if let Some(rest) = rest.strip_prefix("<?") {
                 self.0 = rest.split_once("?>")?.1;
             } else if rest.starts_with("<!") {
-                // Whoever declares something may mean anything by what follows.
+                // A declaration can change the meaning of what follows.
                 return None;
             } else if let Some(rest) = rest.strip_prefix('<') {
                 let end = end_of_tag(rest)?;
@@ -138,13 +147,13 @@ impl<'a> Iterator for Pieces<'a> {
             } else {
                 let end = rest.find('<').unwrap_or(rest.len());
                 self.0 = &rest[end..];
-                return Some(Piece::Text(&rest[..end]));
+                return Some(XmlToken::Text(&rest[..end]));
             }
         }
     }
 }
 
-/// Where the bracket stands that ends a tag: not inside of a value.
+/// Returns the index of the bracket that ends a tag. Brackets in attribute values do not count.
 fn end_of_tag(rest: &str) -> Option<usize> {
     let mut quote = None;
     rest.bytes().position(|byte| {
@@ -158,16 +167,16 @@ fn end_of_tag(rest: &str) -> Option<usize> {
     })
 }
 
-fn tag(inner: &str) -> Piece<'_> {
+fn tag(inner: &str) -> XmlToken<'_> {
     if let Some(name) = inner.strip_prefix('/') {
-        return Piece::Close(name.trim());
+        return XmlToken::Close(name.trim());
     }
     let (inner, closed) = inner.strip_suffix('/').map_or((inner, false), |inner| (inner, true));
     let (name, attributes) = inner.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((inner, ""));
-    Piece::Open { name, attributes, closed }
+    XmlToken::Open { name, attributes, closed }
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute.
 fn attribute(mut rest: &str, wanted: &str) -> Option<String> {
     loop {
         let (name, after) = rest.split_once('=')?;
@@ -181,7 +190,7 @@ fn attribute(mut rest: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// Text with its entities replaced; one that is not known stays as it is.
+/// Decodes the entities of a text. Unknown entities stay as they are.
 fn decoded(text: &str) -> String {
     let mut rest = text;
     let mut whole = String::with_capacity(text.len());
@@ -231,7 +240,7 @@ mod tests {
   <testcase name="breaks()" classname="shop.TillTest" time="0.05">
     <failure message="java.lang.IllegalStateException: drawer&#10;is open" type="java.lang.IllegalStateException">java.lang.IllegalStateException: drawer
 is open
-	at org.junit.Assert.fail(Assert.java:89)
+	at org.junit.Assert.add_failure(Assert.java:89)
 	at shop.TillTest.breaks(TillTest.java:6)
 	at java.base/java.lang.Thread.run(Thread.java:840)
 </failure>

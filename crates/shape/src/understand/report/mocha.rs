@@ -1,24 +1,24 @@
-//! Mocha: its usual form, and `--reporter json-stream`.
+//! Parses Mocha: the default format, and `--reporter json-stream`.
 
 use serde::Deserialize;
 
-use super::{Growing, Reader, Tally, jest, milliseconds, stack_place, with_unit};
+use super::{FailureBuilder, TestOutputReader, TestTally, jest, milliseconds, stack_place, with_unit};
 
-/// Reads Mocha's lines.
+/// Parses Mocha's lines.
 #[derive(Default)]
-pub(super) struct Mocha {
-    tally: Tally,
+pub(super) struct MochaReader {
+    tally: TestTally,
     done: bool,
-    /// The parts of the name of the failure that is being read; then, what it says.
+    /// Name parts of the failure that is being parsed, followed by its message.
     name: Vec<String>,
-    block: Option<Growing>,
-    stream: Tally,
+    block: Option<FailureBuilder>,
+    stream: TestTally,
     stream_done: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Test {
+struct MochaTest {
     full_title: String,
     duration: Option<f64>,
     #[serde(default)]
@@ -28,14 +28,14 @@ struct Test {
 }
 
 #[derive(Deserialize)]
-struct End {
+struct MochaStats {
     passes: u32,
     pending: u32,
     failures: u32,
     duration: f64,
 }
 
-impl Reader for Mocha {
+impl TestOutputReader for MochaReader {
     fn read(&mut self, line: &str) {
         if line.starts_with(r#"[""#) {
             return self.event(line);
@@ -58,29 +58,29 @@ impl Reader for Mocha {
             text.strip_suffix(':').filter(|_| !self.name.is_empty() && self.block.is_none())
         {
             self.name.push(last.to_owned());
-            self.block = Some(Growing::new(&self.name.join(" ")));
+            self.block = Some(FailureBuilder::new(&self.name.join(" ")));
         } else if let Some(block) = &mut self.block {
             if text.starts_with("at ") {
-                block.at(stack_place(text))
+                block.set_place(stack_place(text))
             } else if !text.is_empty() {
-                block.say(text)
+                block.push_line(text)
             }
         } else if !self.name.is_empty() && !text.is_empty() {
             self.name.push(text.to_owned());
         }
     }
 
-    fn tally(mut self: Box<Self>) -> Option<Tally> {
+    fn tally(mut self: Box<Self>) -> Option<TestTally> {
         self.end_block();
         if self.stream_done {
-            return Some(Tally { runner: "mocha", ..self.stream });
+            return Some(TestTally { runner: "mocha", ..self.stream });
         }
-        self.done.then_some(Tally { runner: "mocha", ..self.tally })
+        self.done.then_some(TestTally { runner: "mocha", ..self.tally })
     }
 }
 
-impl Mocha {
-    /// `1 passing (23ms)`, `1 pending`, `2 failing`
+impl MochaReader {
+    /// Parses `1 passing (23ms)`, `1 pending`, `2 failing`.
     fn count(&mut self, number: u64, word: &str) {
         match word {
             "pending" if self.done => self.tally.skipped = number,
@@ -98,7 +98,7 @@ impl Mocha {
 
     fn event(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix(r#"["end","#) {
-            if let Ok(End { passes, pending, failures, duration }) =
+            if let Ok(MochaStats { passes, pending, failures, duration }) =
                 serde_json::from_str(rest.trim_end_matches(']'))
             {
                 let numbers = [passes, pending, failures].map(u64::from);
@@ -109,24 +109,26 @@ impl Mocha {
             return;
         }
         let Some((word, rest)) = line[2..].split_once(r#"","#) else { return };
-        let Ok(test) = serde_json::from_str::<Test>(rest.strip_suffix(']').unwrap_or(rest)) else { return };
+        let Ok(test) = serde_json::from_str::<MochaTest>(rest.strip_suffix(']').unwrap_or(rest)) else {
+            return;
+        };
         if let Some(time) = test.duration.and_then(|time| milliseconds(&time.to_string())) {
-            self.stream.time(&test.full_title, time);
+            self.stream.add_time(&test.full_title, time);
         }
         if word == "fail" {
-            let said = if test.stack.contains(&test.err) {
+            let message = if test.stack.contains(&test.err) {
                 test.stack
             } else {
                 format!("{}\n{}", test.err, test.stack)
             };
-            self.stream.fail(jest::failed(&test.full_title, &said));
+            self.stream.add_failure(jest::failed(&test.full_title, &message));
         }
     }
 
     fn end_block(&mut self) {
         self.name.clear();
         if let Some(block) = self.block.take() {
-            self.tally.fail(block.finish());
+            self.tally.add_failure(block.finish());
         }
     }
 }

@@ -1,16 +1,16 @@
-//! `cargo nextest run`.
+//! Parses `cargo nextest run`.
 
-use super::{Reader, Tally, cargo::Panic, counts, seconds};
+use super::{TestOutputReader, TestTally, cargo::PanicReader, counts, seconds};
 
-/// Reads nextest's lines.
+/// Parses nextest's lines.
 #[derive(Default)]
-pub(super) struct Nextest {
-    tally: Tally,
+pub(super) struct NextestReader {
+    tally: TestTally,
     done: bool,
-    block: Option<Panic>,
+    block: Option<PanicReader>,
 }
 
-impl Reader for Nextest {
+impl TestOutputReader for NextestReader {
     fn read(&mut self, line: &str) {
         if self.done || !line.starts_with(' ') {
             return;
@@ -27,18 +27,18 @@ impl Reader for Nextest {
         }
     }
 
-    fn tally(self: Box<Self>) -> Option<Tally> {
-        self.done.then_some(Tally { runner: "nextest", ..self.tally })
+    fn tally(self: Box<Self>) -> Option<TestTally> {
+        self.done.then_some(TestTally { runner: "nextest", ..self.tally })
     }
 }
 
-/// Whether this is how a line about a test that has ended begins.
+/// Returns true if a line about a finished test begins with this word.
 fn is_end(word: &str) -> bool {
     matches!(word, "PASS" | "FAIL" | "TIMEOUT" | "ABORT" | "LEAK" | "FLAKY") || word.starts_with("SIG")
 }
 
-impl Nextest {
-    /// `   0.140s] (2/4) till::shop closes`
+impl NextestReader {
+    /// Parses `   0.140s] (2/4) till::shop closes`.
     fn ended(&mut self, word: &str, rest: &str) {
         let Some((time, name)) = rest.split_once("] ") else { return };
         let name = name.trim_start();
@@ -46,20 +46,20 @@ impl Nextest {
             name.strip_prefix('(').and_then(|name| name.split_once(") ")).map_or(name, |(_, name)| name);
         let name = name.trim().split_once(' ').map_or(name, |(_, test)| test);
         if let Some(time) = seconds(time) {
-            self.tally.time(name, time);
+            self.tally.add_time(name, time);
         }
         if !matches!(word, "PASS" | "LEAK" | "FLAKY") {
-            self.block = Some(Panic::new(name));
+            self.block = Some(PanicReader::new(name));
         }
     }
 
-    /// `   1.775s] 4 tests run: 1 passed, 3 failed, 1 skipped`
+    /// Parses `   1.775s] 4 tests run: 1 passed, 3 failed, 1 skipped`.
     fn summary(&mut self, rest: &str) {
         let Some((time, rest)) = rest.split_once("] ") else { return };
         let Some((_, list)) = rest.split_once(" run: ") else { return };
-        self.tally.took(seconds(time));
+        self.tally.add_duration(seconds(time));
         self.done = true;
-        // `3 passed (1 slow)` has a comma only inside brackets that hold several.
+        // `3 passed (1 slow)` contains a comma only in brackets with several entries.
         for (number, word) in
             counts(list.split(", ").filter(|each| each.starts_with(|c: char| c.is_ascii_digit())))
                 .unwrap_or_default()
@@ -75,7 +75,7 @@ impl Nextest {
 
     fn end_block(&mut self) {
         if let Some(panic) = self.block.take() {
-            self.tally.fail(panic.finish());
+            self.tally.add_failure(panic.finish());
         }
     }
 }

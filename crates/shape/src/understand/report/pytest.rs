@@ -1,12 +1,12 @@
-//! pytest, however much it is told to print.
+//! Parses pytest at any verbosity.
 
 use windlass_contract::insight::{Place, TestFailure};
 
-use super::{Growing, REMEMBERED, Reader, Tally, counts, seconds};
+use super::{FailureBuilder, MAX_PENDING_FAILURES, TestOutputReader, TestTally, counts, seconds};
 use crate::understand::{place, shortened};
 
-/// The end of the last line, before the time.
-pub(super) const SIGNS: &[&str] = &[
+/// Texts before the time in pytest's last line.
+pub(super) const MARKERS: &[&str] = &[
     "passed in ",
     "failed in ",
     "error in ",
@@ -20,19 +20,19 @@ pub(super) const SIGNS: &[&str] = &[
     "no tests ran in ",
 ];
 
-/// Reads pytest's lines.
+/// Parses pytest's lines.
 #[derive(Default)]
-pub(super) struct Pytest {
-    tally: Tally,
+pub(super) struct PytestReader {
+    tally: TestTally,
     done: bool,
-    /// What is told under `____ test ____`: its title and the rest.
-    sections: Vec<(String, Growing)>,
-    /// The names and short messages of the summary.
+    /// The sections below `____ test ____`, by title.
+    sections: Vec<(String, FailureBuilder)>,
+    /// Names and short messages of the summary.
     summary: Vec<(String, String)>,
     in_summary: bool,
 }
 
-impl Reader for Pytest {
+impl TestOutputReader for PytestReader {
     fn read(&mut self, line: &str) {
         if line.starts_with('=') || self.in_summary {
             let title = line.trim_matches(['=', ' ']);
@@ -53,7 +53,7 @@ impl Reader for Pytest {
             let title = title.strip_prefix("ERROR collecting ").unwrap_or(title);
             self.section(title);
         } else if let Some((_, section)) = self.sections.last_mut() {
-            told(line, section);
+            read_failure_line(line, section);
         } else if line.contains("s call ") || line.contains("s setup ") {
             self.duration(line);
         }
@@ -65,7 +65,7 @@ impl Reader for Pytest {
         }
     }
 
-    fn tally(mut self: Box<Self>) -> Option<Tally> {
+    fn tally(mut self: Box<Self>) -> Option<TestTally> {
         let mut sections = std::mem::take(&mut self.sections);
         sections.retain(|(title, _)| !title.is_empty());
         let failures: Vec<_> = if self.summary.is_empty() {
@@ -74,33 +74,33 @@ impl Reader for Pytest {
             self.summary.drain(..).map(|(name, message)| joined(&name, &message, &mut sections)).collect()
         };
         for failure in failures {
-            self.tally.fail(failure);
+            self.tally.add_failure(failure);
         }
-        self.done.then_some(Tally { runner: "pytest", ..self.tally })
+        self.done.then_some(TestTally { runner: "pytest", ..self.tally })
     }
 }
 
-impl Pytest {
-    /// A section begins. If there are too many, the last one is forgotten.
+impl PytestReader {
+    /// Begins a section. If there are too many, the last one is dropped.
     fn section(&mut self, title: &str) {
-        self.sections.truncate(REMEMBERED);
-        self.sections.push((title.to_owned(), Growing::new(title)));
+        self.sections.truncate(MAX_PENDING_FAILURES);
+        self.sections.push((title.to_owned(), FailureBuilder::new(title)));
     }
 
-    /// `FAILED tests/a.py::test - message`
+    /// Parses `FAILED tests/a.py::test - message`.
     fn failed(&mut self, line: &str) -> bool {
         let Some((word, rest)) = line.split_once(' ') else { return false };
         if !matches!(word.split('(').next(), Some("FAILED" | "ERROR" | "SUBFAILED" | "SUBFAIL")) {
             return false;
         }
         let (name, message) = rest.split_once(" - ").unwrap_or((rest, ""));
-        if self.summary.len() < REMEMBERED {
+        if self.summary.len() < MAX_PENDING_FAILURES {
             self.summary.push((name.to_owned(), message.to_owned()));
         }
         true
     }
 
-    /// `4 failed, 2 passed, 1 skipped, 1 error in 0.50s`
+    /// Parses `4 failed, 2 passed, 1 skipped, 1 error in 0.50s`.
     fn ended(&mut self, line: &str) -> bool {
         let Some((list, time)) = line.split_once(" in ") else { return false };
         let time = time.split(' ').next().and_then(|time| time.strip_suffix('s')).and_then(seconds);
@@ -123,28 +123,28 @@ impl Pytest {
                 _ => {}
             }
         }
-        self.tally.took(time);
+        self.tally.add_duration(time);
         self.in_summary = false;
         self.done = true;
         true
     }
 
-    /// `0.03s call     tests/a.py::test`
+    /// Parses `0.03s call     tests/a.py::test`.
     fn duration(&mut self, line: &str) {
         let mut words = line.split_whitespace();
         if let (Some(time), Some("call" | "setup" | "teardown"), Some(name)) =
             (words.next(), words.next(), words.next())
             && let Some(time) = time.strip_suffix('s').and_then(seconds)
         {
-            self.tally.time(name, time);
+            self.tally.add_time(name, time);
         }
     }
 }
 
-/// A line of a section: what was raised, and where. The last place of the project counts.
-fn told(line: &str, section: &mut Growing) {
-    if let Some(said) = line.strip_prefix("E   ") {
-        section.say(said.trim_start());
+/// Parses a line of a section: the exception or its place. The last place in the project wins.
+fn read_failure_line(line: &str, section: &mut FailureBuilder) {
+    if let Some(raised) = line.strip_prefix("E   ") {
+        section.push_line(raised.trim_start());
     } else if let Some((place, rest)) = place::leading(line)
         && (rest.is_empty() || rest.starts_with(' '))
         && !place
@@ -156,20 +156,22 @@ fn told(line: &str, section: &mut Growing) {
     }
 }
 
-/// A failure of the summary with what its section tells. Sections are in the same order, but errors come first.
-fn joined(name: &str, message: &str, sections: &mut Vec<(String, Growing)>) -> TestFailure {
+/// Joins a failure of the summary with its section. Sections have the same order, except that
+/// errors come first.
+fn joined(name: &str, message: &str, sections: &mut Vec<(String, FailureBuilder)>) -> TestFailure {
     let (file, test) = name.split_once("::").unwrap_or((name, name));
     let title = test.replace("::", ".");
-    let fits = |(told, section): &(String, Growing)| {
-        let same = *told == title || told.strip_prefix(&title).is_some_and(|rest| rest.starts_with(" ("));
+    let fits = |(heading, section): &(String, FailureBuilder)| {
+        let same =
+            *heading == title || heading.strip_prefix(&title).is_some_and(|rest| rest.starts_with(" ("));
         let place: &Place = &section.failure.place;
         same && place.file.as_deref().is_none_or(|at| at == file || !at.contains("test"))
     };
     let section = sections.iter().position(fits).map(|at| sections.remove(at).1.finish());
-    let TestFailure { place, message: told, .. } = section.unwrap_or_default();
+    let TestFailure { place, message: detail, .. } = section.unwrap_or_default();
     TestFailure {
         name: shortened(name),
         place,
-        message: if told.is_empty() { shortened(message) } else { told },
+        message: if detail.is_empty() { shortened(message) } else { detail },
     }
 }

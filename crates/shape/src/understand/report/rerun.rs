@@ -1,7 +1,7 @@
-//! What to add to a runner's command to run only the tests that failed. Names come from an output, so none may pass for an
-//! option.
+//! Builds the arguments that make a runner repeat only the failed tests. The names come from an
+//! output, so a name must not be taken for an option.
 
-/// The arguments; none if nothing failed, or if the runner has no way to say it.
+/// Returns the arguments. They are empty if nothing failed or the runner cannot select tests.
 pub fn arguments<'a>(runner: &str, failed: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     for name in failed {
@@ -41,7 +41,7 @@ pub fn arguments<'a>(runner: &str, failed: impl Iterator<Item = &'a str>) -> Vec
     }
 }
 
-/// Go matches each level of a name on its own: what is run again is the test, with all its parts.
+/// Go matches each level of a name separately, so the whole test runs again with all its subtests.
 fn go(names: &[&str]) -> Vec<String> {
     let mut tests: Vec<_> = names
         .iter()
@@ -55,12 +55,12 @@ fn go(names: &[&str]) -> Vec<String> {
     vec!["-run".to_owned(), format!("^({})$", tests.join("|"))]
 }
 
-/// `shop.TillTest.rounds` as Surefire wants it.
+/// Converts `shop.TillTest.rounds` to Surefire's format.
 fn class_and_method(name: &str) -> String {
     name.rsplit_once('.').map_or_else(|| name.to_owned(), |(class, method)| format!("{class}#{method}"))
 }
 
-/// A name in which nothing is special to a regular expression.
+/// Escapes a name for use in a regular expression.
 fn escaped(name: &str) -> String {
     name.chars()
         .flat_map(|c| [Some('\\').filter(|_| r".^$*+?()[]{}|\/".contains(c)), Some(c)])

@@ -1,23 +1,24 @@
-//! The Test Anything Protocol, as Node's runner and many others write it, and the form Node prints for people.
+//! Parses the Test Anything Protocol (TAP) of Node's runner and others, and the `spec` format of
+//! Node's runner.
 
-use super::{Growing, Reader, Tally, milliseconds, stack_place};
+use super::{FailureBuilder, TestOutputReader, TestTally, milliseconds, stack_place};
 use crate::understand::place;
 
-/// Reads TAP.
+/// Parses TAP.
 #[derive(Default)]
-pub(super) struct Tap {
-    tally: Tally,
-    /// Whether it said how many tests there are: then it is TAP, and not a text with an `ok` in it.
+pub(super) struct TapReader {
+    tally: TestTally,
+    /// True after a plan line. Without a plan the text is not TAP and merely contains an `ok`.
     planned: bool,
-    /// How deep the last result stood. A result with deeper ones before it only sums them up.
+    /// Depth of the last result. A result with deeper ones before it only summarizes them.
     depth: usize,
-    block: Option<Growing>,
+    block: Option<FailureBuilder>,
     in_stack: bool,
     name: String,
     node: bool,
 }
 
-impl Reader for Tap {
+impl TestOutputReader for TapReader {
     fn read(&mut self, line: &str) {
         let text = line.trim_start();
         let depth = line.len() - text.len();
@@ -28,24 +29,24 @@ impl Reader for Tap {
         } else if let Some(time) = text.strip_prefix("duration_ms: ") {
             self.node = true;
             if let Some(time) = milliseconds(time) {
-                self.tally.time(&self.name, time);
+                self.tally.add_time(&self.name, time);
             }
         } else if let Some(time) = text.strip_prefix("# duration_ms ") {
             self.tally.duration = milliseconds(time);
         } else if let Some(block) = &mut self.block {
-            told(text, block, &mut self.in_stack);
+            read_failure_line(text, block, &mut self.in_stack);
         }
     }
 
-    fn tally(mut self: Box<Self>) -> Option<Tally> {
+    fn tally(mut self: Box<Self>) -> Option<TestTally> {
         self.end_block();
         let runner = if self.node { "node" } else { "tap" };
         let counted = self.tally.passed + self.tally.failed + self.tally.skipped > 0;
-        (self.planned && counted).then_some(Tally { runner, ..self.tally })
+        (self.planned && counted).then_some(TestTally { runner, ..self.tally })
     }
 }
 
-/// `not ok 2 - rounds # SKIP`
+/// Parses `not ok 2 - rounds # SKIP`.
 fn result(text: &str) -> Option<(bool, &str)> {
     let (good, rest) = match text.strip_prefix("not ok ") {
         Some(rest) => (false, rest),
@@ -61,23 +62,23 @@ fn is_plan(text: &str) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A line below a failure: YAML of Node's, or text with a stack.
-fn told(text: &str, block: &mut Growing, in_stack: &mut bool) {
+/// Parses a line below a failure: Node's YAML, or text with a stack.
+fn read_failure_line(text: &str, block: &mut FailureBuilder, in_stack: &mut bool) {
     let quoted = |value: &str| value.trim().trim_matches(['\'', '"']).to_owned();
     if let Some(error) = text.strip_prefix("error: ") {
-        block.say(&quoted(error).replace("|-", ""));
+        block.push_line(&quoted(error).replace("|-", ""));
     } else if let Some(place) = text.strip_prefix("location: ") {
-        block.at(place::alone(&quoted(place)));
+        block.set_place(place::alone(&quoted(place)));
     } else if text.starts_with("stack: ") || text == "---" {
         *in_stack = true;
     } else if text.starts_with("at ") {
-        block.at(stack_place(text));
+        block.set_place(stack_place(text));
     } else if !*in_stack && text != "..." && !text.starts_with('#') {
-        block.say(text);
+        block.push_line(text);
     }
 }
 
-impl Tap {
+impl TapReader {
     fn ended(&mut self, depth: usize, good: bool, name: &str) {
         self.end_block();
         let sums_up = self.depth > depth;
@@ -94,30 +95,30 @@ impl Tap {
             self.tally.passed += 1;
         } else {
             self.tally.failed += 1;
-            self.block = Some(Growing::new(name));
+            self.block = Some(FailureBuilder::new(name));
             self.in_stack = false;
         }
     }
 
     fn end_block(&mut self) {
         if let Some(block) = self.block.take() {
-            self.tally.fail(block.finish());
+            self.tally.add_failure(block.finish());
         }
     }
 }
 
-/// Reads what Node's runner prints for people.
+/// Parses the `spec` format of Node's runner.
 #[derive(Default)]
-pub(super) struct Spec {
-    tally: Tally,
+pub(super) struct NodeSpecReader {
+    tally: TestTally,
     done: bool,
-    /// Where the failure stands whose name comes next.
+    /// Place of the failure whose name comes next.
     place: Option<windlass_contract::insight::Place>,
-    /// What it said, and whether its stack has begun.
-    block: Option<(Growing, bool)>,
+    /// The failure, and true if its stack has begun.
+    block: Option<(FailureBuilder, bool)>,
 }
 
-impl Reader for Spec {
+impl TestOutputReader for NodeSpecReader {
     fn read(&mut self, line: &str) {
         if let Some((word, number)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
             let count: u64 = number.parse::<u32>().unwrap_or(0).into();
@@ -136,33 +137,33 @@ impl Reader for Spec {
             self.end_block();
             self.place = place::alone(at);
         } else if let Some(name) = line.strip_prefix("✖ ").filter(|_| self.place.is_some()) {
-            let mut block = Growing::new(name.rsplit_once(" (").map_or(name, |(name, _)| name));
-            block.at(self.place.take());
+            let mut block = FailureBuilder::new(name.rsplit_once(" (").map_or(name, |(name, _)| name));
+            block.set_place(self.place.take());
             self.block = Some((block, false));
         } else if let Some((block, in_stack)) = &mut self.block {
             let text = line.trim();
             *in_stack |= text.starts_with("at ");
             if !*in_stack {
-                block.say(text);
+                block.push_line(text);
             }
         }
     }
 
-    fn tally(mut self: Box<Self>) -> Option<Tally> {
+    fn tally(mut self: Box<Self>) -> Option<TestTally> {
         self.end_block();
-        // Node counts a test with parts as one more, but does not list it.
+        // Node counts a test with subtests as one more, but does not list it.
         let listed = self.tally.failures.len() as u64;
         if listed > 0 {
             self.tally.failed = self.tally.failed.min(listed);
         }
-        self.done.then_some(Tally { runner: "node", ..self.tally })
+        self.done.then_some(TestTally { runner: "node", ..self.tally })
     }
 }
 
-impl Spec {
+impl NodeSpecReader {
     fn end_block(&mut self) {
         if let Some((block, _)) = self.block.take() {
-            self.tally.fail(block.finish());
+            self.tally.add_failure(block.finish());
         }
     }
 }

@@ -1,53 +1,53 @@
-//! Python's own unittest, and Django's on top of it.
+//! Parses Python's unittest, which Django uses too.
 
 use windlass_contract::insight::Place;
 
-use super::{Growing, Reader, Tally, seconds};
+use super::{FailureBuilder, TestOutputReader, TestTally, seconds};
 use crate::understand::place;
 
-/// Reads unittest's lines.
+/// Parses unittest's lines.
 #[derive(Default)]
-pub(super) struct Unittest {
-    tally: Tally,
+pub(super) struct UnittestReader {
+    tally: TestTally,
     ran: Option<u64>,
     done: bool,
-    block: Option<Growing>,
+    block: Option<FailureBuilder>,
 }
 
-impl Reader for Unittest {
+impl TestOutputReader for UnittestReader {
     fn read(&mut self, line: &str) {
         if let Some((test, rest)) = heading(line) {
             self.end_block();
-            self.block = Some(Growing::new(&named(test, rest)));
+            self.block = Some(FailureBuilder::new(&named(test, rest)));
         } else if let Some(rest) = line.strip_prefix("Ran ") {
             self.end_block();
             self.ran(rest);
         } else if self.ran.is_some() && !self.done {
             self.result(line);
         } else if let Some(block) = &mut self.block {
-            told(line, block);
+            read_failure_line(line, block);
         }
     }
 
-    fn tally(self: Box<Self>) -> Option<Tally> {
-        self.done.then_some(Tally { runner: "unittest", ..self.tally })
+    fn tally(self: Box<Self>) -> Option<TestTally> {
+        self.done.then_some(TestTally { runner: "unittest", ..self.tally })
     }
 }
 
-/// `FAIL: test_many (tests.Shop.test_many) (n=2)`
+/// Parses `FAIL: test_many (tests.Shop.test_many) (n=2)`.
 fn heading(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "))?;
     let (test, rest) = rest.split_once(" (")?;
     Some((test, rest.split_once(')')?.0))
 }
 
-/// The full name. Before Python 3.11 the brackets held the class alone.
+/// Returns the full name. Before Python 3.11 the brackets held only the class.
 fn named(test: &str, inside: &str) -> String {
     if inside.ends_with(&format!(".{test}")) { inside.to_owned() } else { format!("{inside}.{test}") }
 }
 
-/// A line of a traceback: the last place of the project counts, and what was raised.
-fn told(line: &str, block: &mut Growing) {
+/// Parses a line of a traceback: a place or the exception. The last place in the project wins.
+fn read_failure_line(line: &str, block: &mut FailureBuilder) {
     if let Some((file, rest)) = line.strip_prefix("  File \"").and_then(|rest| rest.split_once("\", line ")) {
         if let Some((number, _)) = place::number(rest)
             && !file.contains("/lib/python")
@@ -60,20 +60,20 @@ fn told(line: &str, block: &mut Growing) {
         && !line.starts_with("===")
         && !line.starts_with("Traceback (")
     {
-        block.say(line);
+        block.push_line(line);
     }
 }
 
-impl Unittest {
-    /// `5 tests in 0.001s`
+impl UnittestReader {
+    /// Parses `5 tests in 0.001s`.
     fn ran(&mut self, rest: &str) {
         let Some((number, rest)) = rest.split_once(" test") else { return };
         let Ok(number) = number.parse::<u32>().map(u64::from) else { return };
-        self.tally.took(rest.split_once(" in ").and_then(|(_, time)| seconds(time)));
+        self.tally.add_duration(rest.split_once(" in ").and_then(|(_, time)| seconds(time)));
         self.ran = Some(number);
     }
 
-    /// `OK (skipped=1)` or `FAILED (failures=2, errors=1, skipped=1)`
+    /// Parses `OK (skipped=1)` or `FAILED (failures=2, errors=1, skipped=1)`.
     fn result(&mut self, line: &str) {
         if line.is_empty() {
             return;
@@ -97,7 +97,7 @@ impl Unittest {
 
     fn end_block(&mut self) {
         if let Some(block) = self.block.take() {
-            self.tally.fail(block.finish());
+            self.tally.add_failure(block.finish());
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Events and questions without secrets: what a model asks for may hold some, and what goes wrong as well.
+//! Redacts events, calls and questions. The arguments of a call and error messages may hold
+//! secrets.
 
 use std::{
     borrow::Cow,
@@ -18,7 +19,8 @@ use windlass_contract::{
 
 use crate::Secrets;
 
-/// Longer commands are cleaned word by word only.
+/// Maximum size of a command that is redacted as a whole. Each word of a longer one is redacted
+/// separately.
 const MAX_WORDS: usize = 64;
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
@@ -27,12 +29,12 @@ impl Secrets {
         self.clean(text).into_owned()
     }
 
-    /// The name of a tool is what a model said: there need not be such a tool.
+    /// Redacts the name of a tool: it comes from a model, and the tool need not exist.
     fn clean_name(&self, name: &ToolName) -> ToolName {
         self.clean_owned(name.as_str()).into()
     }
 
-    /// The name of a file, without the secret in it. One that is no text holds none that could be read.
+    /// Redacts a file name. A name that is not UTF-8 holds no readable secret.
     fn clean_path(&self, path: &Path) -> PathBuf {
         match path.to_str().map(|text| self.clean(text)) {
             Some(Cow::Owned(clean)) => clean.into(),
@@ -59,7 +61,8 @@ impl Secrets {
         files.iter().map(clean).collect()
     }
 
-    /// The event as anyone may see it. What a model says to a person passes: who asks for a password must get it.
+    /// Redacts an event for any observer. Messages of the model to the person pass unchanged: a
+    /// person who asks for a password must get it.
     pub fn clean_event<'a>(&self, event: &'a Event) -> Cow<'a, Event> {
         let text = |text: &String| self.clean_owned(text);
         let refusals = |refusals: &[Refusal]| {
@@ -137,14 +140,15 @@ impl Secrets {
         })
     }
 
-    /// A plan is said to the person too, but it is a tool's business: like all calls it may repeat what was read in files.
+    /// Redacts a plan. The person reads it, but it is a tool call and may repeat the contents of
+    /// files.
     fn clean_plan(&self, plan: &Plan) -> Plan {
         let step = |step: &PlanStep| PlanStep { step: self.clean_owned(&step.step), ..step.clone() };
         let explanation = plan.explanation.as_deref().map(|text| self.clean_owned(text));
         Plan { explanation, plan: plan.plan.iter().map(step).collect() }
     }
 
-    /// The call as it may be shown and written down.
+    /// Redacts a call for display and storage.
     pub fn clean_call(&self, call: &ToolCall) -> ToolCall {
         let input = match &call.input {
             Input::Json(text) => Input::Json(self.clean_owned(text)),
@@ -154,8 +158,8 @@ impl Secrets {
         ToolCall { id: call.id.clone(), name: self.clean_name(&call.name), input }
     }
 
-    /// The item as it may be written down: of a call, without the secrets in its arguments. What a provider sent to the
-    /// letter holds them too, and is left out then.
+    /// Redacts an item for storage. If a call holds a secret, the provider's verbatim copy of it is
+    /// dropped.
     pub fn clean_item<'a>(&self, item: &'a Item) -> Cow<'a, Item> {
         let Body::Call(call) = &item.body else { return Cow::Borrowed(item) };
         let mut cleaned = self.clean_call(call);
@@ -165,13 +169,13 @@ impl Secrets {
         if let Input::Json(text) = &mut cleaned.input
             && serde_json::from_str::<IgnoredAny>(text).is_err()
         {
-            // Sent back to a model one day, it has to be read by its server.
+            // Must be valid JSON: the item may be sent to a model server again.
             r#"{"redacted":true}"#.clone_into(text);
         }
         Cow::Owned(Body::Call(cleaned).into())
     }
 
-    /// The kinds of secrets in what a call was given, by the names of their rules.
+    /// Returns the rule names of the secrets in the arguments of a call.
     pub fn kinds_in_call(&self, call: &ToolCall) -> Vec<String> {
         let (given, cleaned) = (call.input.as_str(), self.clean(call.input.as_str()));
         let mut kinds: Vec<_> = match cleaned {
@@ -186,7 +190,7 @@ impl Secrets {
         kinds
     }
 
-    /// What a call would do, as it may be shown and written down.
+    /// Redacts effects for display and storage.
     pub fn clean_effects(&self, effects: &Effects) -> Effects {
         let mut effects = effects.clone();
         for path in effects.reads.iter_mut().chain(&mut effects.writes) {
@@ -207,7 +211,8 @@ impl Secrets {
         effects
     }
 
-    /// Each word, read with those before it: in `curl -u user:password` the last alone would say nothing.
+    /// Redacts each word in the context of the words before it. The last word of `curl -u
+    /// user:password` is not a secret by itself.
     fn clean_words(&self, words: &[String]) -> Vec<String> {
         let is_long =
             words.len() > MAX_WORDS || words.iter().map(String::len).sum::<usize>() > MAX_COMMAND_BYTES;
@@ -224,22 +229,22 @@ impl Secrets {
     }
 }
 
-/// What stands before the name of a rule where a secret was.
+/// Text before the rule name in a redaction label.
 const MARK: &str = "[REDACTED:";
 
-/// The names of rules in a text that was cleaned.
+/// Returns the rule names of the labels in a redacted text.
 fn labels(text: &str) -> impl Iterator<Item = &str> {
     text.split(MARK).skip(1).filter_map(|rest| rest.split(['#', ']']).next())
 }
 
-/// Takes secrets out of questions before they are asked. What the gate remembers of an answer is not changed by it.
+/// Redacts questions before an approver sees them. The gate still remembers the original question.
 pub struct CleanQuestions {
     front: Arc<dyn Approver>,
     secrets: Secrets,
 }
 
 impl CleanQuestions {
-    /// In front of someone who is asked.
+    /// Wraps an approver.
     pub fn new(front: Arc<dyn Approver>, secrets: Secrets) -> Self {
         Self { front, secrets }
     }
@@ -366,13 +371,13 @@ mod tests {
             keys: Vec::new(),
             rule: None,
         };
-        let asked = CleanQuestions::new(Arc::new(Nobody), Secrets::default()).clean(&question);
+        let asked = CleanQuestions::new(Arc::new(AbsentApprover), Secrets::default()).clean(&question);
         assert!(!format!("{asked:?}").contains(&secret), "{asked:?}");
     }
 
-    struct Nobody;
+    struct AbsentApprover;
 
-    impl Approver for Nobody {
+    impl Approver for AbsentApprover {
         fn ask<'a>(&'a self, _question: &'a Question) -> BoxFuture<'a, Answer> {
             Box::pin(async { Answer::Unavailable })
         }

@@ -1,25 +1,25 @@
-//! Text with two bytes a character (UTF-16) among other text: there, every character of ASCII has a zero beside it.
+//! Finds UTF-16 text among other text: every ASCII character in it has a zero byte beside it.
 //!
-//! Lines are looked at one by one, so that nothing depends on where a text is cut. Zeros that stand between other things, as
-//! in `/proc/self/environ`, are none of these.
+//! Lines are checked one by one, so the result does not depend on chunk boundaries. Zeros that
+//! separate entries, as in `/proc/self/environ`, do not count.
 
 use std::{borrow::Cow, ops::Range};
 
-/// So many zeros, each behind or before one other byte, make text of what they are in.
-const FEWEST: usize = 4;
+/// Minimum number of alternating zero bytes in UTF-16 text.
+const MIN_ZEROS: usize = 4;
 
-/// How something is written.
+/// Width of the characters of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum CharWidth {
     Narrow,
-    /// With a zero before each byte,
+    /// A zero before each byte.
     Wide,
-    /// or before each but the first, as where a text begins with it.
+    /// A zero before each byte but the first, as at the start of a text.
     WideFirst,
 }
 
-impl Written {
-    /// Writes in the same way what was added to a text from a place on.
+impl CharWidth {
+    /// Widens the bytes that were added to `out` since `from`.
     pub(crate) fn apply(self, out: &mut Vec<u8>, from: usize) {
         if self != Self::Narrow {
             let added = out.split_off(from);
@@ -29,63 +29,64 @@ impl Written {
     }
 }
 
-/// A text as it is looked at: without the zeros that are halves of characters.
+/// A text without the zero halves of its characters.
 #[derive(Debug)]
-pub(crate) struct Readable<'a> {
+pub(crate) struct NarrowedText<'a> {
     raw: &'a [u8],
-    narrow: Option<Narrow>,
+    narrow: Option<NarrowedBytes>,
 }
 
 #[derive(Debug)]
-struct Narrow {
+struct NarrowedBytes {
     text: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<NarrowedSpan>,
 }
 
-/// A part of what is seen: of what was there, each byte or each second one.
+/// A span of the narrowed text: it holds each raw byte or every second one.
 #[derive(Debug)]
-struct Part {
+struct NarrowedSpan {
     seen: usize,
     raw: usize,
     step: usize,
 }
 
-impl<'a> Readable<'a> {
+impl<'a> NarrowedText<'a> {
     pub(crate) fn new(raw: &'a [u8]) -> Self {
-        Self { raw, narrow: Narrow::of(raw) }
+        Self { raw, narrow: NarrowedBytes::new(raw) }
     }
 
     pub(crate) fn text(&self) -> &[u8] {
         self.narrow.as_ref().map_or(self.raw, |narrow| &narrow.text)
     }
 
-    /// What was really there, where this is seen, and how it was written. What is wide goes with the zero before its first byte,
-    /// but not that behind its last: so a zero is always of the line of the byte behind it, in either order of the two.
-    pub(crate) fn raw(&self, seen: &Range<usize>) -> (Range<usize>, Written) {
+    /// Returns the raw range of a narrowed range, and its width. A wide range includes the zero
+    /// before its first byte but not the one after its last. Thus a zero belongs to the line of the
+    /// byte after it, in either byte order.
+    pub(crate) fn raw(&self, seen: &Range<usize>) -> (Range<usize>, CharWidth) {
         let Some(narrow) = self.narrow.as_ref().filter(|_| !seen.is_empty()) else {
             let at = self.behind(seen.start);
-            return (at..at + seen.len(), Written::Narrow);
+            return (at..at + seen.len(), CharWidth::Narrow);
         };
         let (start, end) = (narrow.behind(seen.start), narrow.behind(seen.end));
         if end - start < 2 * seen.len() - 1 || end - start == seen.len() {
-            return (narrow.place(seen.start)..end, Written::Narrow);
+            return (narrow.place(seen.start)..end, CharWidth::Narrow);
         }
-        (start..end, if self.raw[start] == 0 { Written::Wide } else { Written::WideFirst })
+        (start..end, if self.raw[start] == 0 { CharWidth::Wide } else { CharWidth::WideFirst })
     }
 
-    /// The place behind so much of what is seen.
+    /// Returns the raw offset after this number of narrowed bytes.
     pub(crate) fn behind(&self, seen: usize) -> usize {
         self.narrow.as_ref().map_or(seen, |narrow| narrow.behind(seen))
     }
 
-    /// How much is seen of what is before a place.
+    /// Returns the number of narrowed bytes before a raw offset.
     pub(crate) fn before(&self, raw: usize) -> usize {
         self.narrow.as_ref().map_or(raw, |narrow| narrow.before(raw))
     }
 }
 
-impl Narrow {
-    fn of(raw: &[u8]) -> Option<Self> {
+impl NarrowedBytes {
+    fn new(raw: &[u8]) -> Option<Self> {
         memchr::memchr(0, raw)?;
         let mut narrow = Self { text: Vec::new(), parts: Vec::new() };
         let (mut kept, mut start) = (0, 0);
@@ -99,7 +100,7 @@ impl Narrow {
             }
             start = end;
         }
-        // Where nothing is wide, as in most that is not text, nothing is copied.
+        // Copy nothing if there is no wide text, the usual case for binary data.
         if kept == 0 {
             return None;
         }
@@ -109,7 +110,7 @@ impl Narrow {
 
     fn keep(&mut self, raw: &[u8], part: Range<usize>, step: usize) {
         if !part.is_empty() {
-            self.parts.push(Part { seen: self.text.len(), raw: part.start, step });
+            self.parts.push(NarrowedSpan { seen: self.text.len(), raw: part.start, step });
             match step {
                 1 => self.text.extend_from_slice(&raw[part]),
                 _ => self.text.extend(raw[part].iter().step_by(step)),
@@ -117,21 +118,23 @@ impl Narrow {
         }
     }
 
-    /// Where a byte was that is seen.
+    /// Returns the raw offset of a narrowed byte.
     fn place(&self, seen: usize) -> usize {
         let part = self.parts.partition_point(|part| part.seen <= seen).checked_sub(1);
         part.map_or(0, |part| self.parts[part].raw + (seen - self.parts[part].seen) * self.parts[part].step)
     }
 
-    /// Behind so many bytes that are seen.
+    /// Returns the raw offset after this number of narrowed bytes.
     fn behind(&self, seen: usize) -> usize {
         seen.checked_sub(1).filter(|last| *last < self.text.len()).map_or(0, |last| self.place(last) + 1)
     }
 
-    /// How many bytes are seen of those before a place.
+    /// Returns the number of narrowed bytes before a raw offset.
     fn before(&self, raw: usize) -> usize {
         let parts = self.parts.partition_point(|part| part.raw < raw);
-        let Some(Part { seen, raw: start, step }) = parts.checked_sub(1).map(|last| &self.parts[last]) else {
+        let Some(NarrowedSpan { seen, raw: start, step }) =
+            parts.checked_sub(1).map(|last| &self.parts[last])
+        else {
             return 0;
         };
         let end = self.parts.get(parts).map_or(self.text.len(), |next| next.seen);
@@ -139,20 +142,20 @@ impl Narrow {
     }
 }
 
-/// The text without the zeros of wide characters, if it has a line of them.
+/// Removes the zeros of UTF-16 characters, if a line has such text.
 pub(crate) fn narrowed(text: &str) -> Cow<'_, str> {
-    let is_wide = |line: &[u8]| wide_parts(line).any(|zeros| zeros.len() > 2 * FEWEST - 2);
+    let is_wide = |line: &[u8]| wide_parts(line).any(|zeros| zeros.len() > 2 * MIN_ZEROS - 2);
     if memchr::memchr(0, text.as_bytes()).is_none()
         || !text.as_bytes().split(|byte| *byte == b'\n').any(is_wide)
     {
         return Cow::Borrowed(text);
     }
-    let narrow = Narrow::of(text.as_bytes()).map(|narrow| narrow.text).unwrap_or_default();
+    let narrow = NarrowedBytes::new(text.as_bytes()).map(|narrow| narrow.text).unwrap_or_default();
     Cow::Owned(String::from_utf8_lossy(&narrow).into_owned())
 }
 
-/// The parts of a line in which every second byte is a zero, from the first zero to behind the last: long ones, and one that is
-/// all of its line.
+/// Returns the ranges of a line in which every second byte is zero, from the first zero to the
+/// last. A range counts if it is long or covers the line.
 fn wide_parts(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let length = line.strip_suffix(b"\n").unwrap_or(line).len();
     let mut zeros = memchr::memchr_iter(0, line).peekable();
@@ -164,7 +167,7 @@ fn wide_parts(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
         }
         Some(start..last + 1)
     })
-    .filter(move |zeros| zeros.len() > 2 * FEWEST - 2 || zeros.start == 0 && zeros.end + 1 >= length)
+    .filter(move |zeros| zeros.len() > 2 * MIN_ZEROS - 2 || zeros.start == 0 && zeros.end + 1 >= length)
 }
 
 #[cfg(test)]
@@ -178,10 +181,10 @@ mod tests {
     #[test]
     fn wide_text_is_seen_without_its_zeros_and_found_again_with_them() {
         let raw = [b"a\0b ", &*wide("DB=q8Zk\r\n\r\nend")].concat();
-        let seen = Readable::new(&raw);
+        let seen = NarrowedText::new(&raw);
         assert_eq!(seen.text(), b"a\0b DB=q8Zk\r\n\r\nend");
         let (place, written) = seen.raw(&(7..11));
-        assert_eq!((&raw[place], written), (&b"\0q\x008\0Z\0k"[..], Written::Wide));
+        assert_eq!((&raw[place], written), (&b"\0q\x008\0Z\0k"[..], CharWidth::Wide));
         assert_eq!(seen.before(10), 7);
         for at in 0..seen.text().len() {
             let behind = seen.behind(at + 1);
@@ -197,7 +200,7 @@ mod tests {
             b"a\0b\0\n",
             b"\x01\0\0\0\x02\0\0\0\x03\0\0\0",
         ] {
-            assert_eq!(Readable::new(text).text(), text);
+            assert_eq!(NarrowedText::new(text).text(), text);
         }
         assert_eq!(narrowed("\0\na\0\n"), "\0\na\0\n");
     }

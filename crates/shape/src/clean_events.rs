@@ -1,4 +1,4 @@
-//! Events on their way to whoever watches, without secrets.
+//! Redacts events on their way to an observer.
 
 use std::{
     collections::HashMap,
@@ -8,26 +8,27 @@ use std::{
 
 use windlass_contract::{CallId, Event, event::EventSink};
 
-use crate::{Cleaner, Secrets, terminal::Plain};
+use crate::{Cleaner, Secrets, terminal::PlainTextStream};
 
-/// Cleans what tools print, what models ask for, diffs and errors on their way to whoever watches. What the model says to
-/// the person passes: who asks for a password must get it. A line of output is shown when it is whole, or when the call
-/// has ended: until then nobody knows whether it holds a secret.
+/// Redacts tool output, tool calls, diffs and errors before an observer sees them. Messages of the
+/// model to the person pass unchanged: a person who asks for a password must get it. A line of
+/// output is emitted when it is complete or the call has ended. A partial line cannot be checked
+/// for secrets.
 pub struct CleanEvents {
     front: Arc<dyn EventSink>,
     secrets: Secrets,
-    open: Mutex<HashMap<CallId, Live>>,
+    open: Mutex<HashMap<CallId, LiveOutput>>,
 }
 
-/// Output of a call that runs.
-struct Live {
-    /// Colours first: a secret may be written in two of them.
-    plain: Plain,
+/// Output of a running call.
+struct LiveOutput {
+    /// Strip colours first: a secret may be printed in two of them.
+    plain: PlainTextStream,
     cleaner: Cleaner,
 }
 
 impl CleanEvents {
-    /// In front of someone who watches.
+    /// Wraps an event sink.
     pub fn new(front: Arc<dyn EventSink>, secrets: Secrets) -> Self {
         Self { front, secrets, open: Mutex::default() }
     }
@@ -42,13 +43,14 @@ impl CleanEvents {
 
 impl EventSink for CleanEvents {
     fn emit(&self, event: &Event) {
-        // The lock is not held while others are told.
+        // Do not hold the lock while emitting events.
         let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Event::CallOutput { id, text } = event {
             let mut calls = open();
-            let live = calls
-                .entry(id.clone())
-                .or_insert_with(|| Live { plain: Plain::default(), cleaner: Cleaner::new(&self.secrets) });
+            let live = calls.entry(id.clone()).or_insert_with(|| LiveOutput {
+                plain: PlainTextStream::default(),
+                cleaner: Cleaner::new(&self.secrets),
+            });
             let bytes = live.cleaner.push(live.plain.push(text).as_bytes());
             drop(calls);
             self.show(id, &bytes);

@@ -1,4 +1,4 @@
-//! A file that was read to be changed, and whether it is what the model thinks it is.
+//! A file that was read to be changed, compared with the model's view of it.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use windlass_contract::{
 };
 use windlass_patch::{Side, diff};
 
-/// How many lines of a difference are shown.
-const DIFF_LINES: usize = 60;
+/// Maximum number of lines of a shown diff.
+const MAX_DIFF_LINES: usize = 60;
 
-/// How much of a difference is shown.
-const DIFF_BYTES: usize = 4000;
+/// Maximum length of a shown diff.
+const MAX_DIFF_NOTE_BYTES: usize = 4000;
 
 /// A file as it was read.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct OriginalFile {
     pub(crate) bytes: Arc<[u8]>,
     pub(super) since: Since,
     pub(super) file: Box<dyn OpenFile>,
 }
 
-impl Found {
-    /// Whether the model was shown it, or has written it itself.
+impl OriginalFile {
+    /// Returns true if the model was shown the file or wrote it.
     pub(crate) fn is_known(&self) -> bool {
         self.since != Since::NeverShown
     }
 
-    /// What the model does not know: the file is not what it was shown.
+    /// Returns a note if the file differs from the version that the model was shown.
     pub(crate) fn news(&self, path: &str) -> Option<String> {
         let Since::Changed { was } = &self.since else { return None };
         let news = format!(
@@ -41,7 +41,8 @@ impl Found {
         Some(format!("{news} What has changed:\n{}", shortened(&diff)))
     }
 
-    /// Why it must not be overwritten or removed without a look at it. Once this is told, the model knows, and may.
+    /// Returns the reason not to overwrite or remove the file before the model reads it. After this
+    /// message the model knows the file, and a second attempt succeeds.
     pub(crate) fn refusal(&self, cx: &Cx, path: &str) -> Option<String> {
         let news = self.news(path)?;
         let seen = Seen { path: self.file.real_path(), stamp: self.file.stamp(), bytes: Some(&self.bytes) };
@@ -50,11 +51,11 @@ impl Found {
     }
 }
 
-/// The beginning of a difference, without the names of the file.
+/// Cuts a diff to its beginning, without file names.
 fn shortened(diff: &str) -> String {
     let hunks = diff.find("\n@@").map_or(diff, |at| &diff[at + 1..]);
-    let mut left = DIFF_BYTES;
-    let fits = hunks.lines().take(DIFF_LINES).take_while(|line| {
+    let mut left = MAX_DIFF_NOTE_BYTES;
+    let fits = hunks.lines().take(MAX_DIFF_LINES).take_while(|line| {
         let fits = line.len() < left;
         left = left.saturating_sub(line.len() + 1);
         fits
@@ -78,7 +79,7 @@ mod tests {
         let shown = shortened(&diff);
         assert!(shown.starts_with("@@ -1 +1 @@\n+line\n"), "{shown}");
         assert!(shown.ends_with("+line\n… 41 lines more"), "{shown}");
-        let long = format!("\n@@ -1 +1 @@\n+{}\n", "x".repeat(DIFF_BYTES));
+        let long = format!("\n@@ -1 +1 @@\n+{}\n", "x".repeat(MAX_DIFF_NOTE_BYTES));
         assert_eq!(shortened(&long), "@@ -1 +1 @@\n… 1 line more");
     }
 }

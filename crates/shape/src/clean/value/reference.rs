@@ -1,4 +1,5 @@
-//! Values that are not there: code that makes them, and names of what is elsewhere.
+//! Recognizes values that are not literal: code that computes them, and references to something
+//! else.
 
 use std::sync::LazyLock;
 
@@ -7,29 +8,29 @@ use regex::bytes::Regex;
 use super::{tally::ByteTally, wordy::is_wordy};
 use crate::clean::bytes::compiled;
 
-/// Calls, indices, types, operators; `==` at the end only fills up base64.
+/// Matches calls, indices, types and operators. `==` at the end is base64 padding.
 static CODE: LazyLock<Regex> =
     LazyLock::new(|| compiled(r"^[&*@$!%^|.?]|[()\[\]{}<>`]|::|->|\?\.|==(?:.?[^=]|=.)"));
 
-/// How hashes, addresses and places of other stores begin.
+/// Prefixes of hashes, URLs and places in other stores.
 static ELSEWHERE: LazyLock<Regex> = LazyLock::new(|| {
     compiled(
         r"^(?:!vault|\$(?:2[aby]\$|argon2|[156]\$|apr1\$)|0x[[:xdigit:]]*$|ENC\[|MD5:|SHA256:|arn:|awskms|data:|env:|file:|gs://|https?://|kms:|keyring:|md5:|op://|projects/|pbkdf2|ref\+|sha(?:1|256|512):|sha(?:1|256|384|512)-|secretsmanager:|ssh-(?:rsa|ed25519)|s3://|ssm:|urn:|uuid:|vault:|\{(?:SSHA|crypt)\})",
     )
 });
 
-/// How paths from a root begin.
+/// Prefixes of rooted paths.
 static ROOTED: LazyLock<Regex> = LazyLock::new(|| compiled(r"^(?:/|\.{1,2}/|~/|\\\\|.:[\\/].)"));
 
-/// The end of a fingerprint, as PGP names keys.
+/// Matches the end of a fingerprint, a PGP key id.
 static KEY_ID: LazyLock<Regex> = LazyLock::new(|| compiled(r"^[0-9A-F]{16}(?:[0-9A-F]{24})?$"));
 
-/// Returns whether this is code rather than text: a call, an index, a path of names, a type.
+/// Returns true if this is code rather than text: a call, an index, a path of names, a type.
 pub(super) fn is_expression(value: &[u8], tally: ByteTally) -> bool {
     tally.joints + tally.symbols > 0 && (CODE.is_match(value) || is_path_of_names(value))
 }
 
-/// `var.db_password`, `process.env.API_KEY`, `settings.SECRET_KEY2`.
+/// Returns true for `var.db_password`, `process.env.API_KEY`, `settings.SECRET_KEY2`.
 fn is_path_of_names(value: &[u8]) -> bool {
     value.contains(&b'.')
         && value.split(|byte| *byte == b'.').all(|part| {
@@ -37,7 +38,8 @@ fn is_path_of_names(value: &[u8]) -> bool {
         })
 }
 
-/// Returns whether this names something that is elsewhere: an address, a path, a version, a time, a number, a hash.
+/// Returns true if this refers to something else: a URL, a path, a version, a time, a number, a
+/// hash.
 pub(super) fn is_reference(value: &[u8], tally: ByteTally) -> bool {
     // `1.2.3`, `v2.0-rc1`, `2026-01-02T03:04:05Z`, `10.0.0.1:80`, `30s`, `15min`.
     let is_version_or_time = || {

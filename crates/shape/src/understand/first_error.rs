@@ -1,4 +1,4 @@
-//! The line of an output that says first what went wrong.
+//! Finds the first line of an output that reports an error.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::{head, shortened};
 
-/// What stands in a line that says what went wrong, and then what may. The first kind wins wherever it stands.
-const CLEAR: [&str; 8] = [
+/// Words that certainly mark an error, and words that probably do. A certain word wins even if a
+/// probable one comes earlier.
+const CERTAIN_WORDS: [&str; 8] = [
     "error:",
     "error[",
     "fatal",
@@ -17,7 +18,7 @@ const CLEAR: [&str; 8] = [
     "segmentation fault",
     "undefined reference",
 ];
-const LIKELY: [&str; 14] = [
+const LIKELY_WORDS: [&str; 14] = [
     "error",
     "cannot ",
     "can't ",
@@ -34,25 +35,26 @@ const LIKELY: [&str; 14] = [
     "refused",
 ];
 
-/// A search that cannot be built finds nothing; its words are fixed, so a test would have told.
+/// Matches all words at once. The words are fixed, so building the matcher fails only if a test
+/// fails too.
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostFirst)
-        .build(CLEAR.iter().chain(&LIKELY))
+        .build(CERTAIN_WORDS.iter().chain(&LIKELY_WORDS))
         .ok()
 });
 
-/// The first line that says what went wrong, if one does.
-pub(super) fn first(text: &str) -> Option<String> {
+/// Returns the first line that reports an error.
+pub(super) fn find(text: &str) -> Option<String> {
     let words = WORDS.as_ref()?;
     let mut likely = None;
-    // JSON is not for reading.
+    // Skip JSON: a person could not read the line.
     for line in text.lines().map(head).filter(|line| !line.starts_with(['{', '['])) {
-        // `0 errors`, `0 failed` say that all is well.
+        // `0 errors` and `0 failed` report success.
         let speaks = |at: usize| !line[..at].ends_with("0 ") && !line[..at].ends_with("no ");
         for found in words.find_iter(line).filter(|found| speaks(found.start())) {
-            if found.pattern().as_usize() < CLEAR.len() {
+            if found.pattern().as_usize() < CERTAIN_WORDS.len() {
                 return Some(shortened(line));
             }
             likely = likely.or(Some(line));
@@ -75,15 +77,15 @@ mod tests {
             ),
             ("0 errors so far\nbash: foo: command not found\n", "bash: foo: command not found"),
         ] {
-            assert_eq!(first(text).as_deref(), Some(line));
+            assert_eq!(find(text).as_deref(), Some(line));
         }
-        assert_eq!(first("one\ntwo\n"), None);
+        assert_eq!(find("one\ntwo\n"), None);
         assert!(WORDS.is_some());
     }
 
     #[test]
     fn a_long_line_is_cut_between_characters() {
         let line = format!("error: {}", "ö".repeat(1000));
-        assert_eq!(first(&line).unwrap().chars().count(), 301);
+        assert_eq!(find(&line).unwrap().chars().count(), 301);
     }
 }

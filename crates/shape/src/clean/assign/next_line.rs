@@ -1,64 +1,68 @@
-//! Values that stand in a line after the one with their name.
+//! Finds values on a line after the one with their name.
 
 use std::{ops::Range, sync::LazyLock};
 
 use regex::bytes::Regex;
 
 use super::{
-    Form, Found, Line, MAX_PHRASE, NAMED_BY_KEY, NameKind, Pending, SecretName, Written, compiled, is_quote,
-    value,
+    FoundSecret, MAX_PHRASE, NAMED_BY_KEY, NameKind, PendingForm, PendingSecret, ScannedLine, SecretName,
+    ValueQuoting, compiled, is_quote, value,
 };
 
-/// How long a line must be that follows a name and nothing else.
+/// Minimum length of a line that follows a bare name.
 const MIN_ALONE: usize = 10;
 
 const NAMED_BEFORE: &str = "value of a name in a line before";
 
-/// Looks at a line whose secret was announced by the one before. It may be in the next one still.
-pub(in crate::clean) fn find_pending(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
+/// Checks a line whose secret the line before announced. On failure returns the state for the next
+/// line.
+pub(in crate::clean) fn find_pending(
+    line: &ScannedLine<'_>,
+    pending: PendingSecret,
+) -> Result<FoundSecret, Option<PendingSecret>> {
     let range = match pending.form {
-        Form::Value => return announced(line, pending),
-        Form::Whole => {
+        PendingForm::Value => return announced(line, pending),
+        PendingForm::Whole => {
             let range = inside(line, b" \t\r");
-            let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
+            let is_secret = value::is_secret(&line[range.clone()], ValueQuoting::Quoted, pending.kind);
             is_secret.then_some(range).ok_or(None)?
         }
-        Form::Element => {
+        PendingForm::Element => {
             let range = element(line).ok_or(None)?;
-            let is_secret = value::is_secret(&line[range.clone()], Written::Quoted, pending.kind);
+            let is_secret = value::is_secret(&line[range.clone()], ValueQuoting::Quoted, pending.kind);
             is_secret.then_some(range).ok_or(None)?
         }
-        Form::Alone => {
+        PendingForm::Alone => {
             let range = inside(line, b" \t\r\"',");
             if range.is_empty() {
                 return Err(pending.later());
             }
             let text = &line[range.clone()];
             let is_quoted = range.start > 0 && is_quote(line[range.start - 1]);
-            let is_secret = is_quoted && value::is_secret(text, Written::Quoted, pending.kind)
+            let is_secret = is_quoted && value::is_secret(text, ValueQuoting::Quoted, pending.kind)
                 || value::is_random(text, MIN_ALONE);
             is_secret.then_some(range).ok_or(None)?
         }
     };
-    Ok(Found::value(line, range, pending.kind.label(), NAMED_BEFORE))
+    Ok(FoundSecret::value(line, range, pending.kind.label(), NAMED_BEFORE))
 }
 
-/// What is inside of the element that a line is.
+/// Returns the content of an element that fills the line.
 fn element(line: &[u8]) -> Option<Range<usize>> {
     let range = inside(line, b" \t\r");
     let start = range.start + 1 + memchr::memchr(b'>', line[range.clone()].strip_prefix(b"<")?)? + 1;
     Some(start..start + memchr::memmem::find(line.get(start..range.end)?, b"</")?)
 }
 
-/// A line without these bytes at its ends.
+/// Strips these bytes from both ends of a line.
 fn inside(line: &[u8], around: &[u8]) -> Range<usize> {
     let is_text = |byte: &u8| !around.contains(byte);
     let start = line.iter().position(is_text).unwrap_or(line.len());
     start..line.iter().rposition(is_text).map_or(start, |last| last + 1)
 }
 
-/// The value of `value:` or `default =`.
-fn announced(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>> {
+/// Returns the value of `value:` or `default =`.
+fn announced(line: &ScannedLine<'_>, pending: PendingSecret) -> Result<FoundSecret, Option<PendingSecret>> {
     const BETWEEN: [&[u8]; 4] = [b"type", b"description", b"sensitive", b"nullable"];
     let start = line.iter().position(|byte| !b" \t\"'-,{".contains(byte)).ok_or(None)?;
     let word = line[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -67,7 +71,9 @@ fn announced(line: &Line<'_>, pending: Pending) -> Result<Found, Option<Pending>
         return Err(pending.later().filter(|_| BETWEEN.contains(&&line[name])));
     }
     let seen = SecretName { line, name, kind: pending.kind, why: NAMED_BEFORE };
-    seen.value().ok_or_else(|| seen.is_followed_by_block().then_some(Pending::new(Form::Whole, pending.kind)))
+    seen.value().ok_or_else(|| {
+        seen.is_followed_by_block().then_some(PendingSecret::new(PendingForm::Whole, pending.kind))
+    })
 }
 
 /// `name: |`, with the value in the next lines.
@@ -80,20 +86,20 @@ static PROSE: LazyLock<Regex> = LazyLock::new(|| compiled(r#"^["']? [A-Za-z ]{0,
 static OBJECT: LazyLock<Regex> = LazyLock::new(|| compiled(r#"^":\s*\{"#));
 
 impl SecretName<'_> {
-    /// Returns what a later line may hold: `name: DB_PASSWORD` with its `value:` behind it or in the next line;
-    /// `password: |` with the value there.
-    pub(super) fn pending(&self, found: &mut Vec<Found>) -> Option<Pending> {
+    /// Returns the secret that a later line may hold: the `value:` after `name: DB_PASSWORD`, on
+    /// this line or the next, or the block after `password: |`.
+    pub(super) fn pending(&self, found: &mut Vec<FoundSecret>) -> Option<PendingSecret> {
         let rest = self.line[self.name.end..].trim_ascii_end();
         let form = match rest {
             _ if rest.len() > MAX_PHRASE => None,
-            b"</key>" => Some(Form::Element),
-            _ if BLOCK.is_match(rest) => Some(Form::Whole),
-            _ if NOTHING.is_match(rest) => Some(Form::Alone),
-            _ if self.kind == NameKind::Password && PROSE.is_match(rest) => Some(Form::Alone),
+            b"</key>" => Some(PendingForm::Element),
+            _ if BLOCK.is_match(rest) => Some(PendingForm::Whole),
+            _ if NOTHING.is_match(rest) => Some(PendingForm::Alone),
+            _ if self.kind == NameKind::Password && PROSE.is_match(rest) => Some(PendingForm::Alone),
             _ => None,
         };
         if let Some(form) = form {
-            return Some(Pending::new(form, self.kind));
+            return Some(PendingSecret::new(form, self.kind));
         }
         if !OBJECT.is_match(rest) && !self.follows(&NAMED_BY_KEY) {
             return None;
@@ -104,10 +110,12 @@ impl SecretName<'_> {
             found.extend(SecretName { name: start..start + 5, ..*self }.value());
             return None;
         }
-        rest.iter().all(|byte| b"\"', {:".contains(byte)).then(|| Pending::new(Form::Value, self.kind))
+        rest.iter()
+            .all(|byte| b"\"', {:".contains(byte))
+            .then(|| PendingSecret::new(PendingForm::Value, self.kind))
     }
 
-    /// Returns whether the value is in the next lines.
+    /// Returns true if the value is in the next lines.
     fn is_followed_by_block(&self) -> bool {
         BLOCK.is_match(self.line[self.name.end..].trim_ascii_end())
     }

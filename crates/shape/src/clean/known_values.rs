@@ -1,4 +1,4 @@
-//! Secrets known by their value: wherever they appear, also in base64, in addresses and in JSON strings.
+//! Finds secrets by their value, also in base64, percent-encoding and JSON strings.
 
 use std::ops::Range;
 
@@ -9,51 +9,52 @@ use windlass_contract::secret_names::is_secret_name;
 use super::{
     bytes::ByteSet,
     name::{self, NameKind},
-    value::{self, Written},
+    value::{self, ValueQuoting},
 };
 
-/// Shorter values would hide ordinary words.
+/// Minimum length of a value. Shorter ones would redact ordinary words.
 const MIN_BYTES: usize = 8;
-/// A value is searched for in pieces of at most so many bytes, so that the longest fits into what is looked at at once.
+/// Maximum length of a searched piece of a value, so that the longest fits into one window.
 const MAX_PIECE_BYTES: usize = 1024;
-/// Pieces of values of several lines are searched for from this length on.
+/// Minimum length of a searched line of a multi-line value.
 const MIN_LINE_BYTES: usize = 16;
-/// What is left of a value in base64 when the characters that depend on its neighbours are cut off.
+/// Minimum length of a base64 value without the characters that depend on its neighbours.
 const MIN_BASE64_BYTES: usize = 11;
-/// More values than this are no configuration.
+/// Maximum number of values; no configuration has more.
 const MAX_VALUES: usize = 1000;
 
-/// Programs break lines of base64. So that both parts of a value are found then, pieces of this length are searched for,
+/// Length of the base64 pieces that are searched for. Programs wrap base64, and both parts of a
+/// wrapped value must be found.
 const WRAPPED_BYTES: usize = 16;
-/// beginning at every so many characters,
+/// Distance between the starts of two pieces.
 const WRAPPED_STEP: usize = 8;
-/// and what stands around one belongs to it, up to this length.
+/// Maximum length of the text around a piece that belongs to it.
 const MAX_WRAPPED_SIDE: usize = 128;
 
-/// Values that must not get out.
+/// Known values to redact.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    values: Vec<Value>,
+pub(super) struct KnownValues {
+    values: Vec<KnownValue>,
     search: Option<AhoCorasick>,
-    /// What each searched text is of.
-    owners: Vec<Owner>,
+    /// The value of each search pattern.
+    owners: Vec<ValuePattern>,
 }
 
 #[derive(Debug)]
-struct Owner {
+struct ValuePattern {
     value: usize,
-    /// Whether the text is a piece of a value in base64, whose rest may be around it.
+    /// True if the pattern is a piece of a base64 value, whose rest may be around it.
     is_piece: bool,
 }
 
 #[derive(Debug)]
-struct Value {
+struct KnownValue {
     name: String,
     text: Vec<u8>,
 }
 
-impl Known {
-    /// Those of the values that can be searched for without hiding ordinary words.
+impl KnownValues {
+    /// Selects the values that can be searched for without redacting ordinary words.
     pub(super) fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut known = Self::default();
         let mut needles = Vec::new();
@@ -64,13 +65,13 @@ impl Known {
             }
             for needle in forms(&text) {
                 needles.push(needle);
-                known.owners.push(Owner { value: known.values.len(), is_piece: false });
+                known.owners.push(ValuePattern { value: known.values.len(), is_piece: false });
             }
             for piece in wrapped_forms(&text) {
                 needles.push(piece);
-                known.owners.push(Owner { value: known.values.len(), is_piece: true });
+                known.owners.push(ValuePattern { value: known.values.len(), is_piece: true });
             }
-            known.values.push(Value { name, text: text.into_bytes() });
+            known.values.push(KnownValue { name, text: text.into_bytes() });
         }
         if !needles.is_empty() {
             known.search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles).ok();
@@ -78,7 +79,7 @@ impl Known {
         known
     }
 
-    /// Where values are in a text, and which.
+    /// Returns the ranges of known values in a text, with their indices.
     pub(super) fn find<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (Range<usize>, usize)> + 'a {
         let matches = self.search.iter().flat_map(move |search| search.find_iter(text));
         matches.map(|found| {
@@ -97,8 +98,8 @@ impl Known {
     }
 }
 
-/// Whether the value of a variable with this name is worth knowing: the name says it is a secret, or the value has the form
-/// of one.
+/// Returns true if a variable is a credential: its name says so, or its value has the format of
+/// one.
 pub(super) fn is_credential(name: &str, text: &str) -> bool {
     let is_named = is_secret_name(name) || name::kind(name.as_bytes()).is_some();
     is_named || password_in(text).is_some() || super::rules::key_rule(text.as_bytes()).is_some()
@@ -108,10 +109,11 @@ fn is_usable(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_key =
         super::rules::key_at(bytes).is_some() || memchr::memmem::find(bytes, b"PRIVATE KEY-----").is_some();
-    bytes.len() >= MIN_BYTES && (is_key || value::is_secret(bytes, Written::Environment, NameKind::Password))
+    bytes.len() >= MIN_BYTES
+        && (is_key || value::is_secret(bytes, ValueQuoting::Environment, NameKind::Password))
 }
 
-/// The password of an address such as `postgres://user:password@host/`.
+/// Returns the password of a URL such as `postgres://user:password@host/`.
 fn password_in(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
@@ -120,7 +122,7 @@ fn password_in(text: &str) -> Option<String> {
     Some(password.to_owned())
 }
 
-/// The texts by which a value may appear.
+/// Returns the encodings in which a value may appear.
 fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     let lines = value.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
@@ -147,8 +149,8 @@ fn forms(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// The value in base64 at each of the three places it can have in what is encoded, without the characters at its ends that
-/// hold bits of its neighbours.
+/// Returns the value in base64 at each of the three alignments, without the end characters that
+/// hold bits of neighbours.
 fn base64_forms(piece: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for before in 0..3_usize {
@@ -166,7 +168,7 @@ fn base64_forms(piece: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// Pieces of the value in base64, one of which is left whole on each side of a line end.
+/// Returns pieces of the base64 value, such that one stays whole on each side of a line end.
 fn wrapped_forms(value: &str) -> Vec<Vec<u8>> {
     let is_short = !value.contains('\n') && value.len() <= MAX_PIECE_BYTES;
     let forms = if is_short { base64_forms(value.as_bytes()) } else { Vec::new() };
@@ -179,10 +181,10 @@ fn wrapped_forms(value: &str) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// A piece with the base64 around it.
+/// Expands a piece to the base64 around it.
 fn in_base64(text: &[u8], piece: Range<usize>) -> Range<usize> {
     static BASE64: ByteSet = ByteSet::new(b"+/-_").and_alphanumeric();
-    BASE64.around(text, &piece, MAX_WRAPPED_SIDE)
+    BASE64.expand(text, &piece, MAX_WRAPPED_SIDE)
 }
 
 fn percent(text: &str, capitals: bool) -> String {
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     fn hides(value: &str, text: &str) -> bool {
-        Known::new([("NAME".to_owned(), value.to_owned())]).find(text.as_bytes()).next().is_some()
+        KnownValues::new([("NAME".to_owned(), value.to_owned())]).find(text.as_bytes()).next().is_some()
     }
 
     #[test]
@@ -226,9 +228,9 @@ mod tests {
             let wrapped: Vec<_> =
                 encoded.as_bytes().chunks(76).map(|line| String::from_utf8_lossy(line)).collect();
             let wrapped = wrapped.join("\n");
-            let known = Known::new([("NAME".to_owned(), value.to_owned())]);
+            let known = KnownValues::new([("NAME".to_owned(), value.to_owned())]);
             let found: usize = known.find(wrapped.as_bytes()).map(|(range, _)| range.len()).sum();
-            // What is left may not be enough to guess the rest.
+            // The part that is not found must be too short to guess the value from it.
             assert!(found + 24 >= value.len() * 4 / 3, "{before}: {found}");
         }
     }
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn of_an_address_only_the_password_is_searched_for() {
-        let known = Known::new([("URL".to_owned(), "postgres://app:q8Zk2mPv0Lr7@db/x".to_owned())]);
+        let known = KnownValues::new([("URL".to_owned(), "postgres://app:q8Zk2mPv0Lr7@db/x".to_owned())]);
         let found: Vec<_> = known.find(b"db q8Zk2mPv0Lr7").collect();
         assert_eq!(found, [(3..15, 0)]);
     }

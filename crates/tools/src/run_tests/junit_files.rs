@@ -1,4 +1,5 @@
-//! What runners write into files about the tests they ran, where what they print leaves out why a test failed, or that any ran.
+//! Reads the JUnit files that runners write, for runners whose output lacks failure messages or
+//! test counts.
 
 use std::{
     collections::BTreeMap,
@@ -12,26 +13,26 @@ use windlass_contract::{
     insight::TestReport,
 };
 
-use super::{project::names, runner::Runner};
+use super::{project::names, runner::TestRunner};
 
-/// How far below the project its parts may be, how many directories are looked at for them, how many files are read, and how
-/// much of each: tests come before what they printed.
-const LEVELS: usize = 2;
-const DIRECTORIES: usize = 200;
-const FILES: usize = 500;
-const FILE_BYTES: usize = 2 * 1024 * 1024;
-const ALL_BYTES: usize = 16 * 1024 * 1024;
+/// Limits: levels of subprojects, directories searched, files read, bytes per file, and bytes in
+/// total. Tests come before their output in a file, so a cut loses little.
+const MAX_LEVELS: usize = 2;
+const MAX_DIRECTORIES: usize = 200;
+const MAX_FILES: usize = 500;
+const MAX_FILE_BYTES: usize = 2 * 1024 * 1024;
+const MAX_TOTAL_BYTES: usize = 16 * 1024 * 1024;
 
-/// The reports of a project, as they were before its tests are run.
-pub(super) struct Reports<'a> {
-    runner: Runner,
+/// The JUnit files of a project before its tests run.
+pub(super) struct JunitReports<'a> {
+    runner: TestRunner,
     directory: &'a Path,
     before: BTreeMap<PathBuf, Stamp>,
 }
 
-impl<'a> Reports<'a> {
-    /// Looks at what there is from earlier.
-    pub(super) async fn of(runner: Runner, directory: &'a Path, cx: &Cx) -> Self {
+impl<'a> JunitReports<'a> {
+    /// Records the files that exist before the run.
+    pub(super) async fn snapshot(runner: TestRunner, directory: &'a Path, cx: &Cx) -> Self {
         let mut before = BTreeMap::new();
         for path in files(runner, directory, cx).await {
             if let Ok(file) = cx.host.files().open(&path).await {
@@ -41,17 +42,17 @@ impl<'a> Reports<'a> {
         Self { runner, directory, before }
     }
 
-    /// What is in those that were written since.
+    /// Reads the files written since.
     pub(super) async fn read(&self, exit: Option<Exit>, cx: &Cx) -> Option<TestReport> {
-        // Gradle clears away what no longer holds, and leaves alone what still does.
-        let all = self.runner == Runner::Gradle && exit == Some(Exit::Code(0));
-        let (mut documents, mut left) = (Vec::new(), ALL_BYTES);
+        // Gradle removes outdated reports and keeps valid ones.
+        let all = self.runner == TestRunner::Gradle && exit == Some(Exit::Code(0));
+        let (mut documents, mut left) = (Vec::new(), MAX_TOTAL_BYTES);
         for path in files(self.runner, self.directory, cx).await {
             let Ok(file) = cx.host.files().open(&path).await else { continue };
             if !all && self.before.get(&path) == Some(&file.stamp()) {
                 continue;
             }
-            let bytes = file.read_at(0, FILE_BYTES.min(left)).await.unwrap_or_default();
+            let bytes = file.read_at(0, MAX_FILE_BYTES.min(left)).await.unwrap_or_default();
             left -= bytes.len();
             documents.push(String::from_utf8_lossy(&bytes).into_owned());
         }
@@ -59,12 +60,12 @@ impl<'a> Reports<'a> {
     }
 }
 
-/// The files that hold reports now.
-async fn files(runner: Runner, directory: &Path, cx: &Cx) -> Vec<PathBuf> {
+/// Returns the current report files.
+async fn files(runner: TestRunner, directory: &Path, cx: &Cx) -> Vec<PathBuf> {
     let (build, kinds) = match runner {
-        Runner::Maven => ("target", &["surefire-reports"][..]),
-        // One directory for each task that runs tests.
-        Runner::Gradle => ("build/test-results", &[][..]),
+        TestRunner::Maven => ("target", &["surefire-reports"][..]),
+        // One directory per test task.
+        TestRunner::Gradle => ("build/test-results", &[][..]),
         _ => return Vec::new(),
     };
     let mut found = Vec::new();
@@ -80,15 +81,15 @@ async fn files(runner: Runner, directory: &Path, cx: &Cx) -> Vec<PathBuf> {
             found.extend(inside.filter(is_report).map(|(name, _)| reports.join(name)));
         }
     }
-    found.truncate(FILES);
+    found.truncate(MAX_FILES);
     found
 }
 
-/// The project and the directories below it that may be parts of it.
+/// Returns the project and the directories below it that may be subprojects.
 async fn parts(directory: &Path, cx: &Cx) -> Vec<PathBuf> {
     let mut found = vec![directory.to_owned()];
     let mut level = 0..1;
-    for _ in 0..LEVELS {
+    for _ in 0..MAX_LEVELS {
         for at in level.clone() {
             let below = names(&found[at], cx).await.unwrap_or_default().into_iter();
             let is_part = |(name, kind): &(String, FileKind)| {
@@ -99,7 +100,7 @@ async fn parts(directory: &Path, cx: &Cx) -> Vec<PathBuf> {
             let below: Vec<_> = below.filter(is_part).map(|(name, _)| found[at].join(name)).collect();
             found.extend(below);
         }
-        found.truncate(DIRECTORIES);
+        found.truncate(MAX_DIRECTORIES);
         level = level.end..found.len();
     }
     found

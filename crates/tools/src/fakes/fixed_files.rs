@@ -14,11 +14,11 @@ use windlass_contract::{
     grant::{Held, Mechanism},
 };
 
-use super::Sheet;
+use super::MemoryFile;
 
-/// Files, and the answers to every listing and search.
+/// Files, with fixed answers to every listing and search.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct FixedFiles {
     pub(crate) files: BTreeMap<PathBuf, Vec<u8>>,
     pub(crate) listed: Listed,
     pub(crate) found: Found,
@@ -26,13 +26,13 @@ pub(crate) struct Shelf {
     pub(crate) refusal: Option<fn() -> FileError>,
 }
 
-impl Shelf {
-    /// With one file.
+impl FixedFiles {
+    /// Creates one file.
     pub(crate) fn with(path: &str, bytes: impl Into<Vec<u8>>) -> Self {
         Self { files: BTreeMap::from([(path.into(), bytes.into())]), ..Self::default() }
     }
 
-    /// That gives nothing away.
+    /// Creates files that refuse every request.
     pub(crate) fn refusing(refusal: fn() -> FileError) -> Self {
         Self { refusal: Some(refusal), ..Self::default() }
     }
@@ -42,13 +42,13 @@ impl Shelf {
     }
 }
 
-impl Files for Shelf {
+impl Files for FixedFiles {
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>> {
         Box::pin(async move {
             let bytes = self.files.get(path).cloned();
             let bytes = bytes.ok_or_else(|| FileError::NotFound { path: path.to_owned() })?;
             let bytes = self.answer(&bytes)?;
-            Ok(Box::new(Sheet { path: path.to_owned(), bytes }) as Box<dyn OpenFile>)
+            Ok(Box::new(MemoryFile { path: path.to_owned(), bytes }) as Box<dyn OpenFile>)
         })
     }
 
@@ -84,10 +84,10 @@ impl Files for Shelf {
     }
 }
 
-/// A machine that has files and runs nothing.
-pub(super) struct Library(pub(super) Arc<Shelf>);
+/// A host that has files and runs nothing.
+pub(super) struct FilesOnlyHost(pub(super) Arc<FixedFiles>);
 
-impl Host for Library {
+impl Host for FilesOnlyHost {
     fn files(&self) -> &dyn Files {
         &*self.0
     }
