@@ -10,7 +10,7 @@ use std::{
 use jiff::{Timestamp, Unit};
 use windlass::{
     Offer, Reach, Rulebook,
-    policy::{Rule, RuleFile, Rules, Trust},
+    policy::{CommandRule, RuleFile, Rules, Trust},
 };
 
 use super::files::whole;
@@ -113,13 +113,13 @@ fn append(directory: &Path, about: &str, rule: &str, now: &Timestamp) -> io::Res
     fs::rename(&staged, &path)
 }
 
-fn parsed(text: &str) -> io::Result<Vec<Rule>> {
+fn parsed(text: &str) -> io::Result<Vec<CommandRule>> {
     let file = RuleFile { name: NAME, text, trust: Trust::User };
     let rules = Rules::load(&[file]).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(rules.iter().cloned().collect())
 }
 
-fn is_same(one: &Rule, other: &Rule) -> bool {
+fn is_same(one: &CommandRule, other: &CommandRule) -> bool {
     one.matches == other.matches
         && one.decision == other.decision
         && one.escape_sandbox == other.escape_sandbox

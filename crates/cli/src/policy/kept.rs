@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use windlass::policy::{Action, Rule, RuleFault, RuleFile, Rules, Trust};
+use windlass::policy::{RuleDecision, CommandRule, RuleFault, RuleFile, Rules, Trust};
 
 use super::{
     answers,
@@ -92,7 +92,7 @@ pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Prob
 #[derive(Default)]
 struct FoundRules {
     /// Each with whether its file is damaged.
-    rules: Vec<(Rule, bool)>,
+    rules: Vec<(CommandRule, bool)>,
     notes: Vec<String>,
     faults: Vec<RuleFault>,
 }
@@ -135,7 +135,7 @@ impl FoundRules {
 }
 
 /// Returns the rules of a damaged file that make sense by themselves, with their lines.
-fn readable(source: &SourceFile) -> Vec<Rule> {
+fn readable(source: &SourceFile) -> Vec<CommandRule> {
     let lines: Vec<_> = source.text.split_inclusive('\n').collect();
     let starts: Vec<_> = (0..lines.len()).filter(|at| lines[*at].trim_start().starts_with("[[")).collect();
     let ends = starts.iter().skip(1).copied().chain([lines.len()]);
@@ -154,7 +154,7 @@ fn visible_each(text: &str) -> String {
 /// A rule with the file it is from.
 struct Listed<'a> {
     id: String,
-    rule: &'a Rule,
+    rule: &'a CommandRule,
     source: Option<&'a SourceFile>,
     /// The file is damaged, so the rule is not in force.
     is_damaged: bool,
@@ -183,9 +183,9 @@ impl Listed<'_> {
 
     fn decision(&self) -> String {
         let name = match self.rule.decision {
-            Action::Allow => "allow",
-            Action::Ask => "ask",
-            Action::Forbid => "forbid",
+            RuleDecision::Allow => "allow",
+            RuleDecision::Ask => "ask",
+            RuleDecision::Forbid => "forbid",
         };
         match (self.rule.escape_sandbox, self.rule.leaves_with_any_words()) {
             (true, true) => "asked again (outside the sandbox)".to_owned(),
@@ -213,7 +213,7 @@ impl Listed<'_> {
 }
 
 /// A name for a rule that stays the same wherever it is in its file.
-fn id(rule: &Rule) -> String {
+fn id(rule: &CommandRule) -> String {
     let text = format!("{}\n{}\n{:?}\n{}", rule.file, rule.shown(), rule.decision, rule.escape_sandbox);
     // FNV-1a, the same in every build.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -233,7 +233,7 @@ struct Removal {
 
 impl Removal {
     /// Finds the lines of rules. What is left must be all the other rules and nothing else.
-    fn find(source: &SourceFile, rules: &[&Rule]) -> Result<Self, Problem> {
+    fn find(source: &SourceFile, rules: &[&CommandRule]) -> Result<Self, Problem> {
         let lines: Vec<_> = source.text.split_inclusive('\n').collect();
         let mut ranges: Vec<_> = rules.iter().map(|rule| rule_lines(&lines, rule)).collect();
         ranges.sort_by_key(|range| range.start);
@@ -288,7 +288,7 @@ impl Removal {
 }
 
 /// Returns the lines of a rule, without what stands before the next one.
-fn rule_lines(lines: &[&str], rule: &Rule) -> Range<usize> {
+fn rule_lines(lines: &[&str], rule: &CommandRule) -> Range<usize> {
     let first = rule.line.saturating_sub(1);
     let next = lines.iter().skip(first + 1).position(|line| line.trim_start().starts_with("[["));
     let mut end = next.map_or(lines.len(), |next| first + 1 + next);

@@ -3,17 +3,17 @@
 use windlass::{
     CommandLine, Effects,
     clean::Secrets,
-    policy::{Rule, RuleMatch},
+    policy::{CommandRule, RuleMatch},
 };
 
 use crate::redact::own;
 
 /// The rule without the secrets in its words.
-pub(super) fn redacted(rule: &Rule) -> Rule {
+pub(super) fn redacted(rule: &CommandRule) -> CommandRule {
     redacted_by(own(), rule)
 }
 
-fn redacted_by(secrets: &Secrets, rule: &Rule) -> Rule {
+fn redacted_by(secrets: &Secrets, rule: &CommandRule) -> CommandRule {
     let clean = |word: &String| secrets.clean(word).into_owned();
     let matches = match &rule.matches {
         RuleMatch::Argv(argv) => RuleMatch::Argv(clean_words(secrets, argv)),
@@ -26,7 +26,7 @@ fn redacted_by(secrets: &Secrets, rule: &Rule) -> Rule {
         }
         RuleMatch::Effect(effect) => RuleMatch::Effect(*effect),
     };
-    Rule { matches, justification: rule.justification.as_ref().map(clean), ..rule.clone() }
+    CommandRule { matches, justification: rule.justification.as_ref().map(clean), ..rule.clone() }
 }
 
 /// Each word, read with those before it.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass::{
     CommandLine, Effects, Offer, Reach, Rulebook,
-    policy::{RuleMatch, Suggestion, suggest},
+    policy::{RuleMatch, RuleSuggestion, suggest},
     record::{self, ThreadFolder},
 };
 
@@ -57,7 +57,7 @@ pub(super) fn run(setup: &Setup, wanted: &Suggest) -> Result<Exit, Problem> {
 }
 
 /// Adds the suggestions to the user's rules, if the user agrees.
-fn write(setup: &Setup, suggestions: &[Suggestion], agreed: bool) -> Result<Exit, Problem> {
+fn write(setup: &Setup, suggestions: &[RuleSuggestion], agreed: bool) -> Result<Exit, Problem> {
     if !agreed && !agrees("Add them to your rules? (y or n) ", "give `--yes` to add them all the same")? {
         crate::note("nothing was written");
         return Ok(Exit::Refused);
@@ -106,9 +106,9 @@ fn recorded(setup: &Setup, session: Option<&str>) -> Result<Recorded, Problem> {
 }
 
 /// Those that the rules in force do not cover yet.
-fn new_ones(setup: &Setup, suggestions: Vec<Suggestion>) -> Result<Vec<Suggestion>, Problem> {
+fn new_ones(setup: &Setup, suggestions: Vec<RuleSuggestion>) -> Result<Vec<RuleSuggestion>, Problem> {
     let rules = files::rules(setup)?;
-    let covered = |suggestion: &Suggestion| {
+    let covered = |suggestion: &RuleSuggestion| {
         rules.iter().any(|rule| match &rule.matches {
             RuleMatch::Prefix(prefix) => {
                 prefix.len() <= suggestion.prefix.len()
@@ -156,7 +156,7 @@ impl Recorded {
     }
 }
 
-fn described(suggestion: &Suggestion) -> String {
+fn described(suggestion: &RuleSuggestion) -> String {
     let list = |title: &str, lines: &[String]| {
         let lines: String = lines.iter().map(|line| format!("#   {}\n", visible(line))).collect();
         if lines.is_empty() { String::new() } else { format!("# {title}\n{lines}") }
