@@ -1,4 +1,4 @@
-//! Configuration: every key there is, and how files, variables and options become one set of values.
+//! Configuration: all keys, and how files, variables and options become one set of values.
 //!
 //! The doc comment of a field is its user documentation: it is the JSON Schema that `windlass config schema` prints and
 //! that `docs/config.schema.json` holds. Known keys, types and the "did you mean" of an error are all derived from it.
@@ -28,8 +28,8 @@ mod show;
 mod undo;
 
 pub(crate) use known::schema;
-pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
-pub(crate) use show::{Format, show};
+pub(crate) use load::{ConfigFlag, ConfigSources, LoadedConfig, file, home, load};
+pub(crate) use show::{ConfigFormat, show};
 
 use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
@@ -37,10 +37,10 @@ use retention::Durability;
 pub(crate) use retention::Retention;
 pub(crate) use undo::UndoOfCommands;
 
-/// How long a model may think about a verdict unless told otherwise.
+/// The default time that a model may take for a verdict.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
 
-/// The longest time limit a call may ask for unless told otherwise: the longest builds and test suites end within it.
+/// The default maximum time limit of a call: the longest builds and test suites end within it.
 const MAX_TIMEOUT_SEC: NonZeroU64 = NonZeroU64::new(3600).unwrap();
 
 /// The configuration of Windlass, read from `config.toml` in its home directory.
@@ -212,8 +212,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Says so if `model_provider` names none there is. Only the whole configuration tells: a provider may be in the
-    /// file and its name in a variable.
+    /// Returns a message if `model_provider` names an unknown provider. This needs the whole
+    /// configuration: a provider may be in the file and its name in a variable.
     fn unknown_provider(&self) -> Option<String> {
         let name = self.model_provider.as_deref()?;
         let known = || iter::once(RULES).chain(self.model_providers.keys().map(String::as_str));

@@ -1,4 +1,5 @@
-//! The environment of the programs that tools start: the usual variables, and those that the user names.
+//! The environment of programs that tools start: the usual variables, and those that the user
+//! names.
 
 mod usual;
 
@@ -60,7 +61,7 @@ pub(crate) enum Inherit {
     None,
 }
 
-/// Why a variable is not passed on.
+/// The reason why a variable is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     NotInherited,
@@ -87,9 +88,9 @@ const CORE: [&str; 12] = [
     "USERNAME",
 ];
 
-/// Returns whether a value holds a password or has the form of a token.
+/// Returns true if a value holds a password or has the form of a token.
 fn looks_like_credential(name: &str, value: &str) -> bool {
-    // What lies at a path is another matter, and no program runs without these.
+    // A path is not a credential, and no program runs without these variables.
     if CORE.contains(&name) && value.starts_with('/') {
         return false;
     }
@@ -99,8 +100,8 @@ fn looks_like_credential(name: &str, value: &str) -> bool {
         || Secrets::default().clean(value) != value
 }
 
-/// Returns whether an address in a value names a user with a password: `scheme://user:password@host`. What stands there
-/// alone is a token where the scheme is `http`, and no secret elsewhere: `ssh://git@host`.
+/// Returns true if a URL in a value names a user with a password: `scheme://user:password@host`. A
+/// user alone is a token if the scheme is `http`, and no secret otherwise: `ssh://git@host`.
 fn has_userinfo(value: &str) -> bool {
     let addresses = value.match_indices("://").map(|(at, _)| value.split_at(at));
     addresses.into_iter().any(|(before, rest)| {
@@ -110,7 +111,7 @@ fn has_userinfo(value: &str) -> bool {
         let is_password = |text: &str| !text.is_empty() && !text.bytes().all(|byte| byte.is_ascii_digit());
         match authority.rsplit_once('@') {
             Some((user, _)) => is_http || user.contains(':'),
-            // A password with a `/` in it, not encoded as it should be; a port would be a number.
+            // A password with a `/` that is not percent-encoded; a port would be a number.
             None => {
                 path.contains('@') && authority.split_once(':').is_some_and(|(_, text)| is_password(text))
             }
@@ -118,7 +119,7 @@ fn has_userinfo(value: &str) -> bool {
     })
 }
 
-/// Returns whether a word in a value is `user:password@host` without a scheme.
+/// Returns true if a word in a value is `user:password@host` without a scheme.
 fn has_bare_userinfo(value: &str) -> bool {
     let words = value.split(|character| character == '=' || is_between_words(character));
     let mut authorities = words
@@ -131,18 +132,19 @@ fn is_between_words(character: char) -> bool {
     character.is_whitespace() || matches!(character, ',' | ';' | '|' | '"' | '\'' | '<' | '>')
 }
 
-/// Returns whether a variable is the address of a proxy. One that names a user is left out, with or without a password.
+/// Returns true if a variable is the address of a proxy. One that names a user is left out, with or
+/// without a password.
 fn is_proxy(name: &str) -> bool {
     matches("*_PROXY", name) && !matches("NO_PROXY", name)
 }
 
 impl Config {
-    /// The environment of a program that a tool starts, made from our own.
+    /// Returns the environment of a program that a tool starts, made from our own.
     pub(crate) fn child_environment(&self, parent: BTreeMap<String, String>) -> BTreeMap<String, String> {
         self.shell_environment_policy.apply(parent, &self.provider_variables())
     }
 
-    /// Returns the variables of ours that such a program is not given, with the reason for each.
+    /// Returns our variables that such a program does not get, with the reason for each.
     pub(crate) fn left_out(&self, parent: &BTreeMap<String, String>) -> Vec<(String, LeftOut)> {
         let (policy, secret) = (&self.shell_environment_policy, self.provider_variables());
         let reason = |(name, value): (&String, &String)| {
@@ -152,7 +154,7 @@ impl Config {
         parent.iter().filter_map(reason).collect()
     }
 
-    /// Variables that hold keys of providers, whatever they are called.
+    /// Returns variables that hold keys of providers, under any name.
     fn provider_variables<'a>(&'a self) -> BTreeSet<&'a str> {
         let providers = self.model_providers.values();
         let named =
@@ -206,8 +208,8 @@ impl Inherit {
         }
     }
 
-    /// Returns whether a variable is listed by its whole name, as `GOPRIVATE` is: it holds no secret, whatever the name
-    /// looks like.
+    /// Returns true if a variable is listed by its whole name, as `GOPRIVATE` is: it holds no
+    /// secret, even if the name looks like one.
     fn names(self, name: &str) -> bool {
         self == Self::Usual && USUAL.iter().any(|usual| !usual.contains('*') && matches(usual, name))
     }
@@ -217,13 +219,13 @@ fn any_matches(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// Whether a name fits a pattern of `*` and `?`, whatever the case. Takes time in proportion to both lengths at most:
-/// a later `*` never has to give back what an earlier one took.
+/// Returns true if a name matches a pattern of `*` and `?`, ignoring case. Takes time in proportion
+/// to both lengths at most: a later `*` never has to give back what an earlier one took.
 fn matches(pattern: &str, name: &str) -> bool {
     let folded = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (pattern, name) = (folded(pattern), folded(name));
     let (mut p, mut n) = (0, 0);
-    // Where the last `*` was, and how far it has swallowed the name.
+    // The position of the last `*`, and how much of the name it matches.
     let mut star = None;
     while n < name.len() {
         match pattern.get(p) {

@@ -1,4 +1,4 @@
-//! Limits on what is kept below the home directory.
+//! Limits on the data below the home directory.
 
 use std::time::Duration;
 

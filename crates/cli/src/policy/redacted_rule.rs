@@ -1,4 +1,4 @@
-//! A rule as it may be shown: a person may have allowed a command with a secret in it.
+//! A rule as it may be shown: an approved command may contain a secret.
 
 use windlass::{
     CommandLine, Effects,
@@ -8,7 +8,7 @@ use windlass::{
 
 use crate::redact::own;
 
-/// The rule without the secrets in its words.
+/// Returns the rule without the secrets in its words.
 pub(super) fn redacted(rule: &CommandRule) -> CommandRule {
     redacted_by(own(), rule)
 }
@@ -29,7 +29,7 @@ fn redacted_by(secrets: &Secrets, rule: &CommandRule) -> CommandRule {
     CommandRule { matches, justification: rule.justification.as_ref().map(clean), ..rule.clone() }
 }
 
-/// Each word, read with those before it.
+/// Cleans each word, in the context of those before it.
 fn clean_words(secrets: &Secrets, argv: &[String]) -> Vec<String> {
     let effects = Effects::command(CommandLine { argv: argv.to_vec(), cwd: None });
     secrets.clean_effects(&effects).command.map(|command| command.argv).unwrap_or_default()
