@@ -2,7 +2,7 @@
 
 mod agent;
 mod calls;
-mod held;
+mod policy;
 mod sessions;
 
 pub(crate) use self::{
@@ -11,7 +11,7 @@ pub(crate) use self::{
         AuditCommand, FeedbackOptions, FeedbackRating, HistoryOptions, RedoOptions, StatsBy, StatsOptions,
         UndoOptions,
     },
-    held::{
+    policy::{
         ConfigCommand, LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions,
     },
     sessions::{CollectOptions, SessionsCommand},

@@ -16,7 +16,6 @@ use windlass::{
 use crate::{
     args::{CallOptions, CommonOptions},
     ask::TerminalApprover,
-    cleaning::RetentionThread,
     exec::from_stdin,
     exit::ProgramExit,
     interrupts,
@@ -24,6 +23,7 @@ use crate::{
     paths::PathDisplay,
     preview::RequestedPreview,
     problem::CliProblem,
+    retention_thread::RetentionThread,
     screen::WarningScreen,
     setup::ProgramSetup,
     user_tools,

@@ -11,7 +11,7 @@ use windlass::{
 
 use crate::{
     args::CommonOptions,
-    config::{CommandLimits, Retention},
+    config::{CommandLimits, RetentionSettings},
     exit::ProgramExit,
     output::print,
     problem::CliProblem,
@@ -102,7 +102,7 @@ fn as_json(diagnosis: &Diagnosis, limits: &CommandLimits) -> Value {
 }
 
 /// Returns the limits of retention, and the current usage.
-fn kept_as_json(home: &Path, limits: Retention) -> Value {
+fn kept_as_json(home: &Path, limits: RetentionSettings) -> Value {
     let usage = DiskUsage::measure(home).unwrap_or_default();
     let bytes: BTreeMap<_, _> = usage.kinds.iter().map(|kind| (kind.name, kind.bytes)).collect();
     json!({"limits": limits, "bytes": bytes})

@@ -18,13 +18,13 @@ use windlass::{
 
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
-    cleaning::RetentionThread,
     exit::ProgramExit,
     interrupts,
     jsonl::JsonlWriter,
     output::{print, print_answer},
     preview::RequestedPreview,
     problem::{CliProblem, chain},
+    retention_thread::RetentionThread,
     screen::{ProgressScreen, visible_path},
     setup::ProgramSetup,
     user_tools,

@@ -4,8 +4,8 @@ mod answers;
 mod classify;
 mod explain;
 mod files;
-mod kept;
 mod redacted_rule;
+mod rule_list;
 mod suggest;
 mod table;
 
@@ -39,8 +39,8 @@ pub(crate) fn run(common: &CommonOptions, args: PolicyCommand) -> Result<Program
         PolicyCommand::Classify { jsonl: _ } => classify::run(&setup),
         PolicyCommand::Test { file } => table::run(&setup, &file),
         PolicyCommand::Suggest(wanted) => suggest::run(&setup, &wanted),
-        PolicyCommand::Rules { json } => kept::list(&setup, json),
-        PolicyCommand::Revoke { id, yes } => kept::revoke(&setup, &id, yes),
+        PolicyCommand::Rules { json } => rule_list::list(&setup, json),
+        PolicyCommand::Revoke { id, yes } => rule_list::revoke(&setup, &id, yes),
     }
 }
 

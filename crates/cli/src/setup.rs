@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice},
-    config::{self, Config, ConfigFlag, ConfigSources, LoadedConfig},
+    config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
     policy,
     problem::CliProblem,
     profile, redact,
@@ -105,11 +105,11 @@ impl ProgramSetup {
     }
 
     /// Returns the limits on the data below the home directory.
-    pub(crate) fn retention(&self) -> config::Retention {
+    pub(crate) fn retention(&self) -> config::RetentionSettings {
         self.config().retention
     }
 
-    fn config(&self) -> &Config {
+    fn config(&self) -> &WindlassConfig {
         &self.loaded.config
     }
 
@@ -151,7 +151,7 @@ impl ProgramSetup {
         if let Some(allowed) = config.parallel_tool_calls {
             builder = builder.parallel_calls(allowed);
         }
-        if config.judge == config::Judge::Model {
+        if config.judge == config::VerdictJudge::Model {
             builder = builder.judged_by_model(Duration::from_secs(config.judge_time_limit_sec.get()));
         }
         if let Some(seconds) = config.turn_time_limit_sec {
@@ -171,17 +171,17 @@ impl ProgramSetup {
             _ => config.edit_tool,
         };
         let web_search = match config.tools.web_search {
-            Some(true) => config::WebSearch::Live,
-            Some(false) => config::WebSearch::Disabled,
+            Some(true) => config::WebSearchMode::Live,
+            Some(false) => config::WebSearchMode::Disabled,
             None => config.web_search,
         };
         Toolset {
             shell: self.shell(family),
             shell_program: shell_program(),
             files: match config.file_tools {
-                config::FileTools::Auto => family.files,
-                config::FileTools::Enabled => FileTools::Offered,
-                config::FileTools::Disabled => FileTools::Disabled,
+                config::FileToolsMode::Auto => family.files,
+                config::FileToolsMode::Enabled => FileTools::Offered,
+                config::FileToolsMode::Disabled => FileTools::Disabled,
             },
             shows_images: family.shows_images,
             edits: match (edits, family.edits) {
@@ -198,9 +198,9 @@ impl ProgramSetup {
             },
             web_search: match web_search {
                 _ if !self.speaks_responses() => None,
-                config::WebSearch::Live => Some(WebSearch::Live),
-                config::WebSearch::Cached => Some(WebSearch::Cached),
-                config::WebSearch::Disabled => None,
+                config::WebSearchMode::Live => Some(WebSearch::Live),
+                config::WebSearchMode::Cached => Some(WebSearch::Cached),
+                config::WebSearchMode::Disabled => None,
             },
             disabled: self.disabled_tools(),
         }

@@ -110,8 +110,8 @@ mod tests {
     fn lines(room: usize) -> Vec<String> {
         let row = |name: &str, rest: &str| [name, "12", "2026-11-16T04:12:09Z", rest].map(str::to_owned);
         TextTable {
-            titles: ["TOOL", "CALLS", "MIN_LAST_WIDTH", "MOSTLY"],
-            expendable: &["MIN_LAST_WIDTH", "CALLS"],
+            titles: ["TOOL", "CALLS", "LAST", "MOSTLY"],
+            expendable: &["LAST", "CALLS"],
             rows: vec![row("shell_command", "exit code 1, and a long story about how it came to this")],
         }
         .lines(room)
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(
             lines(80),
             [
-                "TOOL           CALLS  MIN_LAST_WIDTH                  MOSTLY\n",
+                "TOOL           CALLS  LAST                  MOSTLY\n",
                 "shell_command  12     2026-11-16T04:12:09Z  exit code 1, and a long story about…\n"
             ]
         );

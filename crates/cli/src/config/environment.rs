@@ -15,7 +15,7 @@ use windlass::{
     model::Provider,
 };
 
-use super::Config;
+use super::WindlassConfig;
 use usual::USUAL;
 
 /// Which variables the programs that tools start are given. The steps are taken in the order of these keys.
@@ -23,7 +23,7 @@ use usual::USUAL;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ShellEnvironmentPolicy {
     /// Which variables of Windlass itself are taken to begin with.
-    pub(crate) inherit: Inherit,
+    pub(crate) inherit: InheritedVariables,
     /// Further variables that are taken. A name without a wildcard is passed on whatever it looks like; with one, what
     /// looks like a secret is left out. Patterns as in `exclude`.
     pub(crate) include: Vec<String>,
@@ -47,7 +47,8 @@ pub(crate) struct ShellEnvironmentPolicy {
 /// Which variables to begin with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Inherit {
+#[schemars(rename = "Inherit")]
+pub(crate) enum InheritedVariables {
     /// Those that programs usually need and that hold no credentials: of shells, terminals, languages, compilers, package
     /// managers, git and build servers. `windlass doctor` lists what is left out.
     #[default]
@@ -138,7 +139,7 @@ fn is_proxy(name: &str) -> bool {
     matches("*_PROXY", name) && !matches("NO_PROXY", name)
 }
 
-impl Config {
+impl WindlassConfig {
     /// Returns the environment of a program that a tool starts, made from our own.
     pub(crate) fn child_environment(&self, parent: BTreeMap<String, String>) -> BTreeMap<String, String> {
         self.shell_environment_policy.apply(parent, &self.provider_variables())
@@ -183,7 +184,7 @@ impl ShellEnvironmentPolicy {
         let is_named = self.include.iter().any(|each| !each.contains(['*', '?']) && matches(each, name));
         let is_taken = self.inherit.takes(name) || any_matches(&self.include, name);
         let checks = !is_named && !self.ignore_default_excludes;
-        let strict = checks && self.inherit != Inherit::All;
+        let strict = checks && self.inherit != InheritedVariables::All;
         if !is_taken {
             Some(LeftOut::NotInherited)
         } else if checks && (secret.contains(name) || (is_secret_name(name) && !self.inherit.names(name))) {
@@ -198,7 +199,7 @@ impl ShellEnvironmentPolicy {
     }
 }
 
-impl Inherit {
+impl InheritedVariables {
     fn takes(self, name: &str) -> bool {
         match self {
             Self::Usual => USUAL.iter().any(|pattern| matches(pattern, name)),
@@ -298,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_not_usual_is_not_passed_on_by_default() {
         assert_eq!(left(&ShellEnvironmentPolicy::default(), CREDENTIALS), Vec::<String>::new());
-        let all = ShellEnvironmentPolicy { inherit: Inherit::All, ..Default::default() };
+        let all = ShellEnvironmentPolicy { inherit: InheritedVariables::All, ..Default::default() };
         assert!(left(&all, CREDENTIALS).contains(&"FTP_LOGIN".to_owned()), "only if everything is asked for");
     }
 
@@ -353,7 +354,11 @@ mod tests {
     #[test]
     fn values_are_looked_at_unless_all_variables_are_asked_for() {
         let parent = BTreeMap::from([("LANG".to_owned(), "glpat-x7Kq2mVd9RtLwZ4bNcYf".to_owned())]);
-        for (inherit, passes) in [(Inherit::Usual, false), (Inherit::Core, false), (Inherit::All, true)] {
+        for (inherit, passes) in [
+            (InheritedVariables::Usual, false),
+            (InheritedVariables::Core, false),
+            (InheritedVariables::All, true),
+        ] {
             let policy = ShellEnvironmentPolicy { inherit, ..Default::default() };
             assert_eq!(policy.apply(parent.clone(), &BTreeSet::new()) == parent, passes, "{inherit:?}");
         }
@@ -367,7 +372,7 @@ mod tests {
         };
         let names = ["GITHUB_TOKEN", "MY_SETTING", "MY_TOKEN", "OTHER"];
         assert_eq!(left(&policy, &names), ["GITHUB_TOKEN", "MY_SETTING"]);
-        let config = Config { shell_environment_policy: policy, ..Config::default() };
+        let config = WindlassConfig { shell_environment_policy: policy, ..WindlassConfig::default() };
         let expected =
             [("MY_TOKEN".to_owned(), LeftOut::SecretName), ("OTHER".to_owned(), LeftOut::NotInherited)];
         assert_eq!(config.left_out(&variables(&names)), expected);
@@ -390,7 +395,7 @@ mod tests {
             "SENTRY_DSN",
         ];
         assert_eq!(left(&ShellEnvironmentPolicy::default(), &secrets), Vec::<String>::new());
-        let (ignore_default_excludes, inherit) = (true, Inherit::All);
+        let (ignore_default_excludes, inherit) = (true, InheritedVariables::All);
         let policy = ShellEnvironmentPolicy { inherit, ignore_default_excludes, ..Default::default() };
         assert_eq!(left(&policy, &secrets).len(), secrets.len());
     }
@@ -411,18 +416,20 @@ mod tests {
             env_http_headers: [("x-team".to_owned(), "TEAM".to_owned())].into(),
             ..Provider::default()
         };
-        let mut config =
-            Config { model_providers: [("mine".to_owned(), provider)].into(), ..Config::default() };
+        let mut config = WindlassConfig {
+            model_providers: [("mine".to_owned(), provider)].into(),
+            ..WindlassConfig::default()
+        };
         let parent = variables(&["LLM_ACCESS", "PATH", "TEAM"]);
         assert_eq!(config.child_environment(parent.clone()), variables(&["PATH"]));
         config.shell_environment_policy.ignore_default_excludes = true;
-        config.shell_environment_policy.inherit = Inherit::All;
+        config.shell_environment_policy.inherit = InheritedVariables::All;
         assert_eq!(config.child_environment(parent.clone()), parent);
     }
 
     #[test]
     fn the_core_is_what_every_program_expects() {
-        let policy = ShellEnvironmentPolicy { inherit: Inherit::Core, ..Default::default() };
+        let policy = ShellEnvironmentPolicy { inherit: InheritedVariables::Core, ..Default::default() };
         assert_eq!(left(&policy, &["EDITOR", "HOME", "PATH", "USER"]), ["HOME", "PATH", "USER"]);
     }
 
@@ -439,8 +446,11 @@ mod tests {
 
     #[test]
     fn inheriting_nothing_leaves_what_is_set() {
-        let policy =
-            ShellEnvironmentPolicy { inherit: Inherit::None, set: variables(&["A"]), ..Default::default() };
+        let policy = ShellEnvironmentPolicy {
+            inherit: InheritedVariables::None,
+            set: variables(&["A"]),
+            ..Default::default()
+        };
         assert_eq!(left(&policy, &["PATH"]), ["A"]);
     }
 

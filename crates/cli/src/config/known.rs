@@ -1,16 +1,16 @@
-//! The existing keys, taken from the schema of [`Config`], so that nothing is listed twice.
+//! The existing keys, taken from the schema of [`WindlassConfig`], so that nothing is listed twice.
 
 use schemars::schema_for;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
-use super::{Config, key::ConfigKey, show::is_secret};
+use super::{WindlassConfig, key::ConfigKey, show::is_secret};
 use crate::spelling::nearness;
 
 /// Returns the JSON Schema of the configuration file.
 pub(crate) fn schema() -> Json {
-    let mut schema = schema_for!(Config).to_value();
+    let mut schema = schema_for!(WindlassConfig).to_value();
     drop_null_defaults(&mut schema);
     schema
 }
@@ -62,7 +62,7 @@ impl KnownKeys {
         let fits = match (TableSchema::from_schema(at), value) {
             (Some(_), Value::Table(_)) => true,
             (Some(_), _) => false,
-            (None, _) => Config::deserialize(nested(key, value)).is_ok(),
+            (None, _) => WindlassConfig::deserialize(nested(key, value)).is_ok(),
         };
         if fits { Ok(()) } else { Err(wrong_value(key, value, &self.expected(at))) }
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{
-    Config,
+    WindlassConfig,
     key::ConfigKey,
     known::KnownKeys,
     layer::{ConfigSetting, SettingOrigin, flattened, from_file, from_flags, from_overrides, from_variables},
@@ -44,7 +44,7 @@ pub(crate) struct ConfigFlag {
 /// A valid configuration.
 #[derive(Debug)]
 pub(crate) struct LoadedConfig {
-    pub(crate) config: Config,
+    pub(crate) config: WindlassConfig,
     /// The sources of the values that were set; the rest are defaults.
     origins: BTreeMap<ConfigKey, SettingOrigin>,
 }
@@ -109,7 +109,7 @@ impl MergedConfig {
     /// Returns the defaults, with the built-in providers, so that one key of theirs can be changed
     /// alone.
     fn defaults() -> Result<Self, ConfigError> {
-        let defaults = Value::try_from(Config::default()).map_err(|error| inconsistent(&error))?;
+        let defaults = Value::try_from(WindlassConfig::default()).map_err(|error| inconsistent(&error))?;
         let mut merged = Self::default();
         for setting in flattened(ConfigKey::root(), defaults, &SettingOrigin::Default) {
             merged.put(setting);
@@ -147,7 +147,7 @@ impl MergedConfig {
     }
 
     fn finish(self) -> Result<LoadedConfig, ConfigError> {
-        let config = Config::deserialize(self.values).map_err(|error| inconsistent(&error))?;
+        let config = WindlassConfig::deserialize(self.values).map_err(|error| inconsistent(&error))?;
         let loaded = LoadedConfig { config, origins: self.origins };
         match loaded.config.unknown_provider() {
             None => Ok(loaded),

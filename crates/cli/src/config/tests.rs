@@ -59,7 +59,7 @@ impl User {
             .map_err(|error| error.to_string().replace(&self.home.path().display().to_string(), "~"))
     }
 
-    fn config(&self) -> Config {
+    fn config(&self) -> WindlassConfig {
         self.load().unwrap().config
     }
 
@@ -74,13 +74,13 @@ fn shown(loaded: &LoadedConfig, format: ConfigFormat, keys: &str) -> Vec<String>
 
 #[test]
 fn without_any_source_everything_is_default() {
-    assert_eq!(User::new().config(), Config::default());
+    assert_eq!(User::new().config(), WindlassConfig::default());
 }
 
 #[test]
 fn every_default_is_a_value_one_could_set() {
     let known = KnownKeys::new();
-    let defaults = Value::try_from(Config::default()).unwrap();
+    let defaults = Value::try_from(WindlassConfig::default()).unwrap();
     for setting in flattened(ConfigKey::root(), defaults, &SettingOrigin::Default) {
         assert_eq!(known.check(&setting.key, &setting.value), Ok(()), "{}", setting.key);
     }
@@ -200,7 +200,7 @@ fn client_libraries_are_understood() {
         .config();
     assert_eq!(config.model_reasoning_effort.as_deref(), Some("xhigh"));
     assert!(config.sandbox_workspace_write.network_access && config.show_raw_agent_reasoning);
-    assert_eq!(config.web_search, WebSearch::Live);
+    assert_eq!(config.web_search, WebSearchMode::Live);
     assert_eq!(config.approval_policy, ApprovalPolicy::OnFailure);
 }
 
