@@ -1,25 +1,25 @@
-//! `windlass apply-patch`: a patch to the files of a directory, with no model around it. Texts and exit codes are those of
-//! the program of that name.
+//! `windlass apply-patch`: applies a patch to the files of a directory, without a model. Texts and
+//! exit codes are those of the program of that name.
 
 use std::{ffi::OsString, process::ExitCode, sync::Arc};
 
 use windlass::{Content, Input, Stop, ToolCall, patch};
 
 use crate::{
-    args::{Approval, Common, Sandbox},
+    args::{ApprovalFlag, CommonOptions, SandboxFlag},
     exec::from_stdin,
-    exit::Exit,
+    exit::ProgramExit,
     output::print_answer,
-    problem::Problem,
-    screen::Warnings,
-    setup::Setup,
+    problem::CliProblem,
+    screen::WarningScreen,
+    setup::ProgramSetup,
 };
 
-/// What the tool begins its complaints with, for models.
+/// The prefix of the tool's error messages, for models.
 const FOR_MODELS: &str = "apply_patch verification failed: ";
 
-/// Applies the patch. Unless told otherwise, only files of the directory may change.
-pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, Problem> {
+/// Applies the patch. By default only files of the directory may change.
+pub(crate) fn run(common: &CommonOptions, patch: Option<OsString>) -> Result<ExitCode, CliProblem> {
     let text = match patch {
         Some(text) if text != "-" => match text.into_string() {
             Ok(text) => text,
@@ -28,20 +28,20 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
         Some(_) | None => from_stdin("the patch")?,
     };
     if text.trim().is_empty() {
-        return Err(Problem::usage("the patch is empty; give it as an argument or on stdin"));
+        return Err(CliProblem::usage("the patch is empty; give it as an argument or on stdin"));
     }
     if let Err(error) = patch::parse(&text) {
         return Ok(failed(&error.for_terminal()));
     }
-    let common = Common {
-        sandbox: common.sandbox.or(Some(Sandbox::WorkspaceWrite)),
-        // Nobody is asked about what they have asked for themselves.
-        approval: Some(Approval::Never),
+    let common = CommonOptions {
+        sandbox: common.sandbox.or(Some(SandboxFlag::WorkspaceWrite)),
+        // The user asked for the patch, so no question is needed.
+        approval: Some(ApprovalFlag::Never),
         ..common.clone()
     };
-    let setup = Setup::for_tools(&common)?;
-    let toolbox = setup.tools()?.events(Arc::new(Warnings)).toolbox();
-    let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
+    let setup = ProgramSetup::for_tools(&common)?;
+    let toolbox = setup.tools()?.events(Arc::new(WarningScreen)).toolbox();
+    let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     let call = ToolCall { id: "apply-patch".into(), name: "apply_patch".into(), input: Input::Text(text) };
     let outcome = crate::runtime()?.block_on(toolbox.call(call, &Stop::default())).outcome;
     if !outcome.verdict.success {
@@ -55,10 +55,10 @@ pub(crate) fn run(common: &Common, patch: Option<OsString>) -> Result<ExitCode, 
     let summary = texts.next().map(String::as_str).unwrap_or_default();
     print_answer(summary)?;
     texts.for_each(|note| crate::note(note));
-    Ok(Exit::Done.into())
+    Ok(ProgramExit::Done.into())
 }
 
 fn failed(message: &str) -> ExitCode {
     crate::note(message);
-    Exit::Failed.into()
+    ProgramExit::Failed.into()
 }

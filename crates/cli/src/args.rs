@@ -2,14 +2,19 @@
 
 mod agent;
 mod calls;
-mod held;
+mod policy;
 mod sessions;
 
 pub(crate) use self::{
-    agent::{Call, Exec, ExecAction, ExecOptions, ModelChoice, Models, Probe},
-    calls::{Audit, Feedback, History, Redo, Said, Stats, StatsBy, Undo},
-    held::{Config, LimitChoice, Policy, PreviewChoice, Redact, SandboxRun, Suggest},
-    sessions::{Collect, Sessions},
+    agent::{CallOptions, ExecAction, ExecArguments, ExecOptions, ModelChoice, ModelsCommand, ProbeOptions},
+    calls::{
+        AuditCommand, FeedbackOptions, FeedbackRating, HistoryOptions, RedoOptions, StatsBy, StatsOptions,
+        UndoOptions,
+    },
+    policy::{
+        ConfigCommand, LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions,
+    },
+    sessions::{CollectOptions, SessionsCommand},
 };
 
 use std::path::PathBuf;
@@ -20,21 +25,21 @@ use windlass::{ApprovalPolicy, SandboxMode};
 /// The tool-calling runtime for AI agents: a model asks for tools; Windlass decides, runs, records and answers.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = true, arg_required_else_help = true)]
-pub(crate) struct Cli {
+pub(crate) struct CliArgs {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonOptions,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run an agent until it answers: progress on stderr, the answer on stdout.
     #[command(visible_alias = "e", after_help = EXIT_CODES)]
-    Exec(Box<Exec>),
+    Exec(Box<ExecArguments>),
     /// Run one tool through the whole pipeline, without a model.
     #[command(after_help = EXIT_CODES)]
-    Call(Call),
+    Call(CallOptions),
     /// Apply a patch to the files of this directory, all of it or nothing.
     #[command(name = "apply-patch", alias = "apply_patch")]
     ApplyPatch {
@@ -42,15 +47,15 @@ pub(crate) enum Command {
         patch: Option<std::ffi::OsString>,
     },
     /// Take back what tools have changed in files.
-    Undo(Undo),
+    Undo(UndoOptions),
     /// Take back the last undo.
-    Redo(Redo),
+    Redo(RedoOptions),
     /// See which tools there are.
     #[command(subcommand)]
-    Tools(Tools),
+    Tools(ToolsCommand),
     /// See how a model calls tools.
     #[command(subcommand)]
-    Models(Models),
+    Models(ModelsCommand),
     /// Run any command in the sandbox: input, output and exit code are its own.
     #[command(after_help = SANDBOX_EXIT_CODES)]
     Sandbox(SandboxRun),
@@ -62,14 +67,14 @@ pub(crate) enum Command {
     },
     /// See and check the configuration.
     #[command(subcommand)]
-    Config(Config),
+    Config(ConfigCommand),
     /// See what would happen to a command, and why.
     #[command(subcommand)]
-    Policy(Policy),
+    Policy(PolicyCommand),
     /// How often tools work, how long they take and how they fail.
-    Stats(Stats),
+    Stats(StatsOptions),
     /// Which calls there were, the newest first.
-    History(History),
+    History(HistoryOptions),
     /// All that is on record about one call.
     Show {
         /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
@@ -80,18 +85,18 @@ pub(crate) enum Command {
     },
     /// See which sessions there are, what they take on the disk, and remove what is too old.
     #[command(subcommand)]
-    Sessions(Sessions),
+    Sessions(SessionsCommand),
     /// Say whether a call was of use. Tools are ranked by it; the verdict stays what it was.
-    Feedback(Feedback),
+    Feedback(FeedbackOptions),
     /// Prove what a session file says, or make a bug report from it.
     #[command(subcommand)]
-    Audit(Audit),
+    Audit(AuditCommand),
     /// Take secrets out of text: stdin becomes stdout, with a label in the place of each.
     ///
     /// Secrets are known by their form, by the name they are given, and by their value if they are in the environment or
     /// in a `.env` file of this directory.
     #[command(after_help = REDACT_EXIT_CODES)]
-    Redact(Redact),
+    Redact(RedactOptions),
 }
 
 const SANDBOX_EXIT_CODES: &str = "\
@@ -130,13 +135,13 @@ Exit codes:
 
 /// Settings that every command takes.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Common {
+pub(crate) struct CommonOptions {
     /// Set a configuration key, as in `-c model_reasoning_effort="high"`. May be repeated; the last one counts.
     #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
     pub(crate) config: Vec<String>,
     /// How tightly commands are held.
     #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
-    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) sandbox: Option<SandboxFlag>,
     /// When to ask a person. `exec` asks nobody: what would need a question is refused.
     #[arg(
         short = 'a',
@@ -146,7 +151,7 @@ pub(crate) struct Common {
         value_enum,
         global = true
     )]
-    pub(crate) approval: Option<Approval>,
+    pub(crate) approval: Option<ApprovalFlag>,
     /// No sandbox and no questions. Only for machines that are themselves a sandbox.
     #[arg(
         long = "dangerously-bypass-approvals-and-sandbox",
@@ -161,7 +166,7 @@ pub(crate) struct Common {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
+pub(crate) enum ToolsCommand {
     /// Every tool in one line.
     List {
         /// With these tools of your own, as programs (see docs/tools.md).
@@ -184,14 +189,14 @@ pub(crate) enum Tools {
     },
     /// Find tools by words and meaning, in English or Chinese; the best first.
     #[command(after_help = SELECT_EXIT_CODES)]
-    Search(Choosing),
+    Search(ToolQuery),
     /// Choose the tool for a request, or say that none fits.
     ///
     /// What a request forbids is left out: `do not change anything` leaves only what looks.
     #[command(after_help = SELECT_EXIT_CODES)]
     Select {
         #[command(flatten)]
-        choosing: Choosing,
+        choosing: ToolQuery,
         /// Show what was understood, and every candidate with the parts of its score.
         #[arg(long)]
         explain: bool,
@@ -227,7 +232,7 @@ pub(crate) enum Tools {
 
 /// What is wanted, and from which tools.
 #[derive(Debug, Args)]
-pub(crate) struct Choosing {
+pub(crate) struct ToolQuery {
     /// What is wanted, in plain words or as a tool's name. With `-`, it is read from stdin.
     pub(crate) request: String,
     /// How many tools at most.
@@ -244,7 +249,7 @@ pub(crate) struct Choosing {
 
 /// The sandbox modes, as flags spell them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sandbox {
+pub(crate) enum SandboxFlag {
     /// Nothing may be written, no network.
     ReadOnly,
     /// The workspace may be written, no network.
@@ -256,20 +261,20 @@ pub(crate) enum Sandbox {
     External,
 }
 
-impl From<Sandbox> for SandboxMode {
-    fn from(mode: Sandbox) -> Self {
+impl From<SandboxFlag> for SandboxMode {
+    fn from(mode: SandboxFlag) -> Self {
         match mode {
-            Sandbox::ReadOnly => Self::ReadOnly,
-            Sandbox::WorkspaceWrite => Self::WorkspaceWrite,
-            Sandbox::DangerFullAccess => Self::DangerFullAccess,
-            Sandbox::External => Self::External,
+            SandboxFlag::ReadOnly => Self::ReadOnly,
+            SandboxFlag::WorkspaceWrite => Self::WorkspaceWrite,
+            SandboxFlag::DangerFullAccess => Self::DangerFullAccess,
+            SandboxFlag::External => Self::External,
         }
     }
 }
 
 /// The approval policies, as flags spell them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Approval {
+pub(crate) enum ApprovalFlag {
     /// Before everything that is not known to be harmless.
     Untrusted,
     /// When the sandbox has stopped something.
@@ -280,13 +285,13 @@ pub(crate) enum Approval {
     Never,
 }
 
-impl From<Approval> for ApprovalPolicy {
-    fn from(policy: Approval) -> Self {
+impl From<ApprovalFlag> for ApprovalPolicy {
+    fn from(policy: ApprovalFlag) -> Self {
         match policy {
-            Approval::Untrusted => Self::Untrusted,
-            Approval::OnFailure => Self::OnFailure,
-            Approval::OnRequest => Self::OnRequest,
-            Approval::Never => Self::Never,
+            ApprovalFlag::Untrusted => Self::Untrusted,
+            ApprovalFlag::OnFailure => Self::OnFailure,
+            ApprovalFlag::OnRequest => Self::OnRequest,
+            ApprovalFlag::Never => Self::Never,
         }
     }
 }

@@ -13,27 +13,28 @@ use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
 
 use crate::{
     blanks::count_blanks,
-    paths::Paths,
+    paths::PathDisplay,
     screen::{named, visible},
 };
 
 /// Asks at the terminal, if there is one.
-pub(crate) struct Terminal {
+pub(crate) struct TerminalApprover {
     pub(crate) stop: Stop,
-    pub(crate) paths: Paths,
+    pub(crate) paths: PathDisplay,
 }
 
-impl Approver for Terminal {
+impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
                 return Answer::Unavailable;
             }
             let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into());
-            let columns = if columns == 0 { USUAL_COLUMNS } else { columns };
-            let (text, offered) = (in_words(question, &self.paths, columns), Offered::by(question));
+            let columns = if columns == 0 { DEFAULT_COLUMNS } else { columns };
+            let (text, offered) =
+                (in_words(question, &self.paths, columns), OfferedAnswers::from_question(question));
             let (answer, given) = oneshot::channel();
-            // A thread, because nothing else can be left while it waits for a person. It ends with the process.
+            // A thread, because a blocking read cannot be cancelled. It ends with the process.
             thread::spawn(move || answer.send(ask(&text, offered)));
             tokio::select! {
                 given = given => given.unwrap_or(Answer::Unavailable),
@@ -43,53 +44,55 @@ impl Approver for Terminal {
     }
 }
 
-/// Which answers a question has beside yes and no.
+/// The answers that a question has beside yes and no.
 #[derive(Debug, Clone, Copy)]
-struct Offered {
+struct OfferedAnswers {
     session: bool,
     rule: bool,
 }
 
-impl Offered {
-    fn by(question: &Question) -> Self {
+impl OfferedAnswers {
+    fn from_question(question: &Question) -> Self {
         Self { session: !question.keys.is_empty(), rule: question.rule.is_some() }
     }
 
-    /// The answers, for one that was not understood.
+    /// Lists the answers, after an answer that was not understood.
     fn in_short(self) -> String {
         let (session, rule) = (if self.session { " s," } else { "" }, if self.rule { " p, a," } else { "" });
         format!("y,{session}{rule} n or q? ")
     }
 }
 
-/// As wide as terminals are that do not say.
-const USUAL_COLUMNS: usize = 80;
+/// The width of terminals that do not report one.
+const DEFAULT_COLUMNS: usize = 80;
 
-/// Narrower terminals break lines by themselves.
-const LEAST_COLUMNS: usize = 24;
+/// Narrower terminals wrap lines by themselves.
+const MIN_COLUMNS: usize = 24;
 
-/// Stands before every further line of a text, so that none can pose as the beginning of something else.
+/// The prefix of every continued line, so that none can pose as the beginning of something else.
 const CONTINUED: &str = "      | ";
 
-/// More blanks than this in a row are counted instead of shown: in what someone says, and in what would be done, which may
-/// have lines that are indented.
+/// Maximum number of blanks in a row; longer runs are counted instead of shown. Commands may have
+/// more, because their lines may be indented.
 const MAX_BLANKS: usize = 8;
 const MAX_BLANKS_IN_COMMAND: usize = 24;
 
-/// The most characters that are shown of what the model says, and of each other reason.
+/// Maximum number of characters shown of the model's justification, and of each other reason.
 const MAX_JUSTIFICATION_CHARS: usize = 300;
 const MAX_REASON_CHARS: usize = 600;
 
-/// How many unclear things are named.
+/// Maximum number of unclear texts that are named.
 const MAX_UNCLEAR: usize = 5;
 
-/// A question of more lines names what would be done again at its end, by so many characters of its beginning and of its end.
+/// A question with more lines repeats the command at its end, by so many characters of its
+/// beginning and end.
 const MAX_LINES: usize = 20;
 const REPEATED_CHARS: usize = 150;
 
-/// The question. What would be done is shown whole, reasons up to a limit, and nothing can pose as something else or push
-/// what matters off the screen. Lines are broken here, not by the terminal.
-fn in_words(question: &Question, paths: &Paths, columns: usize) -> String {
+/// Formats the question. The command is shown in full, reasons up to a limit. Nothing can pose as
+/// something else or push important text off the screen. Lines are wrapped here, not by the
+/// terminal.
+fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
@@ -106,11 +109,13 @@ fn in_words(question: &Question, paths: &Paths, columns: usize) -> String {
     let mut lines = vec![first.clone()];
     lines.extend(what.1.iter().map(|thing| format!("  {thing}")));
     lines.push(format!("in {}", paths.show(cwd)));
-    lines.push(format!("because: {}", said(reason, MAX_REASON_CHARS)));
+    lines.push(format!("because: {}", limited_text(reason, MAX_REASON_CHARS)));
     let justified = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
-    lines.extend(justified.map(|text| format!("the model says: {}", said(text, MAX_JUSTIFICATION_CHARS))));
+    lines.extend(
+        justified.map(|text| format!("the model says: {}", limited_text(text, MAX_JUSTIFICATION_CHARS))),
+    );
     let shown = unclear.iter().take(MAX_UNCLEAR);
-    lines.extend(shown.map(|what| format!("unclear: {}", said(what, MAX_REASON_CHARS))));
+    lines.extend(shown.map(|what| format!("unclear: {}", limited_text(what, MAX_REASON_CHARS))));
     if unclear.len() > MAX_UNCLEAR {
         lines.push(format!("unclear: … ({} more)", unclear.len() - MAX_UNCLEAR));
     }
@@ -123,12 +128,12 @@ fn in_words(question: &Question, paths: &Paths, columns: usize) -> String {
     format!("{}\nAllow it? ", lines.join("\n"))
 }
 
-/// What would be done, with every run of many blanks counted and tabs shown.
+/// Returns a command with long runs of blanks counted and tabs shown.
 fn done(text: &str) -> String {
     visible(&count_blanks(text, MAX_BLANKS_IN_COMMAND)).replace('\t', "\\t")
 }
 
-/// The beginning and the end of a long text.
+/// Returns the beginning and the end of a long text.
 fn without_middle(text: &str) -> String {
     let length = text.chars().count();
     if length <= 2 * REPEATED_CHARS {
@@ -139,21 +144,21 @@ fn without_middle(text: &str) -> String {
     format!("{begins} … ({} characters) … {ends}", length - 2 * REPEATED_CHARS)
 }
 
-/// What someone says, up to so many characters, with every run of many blanks counted.
-fn said(text: &str, limit: usize) -> String {
+/// Returns a text up to so many characters, with long runs of blanks counted.
+fn limited_text(text: &str, limit: usize) -> String {
     let counted = count_blanks(text, MAX_BLANKS).replace('\t', " ");
     let (shown, more) = (counted.chars().take(limit).collect::<String>(), counted.chars().count());
     let shown = visible(&shown);
     if more > limit { format!("{shown}… ({} characters more)", more - limit) } else { shown }
 }
 
-/// A line in as many lines as the terminal needs for it, all but the first with a mark. It is broken behind a space where
-/// there is one near the end.
+/// Wraps a line to the width of the terminal; all parts but the first are marked. It is wrapped
+/// after a space if there is one near the end.
 fn broken(line: &str, columns: usize) -> Vec<String> {
-    let room = columns.max(LEAST_COLUMNS) - 1;
+    let room = columns.max(MIN_COLUMNS) - 1;
     let (mut lines, mut last, mut used) = (Vec::new(), String::new(), 0);
     for c in line.chars() {
-        // A tab goes at most so far.
+        // A tab is at most this wide.
         let width = if c == '\t' { 8 } else { c.width().unwrap_or(0) };
         if used + width > room {
             let space = last.rfind(' ').map(|at| at + 1).filter(|at| last.len() - at < room / 3);
@@ -168,8 +173,8 @@ fn broken(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// What each answer would allow.
-fn choices(question: &Question, paths: &Paths) -> Vec<String> {
+/// Describes what each answer would allow.
+fn choices(question: &Question, paths: &PathDisplay) -> Vec<String> {
     let thing = match (&question.effects.command, &question.effects.typed) {
         (Some(_), _) => "command",
         (None, Some(_)) => "text",
@@ -183,7 +188,7 @@ fn choices(question: &Question, paths: &Paths) -> Vec<String> {
         Beyond::Everything => "WITHOUT the sandbox".to_owned(),
     });
     let mut lines = vec![format!("  y  yes: this {thing}, once, {held}")];
-    if Offered::by(question).session {
+    if OfferedAnswers::from_question(question).session {
         lines.push(format!("  s  yes, for this session: the same {thing} in the same place, {held}"));
     }
     if let Some(rule) = &question.rule {
@@ -196,20 +201,20 @@ fn choices(question: &Question, paths: &Paths) -> Vec<String> {
     lines
 }
 
-fn more(writable: &[PathBuf], network: bool, paths: &Paths) -> String {
+fn more(writable: &[PathBuf], network: bool, paths: &PathDisplay) -> String {
     let places = writable.iter().map(|path| format!("`{}` writable", paths.show(path)));
     places.chain(network.then(|| "the network".to_owned())).collect::<Vec<_>>().join(" and ")
 }
 
-/// Puts the question until the answer is one.
-fn ask(text: &str, offered: Offered) -> Answer {
-    // What was typed before is no answer to this.
+/// Asks until the answer is valid.
+fn ask(text: &str, offered: OfferedAnswers) -> Answer {
+    // Keys typed before the question are not an answer to it.
     if rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
         return Answer::Unavailable;
     }
     let (mut shown, again) = (text, offered.in_short());
     loop {
-        // Whoever types in another encoding is understood all the same, as far as it matters.
+        // Input in another encoding than UTF-8 is accepted, as far as it matters.
         let mut line = Vec::new();
         let asked = io::stderr()
             .lock()
@@ -225,8 +230,9 @@ fn ask(text: &str, offered: Offered) -> Answer {
     }
 }
 
-/// An answer. Silence is a no; what is neither yes nor no is not understood.
-fn understood(line: &str, offered: Offered) -> Option<Answer> {
+/// Parses an answer. An empty line is a no; anything else that is neither yes nor no is not
+/// understood.
+fn understood(line: &str, offered: OfferedAnswers) -> Option<Answer> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match word.to_ascii_lowercase().as_str() {
@@ -250,7 +256,7 @@ mod tests {
 
     #[test]
     fn only_what_was_offered_is_understood() {
-        let told = |line| understood(line, Offered { session: true, rule: true });
+        let told = |line| understood(line, OfferedAnswers { session: true, rule: true });
         assert_eq!(told("y\n"), Some(Answer::Once));
         assert_eq!(told("A"), Some(Answer::Always));
         assert_eq!(told("n use git mv instead\n"), Some(Answer::Deny("use git mv instead".into())));
@@ -259,7 +265,7 @@ mod tests {
         for unclear in ["yes please", "ok", "ya", "y n"] {
             assert_eq!(told(unclear), None, "{unclear}");
         }
-        let once = Offered { session: false, rule: false };
+        let once = OfferedAnswers { session: false, rule: false };
         assert_eq!(["s", "p", "a"].map(|line| understood(line, once)), [None, None, None]);
         assert_eq!(once.in_short(), "y, n or q? ");
     }
@@ -284,7 +290,7 @@ mod tests {
             in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
             every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; what you write after it \
             is told to the model\n  q  no, and stop\nAllow it? ";
-        assert_eq!(in_words(&question, &Paths::seen_from("/x".as_ref()), 1000), expected);
+        assert_eq!(in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 1000), expected);
     }
 
     #[test]
@@ -306,7 +312,7 @@ mod tests {
             keys: Vec::new(),
             rule: None,
         };
-        let text = in_words(&question, &Paths::seen_from("/x".as_ref()), 80);
+        let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
         let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
         assert_eq!((begins("  y  "), begins("  a  "), begins("  n  ")), (1, 0, 1), "{text}");
         assert_eq!(begins("  s  "), 0, "{text}");
@@ -335,7 +341,7 @@ mod tests {
             keys: Vec::new(),
             rule: None,
         };
-        in_words(&question, &Paths::seen_from("/x".as_ref()), 80)
+        in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `windlass audit`: what a session file proves, and a report made from it.
+//! `windlass audit`: verifies a session file, or makes a bug report from it.
 
 use std::{
     fs::File,
@@ -14,50 +14,60 @@ use windlass::{
 };
 
 use crate::{
-    args::{Audit, Common},
-    config::{self, Format},
+    args::{AuditCommand, CommonOptions},
+    config::{self, ConfigFormat},
     doctor,
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::visible,
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Audit) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, args: &AuditCommand) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     match args {
-        Audit::Verify { session, head, json } => verify(&setup, session, head.as_deref(), *json),
-        Audit::Export { session, output, .. } => export(&setup, session, output.as_deref()),
+        AuditCommand::Verify { session, head, json } => verify(&setup, session, head.as_deref(), *json),
+        AuditCommand::Export { session, output, .. } => export(&setup, session, output.as_deref()),
     }
 }
 
-/// What a file says about itself, and what others remember of it.
-struct Finding {
+/// The hash chain of a session file, compared with the recorded head.
+struct AuditFinding {
     audit: record::ChainAudit,
     remembered: Result<Option<ChainHead>, String>,
-    /// What does not fit, one line each.
+    /// Mismatches, one line each.
     problems: Vec<String>,
 }
 
-fn verify(setup: &Setup, session: &str, head: Option<&str>, json: bool) -> Result<Exit, Problem> {
+fn verify(
+    setup: &ProgramSetup,
+    session: &str,
+    head: Option<&str>,
+    json: bool,
+) -> Result<ProgramExit, CliProblem> {
     let head = head.map(|text| {
         LineHash::parse(text)
-            .ok_or_else(|| Problem::usage(format!("`--head {text}`: a hash has 64 hexadecimal digits")))
+            .ok_or_else(|| CliProblem::usage(format!("`--head {text}`: a hash has 64 hexadecimal digits")))
     });
     let (_, path) =
-        record::find(&setup.home, &session.into()).map_err(|error| Problem::usage(chain(&error)))?;
+        record::find(&setup.home, &session.into()).map_err(|error| CliProblem::usage(chain(&error)))?;
     let found = examined(setup, session, &path, head.transpose()?)?;
     print(&if json { format!("{:#}\n", as_json(&found)) } else { as_text(&found) })?;
-    Ok(if found.problems.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if found.problems.is_empty() { ProgramExit::Done } else { ProgramExit::Failed })
 }
 
-fn examined(setup: &Setup, session: &str, path: &Path, head: Option<LineHash>) -> Result<Finding, Problem> {
-    // Looked up before anything else reads the file: an index brought up to date would know what is there now.
+fn examined(
+    setup: &ProgramSetup,
+    session: &str,
+    path: &Path,
+    head: Option<LineHash>,
+) -> Result<AuditFinding, CliProblem> {
+    // This comes before anything else reads the file: an updated index would know the current end.
     let remembered = remembered(setup, session);
     let known = remembered.as_ref().ok().copied().flatten();
-    let failed = |error: &record::SessionError| Problem::failed(chain(error));
+    let failed = |error: &record::SessionError| CliProblem::failed(chain(error));
     let audit = record::verify(path, known.map(|head| head.link)).map_err(|error| failed(&error))?;
     let mut problems: Vec<_> = audit.broken.iter().map(ToString::to_string).collect();
     if let Some(known) = known.filter(|_| !audit.passed) {
@@ -72,11 +82,11 @@ fn examined(setup: &Setup, session: &str, path: &Path, head: Option<LineHash>) -
         let passed = record::verify(path, Some(head)).map_err(|error| failed(&error))?.passed;
         problems.extend((!passed).then(|| format!("no line of the file has the hash {head}")));
     }
-    Ok(Finding { audit, remembered, problems })
+    Ok(AuditFinding { audit, remembered, problems })
 }
 
-/// Where the file once ended, or why nobody can say.
-fn remembered(setup: &Setup, session: &str) -> Result<Option<ChainHead>, String> {
+/// Returns the end of the file that the index recorded, or why it is not available.
+fn remembered(setup: &ProgramSetup, session: &str) -> Result<Option<ChainHead>, String> {
     if !Calls::index_path(&setup.home).exists() {
         return Ok(None);
     }
@@ -84,8 +94,8 @@ fn remembered(setup: &Setup, session: &str) -> Result<Option<ChainHead>, String>
     calls.head(&session.to_lowercase()).map_err(|error| error.to_string())
 }
 
-fn as_text(found: &Finding) -> String {
-    let Finding { audit, remembered, problems } = found;
+fn as_text(found: &AuditFinding) -> String {
+    let AuditFinding { audit, remembered, problems } = found;
     let mut text: String = problems.iter().map(|problem| format!("{}\n", visible(problem))).collect();
     if problems.is_empty() {
         text.push_str(&format!(
@@ -115,8 +125,8 @@ fn as_text(found: &Finding) -> String {
     text
 }
 
-fn as_json(found: &Finding) -> Value {
-    let Finding { audit, remembered, problems } = found;
+fn as_json(found: &AuditFinding) -> Value {
+    let AuditFinding { audit, remembered, problems } = found;
     json!({
         "ok": problems.is_empty(),
         "problems": problems,
@@ -130,13 +140,13 @@ fn as_json(found: &Finding) -> Value {
     })
 }
 
-fn export(setup: &Setup, session: &str, output: Option<&Path>) -> Result<Exit, Problem> {
+fn export(setup: &ProgramSetup, session: &str, output: Option<&Path>) -> Result<ProgramExit, CliProblem> {
     let (_, path) =
-        record::find(&setup.home, &session.into()).map_err(|error| Problem::usage(chain(&error)))?;
+        record::find(&setup.home, &session.into()).map_err(|error| CliProblem::usage(chain(&error)))?;
     let found = examined(setup, session, &path, None)?;
     let secrets = setup.secrets();
-    let lines = lines(&path, &secrets).map_err(|error| Problem::file("cannot read", &path, &error))?;
-    let config = config::show(&setup.loaded, Format::Json);
+    let lines = lines(&path, &secrets).map_err(|error| CliProblem::file("cannot read", &path, &error))?;
+    let config = config::show(&setup.loaded, ConfigFormat::Json);
     let report = json!({
         "note": "Made by `windlass audit export --redacted`. Secrets are replaced by labels, and the home directory by `~`; \
                  the hashes are those of the lines as they were before. Look through it all the same before you send it.",
@@ -156,11 +166,11 @@ fn export(setup: &Setup, session: &str, output: Option<&Path>) -> Result<Exit, P
         }
         made.write(report.as_bytes(), 0o600)
     });
-    written.map_err(|error| Problem::file("cannot write the report to", file, &error))?;
-    Ok(Exit::Done)
+    written.map_err(|error| CliProblem::file("cannot write the report to", file, &error))?;
+    Ok(ProgramExit::Done)
 }
 
-/// The lines of a session file. One that makes no sense is kept as text.
+/// Returns the lines of a session file. A malformed line is kept as text.
 fn lines(path: &Path, secrets: &Secrets) -> std::io::Result<Vec<Value>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut lines = Vec::new();
@@ -175,11 +185,12 @@ fn lines(path: &Path, secrets: &Secrets) -> std::io::Result<Vec<Value>> {
     }
 }
 
-/// Every text in a value without secrets: by itself, and where its key says that it is one.
+/// Returns a value without secrets: found by their form, or by the name of their key.
 pub(crate) fn cleaned(value: Value, secrets: &Secrets) -> Value {
     each_text(value, &|key, text| {
         let named = key.is_some_and(|key| Secrets::is_credential(key, &text));
-        // Arguments of calls are JSON inside of a text, and are cleaned as such: a name there says as much.
+        // Arguments of calls are JSON inside a text, and are cleaned as JSON: the names of keys
+        // matter there, too.
         let inner = (!named && text.trim_start().starts_with(['{', '[']))
             .then(|| serde_json::from_str(&text).ok())
             .flatten();
@@ -194,7 +205,7 @@ pub(crate) fn cleaned(value: Value, secrets: &Secrets) -> Value {
     })
 }
 
-/// Every text without the name of the user's home directory.
+/// Replaces the user's home directory in every text.
 fn without_home(value: Value) -> Value {
     let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
     match home {

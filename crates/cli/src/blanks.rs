@@ -1,9 +1,10 @@
-//! Runs of blanks as a person may be shown them: counted where they could push something off the screen.
+//! Runs of blanks as they are shown to a person: counted if they could push something off the
+//! screen.
 
 use crate::hidden_characters::is_invisible;
 
-/// Returns a text in which every run of more blanks than `most` is replaced by its length. Line breaks and characters
-/// that show as nothing are blanks as well; what a short run consists of stays.
+/// Returns a text in which every run of more blanks than `most` is replaced by its length. Line
+/// breaks and invisible characters count as blanks; short runs stay as they are.
 pub(crate) fn count_blanks(text: &str, most: usize) -> String {
     let (mut out, mut run) = (String::new(), String::new());
     for c in text.chars() {

@@ -14,44 +14,47 @@ use windlass::{
 };
 
 use crate::{
-    args::{Call, Common},
-    ask::Terminal,
-    brought,
-    cleaning::Cleaning,
+    args::{CallOptions, CommonOptions},
+    ask::TerminalApprover,
     exec::from_stdin,
-    exit::Exit,
+    exit::ProgramExit,
     interrupts,
     output::print_answer,
-    paths::Paths,
+    paths::PathDisplay,
     preview::RequestedPreview,
-    problem::Problem,
-    screen::Warnings,
-    setup::Setup,
+    problem::CliProblem,
+    retention_thread::RetentionThread,
+    screen::WarningScreen,
+    setup::ProgramSetup,
+    user_tools,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Call) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?.limited(&args.limits)?;
+pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?.limited(&args.limits)?;
     let preview = RequestedPreview::new(args.preview, &setup)?;
     let stop = Stop::default();
     let window = Window::of_terminal();
-    let builder = brought::added(setup.tools()?, args.tools.as_deref())?
-        .approver(Arc::new(Terminal { stop: stop.clone(), paths: Paths::seen_from(&setup.cwd) }))
+    let builder = user_tools::with_user_tools(setup.tools()?, args.tools.as_deref())?
+        .approver(Arc::new(TerminalApprover {
+            stop: stop.clone(),
+            paths: PathDisplay::seen_from(&setup.cwd),
+        }))
         .window(window.clone());
     let builder = match &preview {
         Some(requested) => builder.preview(requested.preview.clone()),
         None => builder,
     };
     let builder = if args.json { builder.apart_streams() } else { builder };
-    let toolbox = builder.events(Arc::new(Warnings)).toolbox();
-    let toolbox = toolbox.map_err(|errors| Problem::usage(errors.to_string()))?;
-    brought::tell(toolbox.registry.quarantined());
+    let toolbox = builder.events(Arc::new(WarningScreen)).toolbox();
+    let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
+    user_tools::report_quarantined(toolbox.registry.quarantined());
     let call = asked(&toolbox, args)?;
     interrupts::watch(stop.clone(), window)?;
-    let _cleaning = Cleaning::start(&setup);
+    let _cleaning = RetentionThread::start(&setup);
     let FinishedCall { call, arguments, outcome, .. } = crate::runtime()?.block_on(async {
         let finished = toolbox.call(call, &stop).await;
-        // There is no later call that could use what goes on.
+        // No later call could use a process that is still running.
         toolbox.sandbox.close().await;
         finished
     });
@@ -62,14 +65,15 @@ pub(crate) fn run(common: &Common, args: &Call) -> Result<Exit, Problem> {
     show(args, &setup, &report, preview, &stop)
 }
 
-/// Shows what came of the call. A program gets one object, a person the result before the question.
+/// Prints the result of the call: one object for a program; for a person, the result before the
+/// question.
 fn show(
-    args: &Call,
-    setup: &Setup,
+    args: &CallOptions,
+    setup: &ProgramSetup,
     report: &CallReport<'_>,
     mut preview: Option<RequestedPreview>,
     stop: &Stop,
-) -> Result<Exit, Problem> {
+) -> Result<ProgramExit, CliProblem> {
     let outcome = report.outcome;
     let mut settled = None;
     let edits = Edits::outside(&setup.home);
@@ -99,8 +103,8 @@ fn show(
     Ok(settled.map_or(exit, |settled| settled.end.exit(exit)))
 }
 
-/// The call that is asked for, with its input from stdin if that is where it is.
-fn asked(toolbox: &Toolbox, args: &Call) -> Result<ToolCall, Problem> {
+/// Returns the requested call, with its input from stdin if it is not an argument.
+fn asked(toolbox: &Toolbox, args: &CallOptions) -> Result<ToolCall, CliProblem> {
     let text = match &args.input {
         Some(text) if text != "-" => text.clone(),
         None if io::stdin().is_terminal() => String::new(),
@@ -112,7 +116,7 @@ fn asked(toolbox: &Toolbox, args: &Call) -> Result<ToolCall, Problem> {
     Ok(ToolCall { id: "call".into(), name: args.name.as_str().into(), input })
 }
 
-/// The arguments that the call runs with, or what was written in their place, without secrets.
+/// Returns the arguments that the call runs with, or the text given instead, without secrets.
 fn parameters(toolbox: &Toolbox, call: &ToolCall, arguments: Option<Value>) -> Value {
     let parameters =
         arguments.map_or_else(|| call.input.as_str().to_owned(), |arguments| arguments.to_string());
@@ -120,7 +124,7 @@ fn parameters(toolbox: &Toolbox, call: &ToolCall, arguments: Option<Value>) -> V
     serde_json::from_str(&clean).unwrap_or_else(|_| Value::String(clean.into_owned()))
 }
 
-/// What became of a session that was still running when the call returned.
+/// Describes a session that was still running when the call returned.
 fn ended_session(outcome: &Outcome) -> Option<String> {
     let Facts::Session(session) = &outcome.facts else { return None };
     let (id, seconds) = (session.session, session.duration.as_secs_f32());
@@ -137,15 +141,15 @@ fn terminated(text: String) -> String {
     if text.is_empty() || text.ends_with('\n') { text } else { format!("{text}\n") }
 }
 
-fn exit_of(outcome: &Outcome, stop: &Stop) -> Exit {
+fn exit_of(outcome: &Outcome, stop: &Stop) -> ProgramExit {
     match outcome.status {
-        _ if stop.reason().is_some() => Exit::Interrupted,
-        _ if outcome.verdict.success => Exit::Done,
-        Status::Rejected if outcome.receipt.refusal.is_some() => Exit::Refused,
-        Status::Timeout => Exit::Limit,
-        Status::NotFound if outcome.receipt.unknown_tool => Exit::Usage,
+        _ if stop.reason().is_some() => ProgramExit::Interrupted,
+        _ if outcome.verdict.success => ProgramExit::Done,
+        Status::Rejected if outcome.receipt.refusal.is_some() => ProgramExit::Refused,
+        Status::Timeout => ProgramExit::Limit,
+        Status::NotFound if outcome.receipt.unknown_tool => ProgramExit::Usage,
         Status::Success | Status::Error | Status::Rejected | Status::PermissionDenied | Status::NotFound => {
-            Exit::Failed
+            ProgramExit::Failed
         }
     }
 }

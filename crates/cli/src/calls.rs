@@ -1,4 +1,4 @@
-//! The index of calls, as the commands that ask it need it.
+//! The index of calls, for the commands that query it.
 
 use std::{
     io::{self, IsTerminal},
@@ -9,21 +9,21 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use windlass::record::{Call, CallIndexError, Calls};
 
 use crate::{
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::{named, visible},
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
-/// The index, up to date. If the one on disk cannot be used, that is told and another is made in memory: the session files are
-/// all it takes.
-pub(crate) fn open(setup: &Setup) -> Result<Calls, Problem> {
+/// Opens and updates the index. If the one on disk is unusable, that is reported and another is
+/// built in memory from the session files.
+pub(crate) fn open(setup: &ProgramSetup) -> Result<Calls, CliProblem> {
     let fresh =
         |calls: Result<Calls, CallIndexError>| calls.and_then(|mut calls| calls.catch_up().map(|()| calls));
     let (home, keep) = (&setup.home, setup.keep());
     if home.exists() {
         match fresh(Calls::open(home, keep)) {
             Ok(calls) => return Ok(calls),
-            Err(CallIndexError::Session(error)) => return Err(Problem::failed(chain(&error))),
+            Err(CallIndexError::Session(error)) => return Err(CliProblem::failed(chain(&error))),
             Err(error) => crate::note(&format!(
                 "warning: {}; counting from the session files for now",
                 visible(&error.to_string())
@@ -33,30 +33,30 @@ pub(crate) fn open(setup: &Setup) -> Result<Calls, Problem> {
     fresh(Calls::in_memory(home, keep)).map_err(|error| problem(&error))
 }
 
-/// The one call that is meant by a name.
-pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, Problem> {
+/// Finds the one call that a name stands for.
+pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, CliProblem> {
     let mut found = index.find(name).map_err(|error| problem(&error))?;
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Problem::usage(format!("there is no call `{name}` on record; see `windlass history`"))),
+        0 => Err(CliProblem::usage(format!("there is no call `{name}` on record; see `windlass history`"))),
         _ => {
             let line =
                 |call: &Call| format!("\n  {}  {:.0}  {}", call.handle, call.time, named(call.tool.as_str()));
             let lines: String = found.iter().map(line).collect();
-            Err(Problem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")))
+            Err(CliProblem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")))
         }
     }
 }
 
-pub(crate) fn problem(error: &CallIndexError) -> Problem {
-    Problem::failed(chain(error))
+pub(crate) fn problem(error: &CallIndexError) -> CliProblem {
+    CliProblem::failed(chain(error))
 }
 
-/// A time of the past: so long ago, or a date.
-pub(crate) fn since(text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
+/// Parses a time in the past: a duration ago, or a date.
+pub(crate) fn since(text: Option<&str>) -> Result<Option<Timestamp>, CliProblem> {
     text.map(|text| {
         parse_time(text, Timestamp::now()).ok_or_else(|| {
-            Problem::usage(format!(
+            CliProblem::usage(format!(
                 "`--since {text}` is no time; say how long ago (`30m`, `12h`, `7d`, `2w`) or a date (`2026-11-01`)"
             ))
         })
@@ -64,7 +64,7 @@ pub(crate) fn since(text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     .transpose()
 }
 
-/// Reads how long ago, or when.
+/// Parses a duration ago, or a date.
 pub(crate) fn parse_time(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(date) = text.parse::<Date>() {
         return date.to_zoned(TimeZone::UTC).ok().map(|day| day.timestamp());
@@ -84,12 +84,12 @@ pub(crate) fn parse_time(text: &str, now: Timestamp) -> Option<Timestamp> {
     now.checked_sub(Duration::from_secs(count.checked_mul(seconds)?)).ok()
 }
 
-/// How many tokens so many bytes are, about: what models count exactly, each counts its own way.
+/// Estimates the number of tokens of so many bytes: each model counts in its own way.
 pub(crate) fn tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }
 
-/// A duration in three digits or so.
+/// Formats a duration in about three digits.
 pub(crate) fn brief(time: Duration) -> String {
     match time.as_millis() {
         milliseconds @ ..1000 => format!("{milliseconds} ms"),
@@ -98,7 +98,7 @@ pub(crate) fn brief(time: Duration) -> String {
     }
 }
 
-/// A time: all of it for programs, and for a person as lists of files have it.
+/// Formats a time: in full for programs, and for a person as in lists of files.
 pub(crate) fn when(time: Timestamp) -> String {
     if io::stdout().is_terminal() { short(time, Timestamp::now()) } else { format!("{time:.0}") }
 }
@@ -109,7 +109,7 @@ fn short(time: Timestamp, now: Timestamp) -> String {
     time.strftime(if recent { "%m-%d %H:%MZ" } else { "%Y-%m-%d" }).to_string()
 }
 
-/// A text on one line.
+/// Returns a text on one line.
 pub(crate) fn one_line(text: &str) -> String {
     visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }

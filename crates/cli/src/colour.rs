@@ -1,8 +1,9 @@
-//! Colours: only where a terminal shows them and nobody has said no.
+//! Colours: only if a terminal shows them and the user does not refuse them.
 
 use std::{ffi::OsString, io::IsTerminal};
 
-/// Whether this output is to be coloured: `NO_COLOR`, then `CLICOLOR_FORCE`, then a terminal that is not `dumb`.
+/// Returns true if this output is to be coloured: `NO_COLOR`, then `CLICOLOR_FORCE`, then a
+/// terminal that is not `dumb`.
 pub(crate) fn is_wanted(output: &impl IsTerminal) -> bool {
     decide(output.is_terminal(), &|name| std::env::var_os(name))
 }
@@ -21,7 +22,7 @@ fn decide(is_terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> boo
 mod tests {
     use super::*;
 
-    /// Whether it is a terminal, the variables, and what is expected.
+    /// A terminal or not, the variables, and the expected result.
     type Case = (bool, &'static [(&'static str, &'static str)], bool);
 
     #[test]

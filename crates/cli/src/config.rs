@@ -1,4 +1,4 @@
-//! Configuration: every key there is, and how files, variables and options become one set of values.
+//! Configuration: all keys, and how files, variables and options become one set of values.
 //!
 //! The doc comment of a field is its user documentation: it is the JSON Schema that `windlass config schema` prints and
 //! that `docs/config.schema.json` holds. Known keys, types and the "did you mean" of an error are all derived from it.
@@ -28,19 +28,19 @@ mod show;
 mod undo;
 
 pub(crate) use known::schema;
-pub(crate) use load::{Flag, Loaded, Sources, file, home, load};
-pub(crate) use show::{Format, show};
+pub(crate) use load::{ConfigFlag, ConfigSources, LoadedConfig, file, home, load};
+pub(crate) use show::{ConfigFormat, show};
 
 use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
-use retention::Durability;
-pub(crate) use retention::Retention;
+pub(crate) use retention::RetentionSettings;
+use retention::SessionDurability;
 pub(crate) use undo::UndoOfCommands;
 
-/// How long a model may think about a verdict unless told otherwise.
+/// The default time that a model may take for a verdict.
 const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
 
-/// The longest time limit a call may ask for unless told otherwise: the longest builds and test suites end within it.
+/// The default maximum time limit of a call: the longest builds and test suites end within it.
 const MAX_TIMEOUT_SEC: NonZeroU64 = NonZeroU64::new(3600).unwrap();
 
 /// The configuration of Windlass, read from `config.toml` in its home directory.
@@ -48,7 +48,7 @@ const MAX_TIMEOUT_SEC: NonZeroU64 = NonZeroU64::new(3600).unwrap();
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "Configuration of Windlass")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
-pub(crate) struct Config {
+pub(crate) struct WindlassConfig {
     /// The model to use, by the name its provider has for it.
     pub(crate) model: Option<String>,
     /// The provider of the model: a key of `model_providers`.
@@ -64,7 +64,7 @@ pub(crate) struct Config {
     /// How the model is to summarise its reasoning. Unset means `auto` for models known to reason, and nothing for others.
     pub(crate) model_reasoning_summary: Option<ReasoningSummary>,
     /// How much the model is to write. Unset means the server's choice.
-    pub(crate) model_verbosity: Option<Verbosity>,
+    pub(crate) model_verbosity: Option<ModelVerbosity>,
     /// The most tokens one answer of the model may have. Unset means the server's choice.
     pub(crate) model_max_output_tokens: Option<NonZeroU64>,
     /// A file whose text replaces the built-in instructions of the model.
@@ -89,9 +89,9 @@ pub(crate) struct Config {
     /// Which shell tool the model is offered.
     pub(crate) shell_tool: ShellTool,
     /// Switches of other agents that have a key of their own here.
-    pub(crate) features: Features,
+    pub(crate) features: FeatureSwitches,
     /// Whether the model is offered tools that read files: `read_file`, `grep_files`, `list_dir`, `view_image`.
-    pub(crate) file_tools: FileTools,
+    pub(crate) file_tools: FileToolsMode,
     /// Which tools for changing files the model is offered.
     pub(crate) edit_tool: EditTool,
     /// Whether the model is offered `update_plan`, by which it shows the steps of its work.
@@ -102,7 +102,7 @@ pub(crate) struct Config {
     /// Whether there is `view_image`. Models that cannot see are not offered it in any case.
     pub(crate) include_view_image_tool: bool,
     /// Whether the model's server may search the web. Only the Responses API can.
-    pub(crate) web_search: WebSearch,
+    pub(crate) web_search: WebSearchMode,
     /// The same switches by names that other agents use.
     pub(crate) tools: ToolSwitches,
     /// Whether commands run beside each other even if they may change something. Commands known to change nothing
@@ -121,7 +121,7 @@ pub(crate) struct Config {
     #[schemars(range(min = 1, max = 100))]
     pub(crate) tool_context_percent: u8,
     /// Who judges whether a call did what was asked.
-    pub(crate) judge: Judge,
+    pub(crate) judge: VerdictJudge,
     /// How long the model is waited for with `judge = "model"`, in seconds; then the verdict stays as it is.
     pub(crate) judge_time_limit_sec: NonZeroU64,
     /// When the model reads the verdict on its call, as one line behind the result.
@@ -144,11 +144,11 @@ pub(crate) struct Config {
     /// The most tokens a turn may use, as servers count them, or estimated where they do not. Unset means no limit.
     pub(crate) turn_token_limit: Option<NonZeroU64>,
     /// What the index of calls remembers, which `windlass stats` and `windlass history` ask.
-    pub(crate) history: History,
+    pub(crate) history: HistoryLimits,
     /// When the session file is flushed to the disk.
-    pub(crate) durability: Durability,
+    pub(crate) durability: SessionDurability,
     /// Limits on what is kept below the home directory of Windlass.
-    pub(crate) retention: Retention,
+    pub(crate) retention: RetentionSettings,
     /// Accepted for clients of other agents. Has no effect: reasoning is shown whenever the server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
 }
@@ -159,7 +159,7 @@ fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
     if is_share { Ok(percent) } else { Err(D::Error::custom("not from 1 to 100")) }
 }
 
-impl Default for Config {
+impl Default for WindlassConfig {
     fn default() -> Self {
         Self {
             model: None,
@@ -180,20 +180,20 @@ impl Default for Config {
             readable_secrets: Vec::new(),
             shell_environment_policy: ShellEnvironmentPolicy::default(),
             shell_tool: ShellTool::default(),
-            features: Features::default(),
-            file_tools: FileTools::default(),
+            features: FeatureSwitches::default(),
+            file_tools: FileToolsMode::default(),
             edit_tool: EditTool::default(),
             include_plan_tool: true,
             include_apply_patch_tool: None,
             include_view_image_tool: true,
-            web_search: WebSearch::default(),
+            web_search: WebSearchMode::default(),
             tools: ToolSwitches::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),
             model_context_window: None,
             tool_context_percent: windlass::TOOL_CONTEXT_PERCENT,
-            judge: Judge::default(),
+            judge: VerdictJudge::default(),
             judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,
             show_verdict: ShowVerdict::default(),
             max_timeout_sec: MAX_TIMEOUT_SEC,
@@ -203,17 +203,17 @@ impl Default for Config {
             undo: UndoOfCommands::default(),
             turn_time_limit_sec: None,
             turn_token_limit: None,
-            history: History::default(),
-            durability: Durability::default(),
-            retention: Retention::default(),
+            history: HistoryLimits::default(),
+            durability: SessionDurability::default(),
+            retention: RetentionSettings::default(),
             show_raw_agent_reasoning: false,
         }
     }
 }
 
-impl Config {
-    /// Says so if `model_provider` names none there is. Only the whole configuration tells: a provider may be in the
-    /// file and its name in a variable.
+impl WindlassConfig {
+    /// Returns a message if `model_provider` names an unknown provider. This needs the whole
+    /// configuration: a provider may be in the file and its name in a variable.
     fn unknown_provider(&self) -> Option<String> {
         let name = self.model_provider.as_deref()?;
         let known = || iter::once(RULES).chain(self.model_providers.keys().map(String::as_str));
@@ -246,22 +246,23 @@ pub(crate) struct WorkspaceWrite {
 /// What the index of calls remembers. Session files are not touched by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct History {
+#[schemars(rename = "History")]
+pub(crate) struct HistoryLimits {
     /// How many days a call is remembered.
     pub(crate) keep_days: u32,
     /// The most megabytes it may take; then the oldest calls are forgotten.
     pub(crate) max_megabytes: u32,
 }
 
-impl Default for History {
+impl Default for HistoryLimits {
     fn default() -> Self {
         let Keep { days, megabytes } = Keep::default();
         Self { keep_days: days, max_megabytes: megabytes }
     }
 }
 
-impl From<History> for Keep {
-    fn from(History { keep_days: days, max_megabytes: megabytes }: History) -> Self {
+impl From<HistoryLimits> for Keep {
+    fn from(HistoryLimits { keep_days: days, max_megabytes: megabytes }: HistoryLimits) -> Self {
         Self { days, megabytes }
     }
 }
@@ -283,7 +284,8 @@ pub(crate) enum ReasoningSummary {
 /// How much a model writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verbosity {
+#[schemars(rename = "Verbosity")]
+pub(crate) enum ModelVerbosity {
     /// Little.
     Low,
     /// As usual.
@@ -314,7 +316,8 @@ pub(crate) enum ShellTool {
 /// Switches that other agents have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Features {
+#[schemars(rename = "Features")]
+pub(crate) struct FeatureSwitches {
     /// Where `shell_tool` is `auto`: `true` means `unified_exec`, and `false` that it is not chosen for the model.
     pub(crate) unified_exec: Option<bool>,
 }
@@ -332,7 +335,8 @@ pub(crate) struct ToolSwitches {
 /// Who judges calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Judge {
+#[schemars(rename = "Judge")]
+pub(crate) enum VerdictJudge {
     /// What was observed and what its tool promises decide.
     #[default]
     Facts,
@@ -357,7 +361,8 @@ pub(crate) enum ShowVerdict {
 /// Whether a model is offered tools that read files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum FileTools {
+#[schemars(rename = "FileTools")]
+pub(crate) enum FileToolsMode {
     /// If its family knows them or nobody knows its family. Those trained to use a shell may still call them.
     #[default]
     Auto,
@@ -385,7 +390,8 @@ pub(crate) enum EditTool {
 /// How far the model's server may search the web.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WebSearch {
+#[schemars(rename = "WebSearch")]
+pub(crate) enum WebSearchMode {
     /// The live web.
     Live,
     /// What the server has stored.

@@ -1,4 +1,4 @@
-//! `windlass doctor`: what this machine can enforce.
+//! `windlass doctor`: reports what this machine can enforce.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,26 +10,26 @@ use windlass::{
 };
 
 use crate::{
-    args::Common,
-    config::{CommandLimits, Retention},
-    exit::Exit,
+    args::CommonOptions,
+    config::{CommandLimits, RetentionSettings},
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     screen::visible,
     sessions,
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Runs the command. It fails if commands cannot be held at all.
-pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
+/// Runs the command. It fails if commands cannot be confined at all.
+pub(crate) fn run(common: &CommonOptions, json: bool) -> Result<ProgramExit, CliProblem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
-    // A configuration with a mistake is for `windlass config` to tell of.
-    let setup = Setup::for_tools(common).ok();
-    let left_out = setup.as_ref().map(Setup::left_out).unwrap_or_default();
+    // `windlass config` reports a broken configuration.
+    let setup = ProgramSetup::for_tools(common).ok();
+    let left_out = setup.as_ref().map(ProgramSetup::left_out).unwrap_or_default();
     let undo = setup.as_ref().map(undo_state);
-    let limits = setup.as_ref().map(Setup::command_limits).unwrap_or_default();
+    let limits = setup.as_ref().map(ProgramSetup::command_limits).unwrap_or_default();
     let retention = setup.as_ref().map(|setup| (setup.home.clone(), setup.retention()));
     let shown = if json {
         let mut shown = as_json(&diagnosis, &limits);
@@ -43,16 +43,16 @@ pub(crate) fn run(common: &Common, json: bool) -> Result<Exit, Problem> {
         as_text(&diagnosis) + &limits_as_text(&limits) + &kept + &variables(&left_out)
     };
     print(&shown)?;
-    Ok(if diagnosis.rung.is_some() { Exit::Done } else { Exit::Failed })
+    Ok(if diagnosis.rung.is_some() { ProgramExit::Done } else { ProgramExit::Failed })
 }
 
-/// The same as part of a larger report.
+/// Returns the report as part of a larger one.
 pub(crate) fn report() -> Value {
     value(&Machine::for_one_command(BTreeMap::new()).diagnose())
 }
 
-/// The record of what commands change in this directory.
-fn undo_state(setup: &Setup) -> Value {
+/// Describes the record of changes by commands in this directory.
+fn undo_state(setup: &ProgramSetup) -> Value {
     let config = setup.undo_of_commands();
     let state = SnapshotStore::state(&setup.home, &setup.cwd).ok().flatten();
     let scanned = state.as_ref().and_then(|state| state.scanned);
@@ -81,7 +81,7 @@ fn undo_as_text(undo: Option<&Value>) -> String {
     format!("\nchanges of commands can be undone (`undo` in the configuration): {state}\n")
 }
 
-/// The variables that commands are not given, grouped by the reason.
+/// Lists the variables that commands do not get, grouped by the reason.
 fn variables(left_out: &[(String, String)]) -> String {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (name, reason) in left_out {
@@ -101,14 +101,14 @@ fn as_json(diagnosis: &Diagnosis, limits: &CommandLimits) -> Value {
     shown
 }
 
-/// The limits on what is kept, and what is kept now.
-fn kept_as_json(home: &Path, limits: Retention) -> Value {
+/// Returns the limits of retention, and the current usage.
+fn kept_as_json(home: &Path, limits: RetentionSettings) -> Value {
     let usage = DiskUsage::measure(home).unwrap_or_default();
     let bytes: BTreeMap<_, _> = usage.kinds.iter().map(|kind| (kind.name, kind.bytes)).collect();
     json!({"limits": limits, "bytes": bytes})
 }
 
-/// The limits of each command.
+/// Formats the limits of each command.
 fn limits_as_text(limits: &CommandLimits) -> String {
     let defaults = limits.defaults();
     let number = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());

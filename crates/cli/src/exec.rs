@@ -1,4 +1,4 @@
-//! `windlass exec`: one turn of an agent, without anyone at the terminal.
+//! `windlass exec`: one turn of an agent, without a person at the terminal.
 
 use std::{
     io::{self, IsTerminal, Read},
@@ -17,26 +17,26 @@ use windlass::{
 };
 
 use crate::{
-    args::{Common, Exec, ExecAction, ExecOptions},
-    brought,
-    cleaning::Cleaning,
-    exit::Exit,
+    args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
+    exit::ProgramExit,
     interrupts,
-    jsonl::Jsonl,
+    jsonl::JsonlWriter,
     output::{print, print_answer},
     preview::RequestedPreview,
-    problem::{Problem, chain},
-    screen::{Screen, visible_path},
-    setup::Setup,
+    problem::{CliProblem, chain},
+    retention_thread::RetentionThread,
+    screen::{ProgressScreen, visible_path},
+    setup::ProgramSetup,
+    user_tools,
 };
 
-/// The largest prompt or image that is read.
+/// Maximum size of a prompt or an image.
 const MAX_INPUT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
-    let Exec { options, prompt, action } = exec;
-    let setup = Setup::for_exec(common, &options)?.limited(&options.limits)?;
+pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<ProgramExit, CliProblem> {
+    let ExecArguments { options, prompt, action } = exec;
+    let setup = ProgramSetup::for_exec(common, &options)?.limited(&options.limits)?;
     let (resume, prompt) = match action {
         None => (None, prompt),
         Some(ExecAction::Resume { session, prompt: after, last }) => {
@@ -49,13 +49,13 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     let stop = Stop::default();
     let is_json = options.json || options.experimental_json;
     let events: Arc<dyn EventSink> = if is_json {
-        Arc::new(Jsonl::new(options.deltas, stop.clone()))
+        Arc::new(JsonlWriter::new(options.deltas, stop.clone()))
     } else {
-        Arc::new(Screen::new(&setup.cwd))
+        Arc::new(ProgressScreen::new(&setup.cwd))
     };
     let window = Window::of_terminal();
     let builder = setup.agent()?.events(events).window(window.clone()).single_turn();
-    let mut builder = brought::added(builder, options.tools.as_deref())?;
+    let mut builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
     if let Some(requested) = &preview {
         builder = builder.preview(requested.preview.clone());
     }
@@ -69,16 +69,16 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
         builder = builder.output_schema(answer_schema(path, &setup)?);
     }
     let answer_file = options.output_last_message.as_deref().map(|path| {
-        setup.output_file(path).map_err(|error| Problem::file("cannot write the answer to", path, &error))
+        setup.output_file(path).map_err(|error| CliProblem::file("cannot write the answer to", path, &error))
     });
     let answer_file = answer_file.transpose()?;
     interrupts::watch(stop.clone(), window)?;
-    let _cleaning = Cleaning::start(&setup);
+    let _cleaning = RetentionThread::start(&setup);
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, is_json));
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
     let exit = finish(&report, (&options, answer_file), is_json)?;
     let Some(preview) = preview else { return Ok(exit) };
-    let edits = Edits::of_session(&setup.home, &thread).map_err(|error| Problem::failed(chain(&error)))?;
+    let edits = Edits::of_session(&setup.home, &thread).map_err(|error| CliProblem::failed(chain(&error)))?;
     let settled = preview.settle(&edits, &stop)?;
     if is_json {
         print(&format!("{}\n", json!({"type": "preview", "preview": settled.report})))?;
@@ -86,23 +86,30 @@ pub(crate) fn run(common: &Common, exec: Exec) -> Result<Exit, Problem> {
     Ok(settled.end.exit(exit))
 }
 
-/// Which session to go on with. `resume --last PROMPT` has its prompt where otherwise the session is, so that comes back.
-fn which(setup: &Setup, session: Option<String>, last: bool) -> Result<(Which, Option<String>), Problem> {
+/// Selects the session to resume. `resume --last PROMPT` has its prompt in the position of the
+/// session, so that is returned.
+fn which(
+    setup: &ProgramSetup,
+    session: Option<String>,
+    last: bool,
+) -> Result<(Which, Option<String>), CliProblem> {
     match (session, last) {
         (Some(session), false) => Ok((Which::Id(session.as_str().into()), None)),
         (session, true) => Ok((Which::LastIn(setup.cwd.clone()), session)),
         (None, false) => {
-            Err(Problem::usage("which session? give its id, or --last for the newest of this directory"))
+            Err(CliProblem::usage("which session? give its id, or --last for the newest of this directory"))
         }
     }
 }
 
-/// The prompt, wherever it was given.
-fn only(prompts: [Option<String>; 3]) -> Result<Option<String>, Problem> {
+/// Returns the one prompt that was given.
+fn only(prompts: [Option<String>; 3]) -> Result<Option<String>, CliProblem> {
     let mut given = prompts.into_iter().flatten();
     match (given.next(), given.next()) {
         (prompt, None) => Ok(prompt),
-        (_, Some(second)) => Err(Problem::usage(format!("there are two prompts; the second is `{second}`"))),
+        (_, Some(second)) => {
+            Err(CliProblem::usage(format!("there are two prompts; the second is `{second}`")))
+        }
     }
 }
 
@@ -113,7 +120,7 @@ async fn turn(
     json: bool,
 ) -> Result<(TurnReport, ThreadId), BuildError> {
     let mut agent: Agent = builder.build()?;
-    brought::tell(agent.toolbox().registry.quarantined());
+    user_tools::report_quarantined(agent.toolbox().registry.quarantined());
     if !json {
         crate::note(&who_answers(agent.model()));
     }
@@ -121,7 +128,7 @@ async fn turn(
     Ok((agent.run(content, stop).await, thread))
 }
 
-/// One line that says who answers.
+/// Returns one line that names the model.
 fn who_answers(model: &ModelInfo) -> String {
     if model.provider == RULES {
         return "offline rules, no model: set OPENAI_API_KEY or choose a --provider for one".to_owned();
@@ -133,15 +140,15 @@ fn finish(
     report: &TurnReport,
     (options, answer_file): (&ExecOptions, Option<OutputFile>),
     json: bool,
-) -> Result<Exit, Problem> {
+) -> Result<ProgramExit, CliProblem> {
     let answer = match &report.end {
         Ok(answer) => answer,
-        Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(Exit::Interrupted),
+        Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(ProgramExit::Interrupted),
         Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Looping)) => {
-            return Ok(Exit::Limit);
+            return Ok(ProgramExit::Limit);
         }
         Err(AgentError::Model(_) | AgentError::Journal(_) | AgentError::UnfitAnswer { .. }) => {
-            return Ok(Exit::Failed);
+            return Ok(ProgramExit::Failed);
         }
     };
     if !json {
@@ -149,54 +156,54 @@ fn finish(
     }
     if let (Some(path), Some(file)) = (&options.output_last_message, answer_file) {
         file.write(answer.as_bytes(), 0o666)
-            .map_err(|error| Problem::file("cannot write the answer to", path, &error))?;
+            .map_err(|error| CliProblem::file("cannot write the answer to", path, &error))?;
     }
     let refused = report.refusals.iter().any(|refusal| !refusal.made_up_for);
     Ok(if options.experimental_json {
-        Exit::Done
+        ProgramExit::Done
     } else if refused {
-        Exit::Refused
+        ProgramExit::Refused
     } else if report.declined {
-        Exit::Failed
+        ProgramExit::Failed
     } else {
-        Exit::Done
+        ProgramExit::Done
     })
 }
 
-/// What the user says: the prompt, and the images with it.
-fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, Problem> {
+/// Returns the user's message: the prompt and the images.
+fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, CliProblem> {
     let text = match prompt {
         Some(text) if text != "-" => text,
         Some(_) | None => from_stdin("the prompt")?,
     };
     let text = Some(text).filter(|text| !text.trim().is_empty());
     if text.is_none() && images.is_empty() {
-        return Err(Problem::usage("the prompt is empty; give it as an argument or on stdin"));
+        return Err(CliProblem::usage("the prompt is empty; give it as an argument or on stdin"));
     }
     let images = images.iter().map(|path| image(path));
     text.into_iter().map(|text| Ok(Content::Text(text))).chain(images).collect()
 }
 
-/// Everything on stdin, as text.
-pub(crate) fn from_stdin(what: &str) -> Result<String, Problem> {
+/// Reads all of stdin as text.
+pub(crate) fn from_stdin(what: &str) -> Result<String, CliProblem> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         crate::note(&format!("reading {what} from stdin; end it with Ctrl-D"));
     }
     let mut bytes = Vec::new();
     let read = stdin.lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Problem::usage(format!("cannot read {what} from stdin: {error}")))?;
+    read.map_err(|error| CliProblem::usage(format!("cannot read {what} from stdin: {error}")))?;
     if bytes.len() as u64 > MAX_INPUT_BYTES {
-        return Err(Problem::usage(format!("{what} on stdin is longer than {MAX_INPUT_BYTES} bytes")));
+        return Err(CliProblem::usage(format!("{what} on stdin is longer than {MAX_INPUT_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Problem::usage(format!("{what} on stdin is not UTF-8 text (byte {at})"))
+        CliProblem::usage(format!("{what} on stdin is not UTF-8 text (byte {at})"))
     })
 }
 
-/// An image file as a data URL. Its kind is told by its first bytes, not by its name.
-fn image(path: &Path) -> Result<Content, Problem> {
+/// Reads an image file as a data URL. Its type is detected by its first bytes, not by its name.
+fn image(path: &Path) -> Result<Content, CliProblem> {
     let bytes = read_file(path, "the image")?;
     let kind = match bytes.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => "png",
@@ -204,7 +211,7 @@ fn image(path: &Path) -> Result<Content, Problem> {
         [b'G', b'I', b'F', b'8', ..] => "gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
         _ => {
-            return Err(Problem::usage(format!(
+            return Err(CliProblem::usage(format!(
                 "`{}` is not a PNG, JPEG, GIF or WebP image",
                 visible_path(path)
             )));
@@ -213,15 +220,15 @@ fn image(path: &Path) -> Result<Content, Problem> {
     Ok(Content::Image(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(bytes))))
 }
 
-fn answer_schema(path: &Path, setup: &Setup) -> Result<AnswerSchema, Problem> {
+fn answer_schema(path: &Path, setup: &ProgramSetup) -> Result<AnswerSchema, CliProblem> {
     if !setup.has_model() {
         let message =
             "--output-schema needs a model: the builtin rules answer in words; choose a `--provider`";
-        return Err(Problem::usage(message));
+        return Err(CliProblem::usage(message));
     }
     let bytes = read_file(path, "the output schema")?;
     let schema: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        Problem::usage(format!("the output schema `{}` is not JSON: {error}", visible_path(path)))
+        CliProblem::usage(format!("the output schema `{}` is not JSON: {error}", visible_path(path)))
     })?;
     AnswerSchema::new(schema).map_err(|error| {
         let problem = match error {
@@ -230,17 +237,17 @@ fn answer_schema(path: &Path, setup: &Setup) -> Result<AnswerSchema, Problem> {
             }
             other => format!("cannot be used: {other}"),
         };
-        Problem::usage(format!("the output schema `{}` {problem}", visible_path(path)))
+        CliProblem::usage(format!("the output schema `{}` {problem}", visible_path(path)))
     })
 }
 
-fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, Problem> {
-    let file = |error: &io::Error| Problem::file(&format!("cannot read {what}"), path, error);
+fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, CliProblem> {
+    let file = |error: &io::Error| CliProblem::file(&format!("cannot read {what}"), path, error);
     let opened = std::fs::File::open(path).map_err(|error| file(&error))?;
     let mut bytes = Vec::new();
     opened.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| file(&error))?;
     if bytes.len() as u64 > MAX_INPUT_BYTES {
-        return Err(Problem::usage(format!(
+        return Err(CliProblem::usage(format!(
             "{what} `{}` is larger than {MAX_INPUT_BYTES} bytes",
             visible_path(path)
         )));

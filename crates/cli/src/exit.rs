@@ -1,4 +1,4 @@
-//! How the program ends. The numbers are a promise (see the README).
+//! Exit codes of the program. The numbers are stable (see the README).
 
 use std::process::ExitCode;
 
@@ -6,14 +6,15 @@ use crate::interrupts;
 
 /// The end of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ProgramExit {
     /// Done.
     Done,
     /// The turn, or the one call, failed; or the answer says that it was not done.
     Failed,
     /// The command line or the configuration is wrong.
     Usage,
-    /// A call was refused because nobody could approve it, and nothing later made up for it.
+    /// A call was refused because there was no person to approve it, and no later call made up for
+    /// it.
     Refused,
     /// A limit on time or tokens was reached, or the model went in circles.
     Limit,
@@ -21,7 +22,7 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-impl Exit {
+impl ProgramExit {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -33,14 +34,14 @@ impl Exit {
         }
     }
 
-    /// Ends the process here and now.
+    /// Ends the process immediately.
     pub(crate) fn now(self) -> ! {
         std::process::exit(self.code().into())
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ProgramExit> for ExitCode {
+    fn from(exit: ProgramExit) -> Self {
         Self::from(exit.code())
     }
 }

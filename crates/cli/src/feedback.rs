@@ -1,43 +1,43 @@
-//! `windlass feedback`: what a person thinks of a call.
+//! `windlass feedback`: records a person's rating of a call.
 
 use serde_json::json;
 use windlass::Rating;
 
 use crate::{
-    args::{Common, Feedback, Said},
+    args::{CommonOptions, FeedbackOptions, FeedbackRating},
     calls,
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::named,
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
-/// A note is a remark; a longer one belongs elsewhere.
+/// Maximum size of a note, which is a short remark.
 const MAX_NOTE_BYTES: usize = 4096;
 
-impl From<Said> for Rating {
-    fn from(said: Said) -> Self {
+impl From<FeedbackRating> for Rating {
+    fn from(said: FeedbackRating) -> Self {
         match said {
-            Said::Good => Self::Good,
-            Said::Bad => Self::Bad,
+            FeedbackRating::Good => Self::Good,
+            FeedbackRating::Bad => Self::Bad,
         }
     }
 }
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Feedback) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, args: &FeedbackOptions) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     let note = args.note.as_deref().unwrap_or_default();
     if note.len() > MAX_NOTE_BYTES {
         let bytes = note.len();
-        return Err(Problem::usage(format!("the note has {bytes} bytes; it may have {MAX_NOTE_BYTES}")));
+        return Err(CliProblem::usage(format!("the note has {bytes} bytes; it may have {MAX_NOTE_BYTES}")));
     }
     let note = setup.secrets().clean(note).into_owned();
     let rating = args.rating.map(Rating::from);
     let index = calls::open(&setup)?;
     let call = calls::one(&index, &args.call)?;
-    index.add_feedback(&call, rating, note.clone()).map_err(|error| Problem::failed(chain(&error)))?;
+    index.add_feedback(&call, rating, note.clone()).map_err(|error| CliProblem::failed(chain(&error)))?;
     if args.json {
         let said = json!({"call": call.handle, "id": call.id, "tool": call.tool, "session": call.thread,
             "feedback": rating, "note": rating.map(|_| note)});

@@ -1,12 +1,13 @@
-//! Characters that are not shown as themselves: they control the screen or its direction, or show as nothing.
+//! Characters that are not shown as themselves: they control the screen or its direction, or are
+//! invisible.
 
 use std::ops::RangeInclusive;
 
-/// Returns JSON with such characters as escapes of JSON: it says the same to a program.
+/// Returns JSON with such characters escaped: it means the same to a program.
 pub(crate) fn visible_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        // Outside of strings there is nothing but ASCII; in them serde has escaped control characters.
+        // Outside of strings there is only ASCII; in them serde has escaped control characters.
         if !c.is_ascii() && is_hidden(c) {
             let units =
                 c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
@@ -49,17 +50,18 @@ const INVISIBLE: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Tells whether a character is not shown as itself: it is invisible, or a blank other than the space and the tab.
+/// Returns true if a character is not shown as itself: it is invisible, or a blank other than the
+/// space and the tab.
 fn is_hidden(c: char) -> bool {
     is_invisible(c) || is_odd_blank(c)
 }
 
-/// Tells whether a character is a control or has no shape of its own.
+/// Returns true if a character is a control or has no shape of its own.
 pub(crate) fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\t') || INVISIBLE.iter().any(|range| range.contains(&c))
 }
 
-/// Tells whether a character is a blank other than the space and the tab.
+/// Returns true if a character is a blank other than the space and the tab.
 pub(crate) fn is_odd_blank(c: char) -> bool {
     c.is_whitespace() && c != ' ' && c != '\t'
 }

@@ -1,4 +1,4 @@
-//! `windlass history`: which calls there were.
+//! `windlass history`: lists calls.
 
 use std::{
     io::{self, IsTerminal},
@@ -13,20 +13,20 @@ use windlass::{
 };
 
 use crate::{
-    args::{Common, History},
+    args::{CommonOptions, HistoryOptions},
     calls::{self, brief, one_line, tokens},
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    paths::Paths,
-    problem::Problem,
+    paths::PathDisplay,
+    problem::CliProblem,
     screen::visible,
-    setup::Setup,
-    table::Table,
+    setup::ProgramSetup,
+    table::TextTable,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, args: &HistoryOptions) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     let wanted = CallFilter {
         tool: args.tool.clone(),
         status: args.status.clone(),
@@ -42,46 +42,47 @@ pub(crate) fn run(common: &Common, args: &History) -> Result<Exit, Problem> {
     }
     if found.is_empty() {
         crate::note("no calls are on record for that");
-        return Ok(Exit::Done);
+        return Ok(ProgramExit::Done);
     }
     let rows = found.iter().map(|(call, input)| row(call, &seen(call, input, &setup))).collect();
     let titles = ["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"];
-    print(&Table { titles, expendable: &["TOOK", "TIME"], rows }.text())
+    print(&TextTable { titles, expendable: &["TOOK", "TIME"], rows }.text())
 }
 
-/// An input as it is shown: on a terminal, paths inside this directory by their names in it.
-fn seen(call: &Call, input: &str, setup: &Setup) -> String {
+/// Formats an input: on a terminal, paths inside this directory are relative.
+fn seen(call: &Call, input: &str, setup: &ProgramSetup) -> String {
     if io::stdout().is_terminal() && call.cwd == setup.cwd {
-        return Paths::seen_from(&setup.cwd).show_in_json(input);
+        return PathDisplay::seen_from(&setup.cwd).show_in_json(input);
     }
     input.to_owned()
 }
 
-/// The calls with their inputs, without secrets.
+/// Returns the calls with their inputs, without secrets.
 fn found(
     index: &Calls,
     wanted: &CallFilter,
-    args: &History,
+    args: &HistoryOptions,
     secrets: &Secrets,
-) -> Result<Vec<(Call, String)>, Problem> {
+) -> Result<Vec<(Call, String)>, CliProblem> {
     let mut found = Vec::new();
     let needle = args.grep.as_deref().map(str::to_lowercase);
     let take = |mut call: Call| {
         if found.len() >= args.limit {
             return ControlFlow::Break(());
         }
-        // A file that is gone or changed has nothing to show; that the call was is known all the same.
+        // A file that is gone or changed has nothing to show; the call itself is still known.
         let recorded = index.read_record(&call).ok();
         let input =
             recorded.as_ref().map(|recorded| secrets.clean(recorded.call.input.as_str()).into_owned());
         let input = input.unwrap_or_else(|| "(not in the session file)".to_owned());
         let fits = needle.as_deref().is_none_or(|needle| {
             let output = recorded.as_ref().map(output).unwrap_or_default();
-            // Only what would be shown is found: else one could ask for a secret letter by letter.
+            // Search only the text that would be shown: otherwise a secret could be guessed letter
+            // by letter.
             [input.as_str(), &*secrets.clean(&output)].iter().any(|text| text.to_lowercase().contains(needle))
         });
         if fits {
-            // Its name is only what a model said.
+            // The name is whatever a model wrote.
             call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
             found.push((call, input));
         }
@@ -91,7 +92,7 @@ fn found(
     Ok(found)
 }
 
-/// The text of a result.
+/// Returns the text of a result.
 pub(crate) fn output(recorded: &CallRecord) -> String {
     let content = recorded.outcome.as_ref().map(|outcome| outcome["content"].clone()).unwrap_or_default();
     serde_json::from_value::<Vec<Content>>(content).map(|parts| Content::join(&parts)).unwrap_or_default()
@@ -109,7 +110,7 @@ fn row(call: &Call, input: &str) -> [String; 6] {
     [call.handle.clone(), time, tool, visible(&status), duration, one_line(input)]
 }
 
-/// What the index knows, for programs.
+/// Returns the entry of the index, for programs.
 pub(crate) fn as_json(call: &Call, input: &str) -> Value {
     json!({
         "call": call.handle,

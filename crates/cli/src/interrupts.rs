@@ -1,4 +1,4 @@
-//! Signals: Ctrl-C, requests to end, a terminal that is gone, and that the window has changed.
+//! Signals: Ctrl-C, requests to end, a terminal that is gone, a resized window.
 
 use std::{
     fs::File,
@@ -18,35 +18,37 @@ use windlass::{
     host::{Window, is_ignored},
 };
 
-use crate::{exit::Exit, problem::Problem};
+use crate::{exit::ProgramExit, problem::CliProblem};
 
-/// More than watching takes.
-const DESCRIPTORS: usize = 8;
+/// More descriptors than the signal handler needs.
+const RESERVED_DESCRIPTORS: usize = 8;
 
-/// What the process ends with once it was interrupted. Signals are the whole process's, so this is too.
+/// The exit code after an interrupt. Signals concern the whole process, so this does, too.
 static CODE: AtomicU8 = AtomicU8::new(130);
 
-/// The code that tells of the first request to end.
+/// Returns the exit code for the first request to end.
 pub(crate) fn code() -> u8 {
     CODE.load(Ordering::SeqCst)
 }
 
-/// Watches from now on: the first request stops the work in order, the second ends the process. The window follows the
-/// terminal.
+/// Watches signals from now on: the first request stops the work in order, the second ends the
+/// process. The window size follows the terminal.
 ///
-/// The thread for it is never joined, it ends with the process. It is a thread of its own because everything else may
-/// be waiting in a write for a reader that never comes, and then nothing else could hear the second signal.
-pub(crate) fn watch(stop: Stop, window: Window) -> Result<(), Problem> {
-    start(stop, window).map_err(|error| Problem::failed(format!("cannot watch for Ctrl-C: {error}")))
+/// The thread is never joined; it ends with the process. It is a separate thread because everything
+/// else may be blocked in a write to a reader that never comes, and then the second signal would be
+/// lost.
+pub(crate) fn watch(stop: Stop, window: Window) -> Result<(), CliProblem> {
+    start(stop, window).map_err(|error| CliProblem::failed(format!("cannot watch for Ctrl-C: {error}")))
 }
 
 fn start(stop: Stop, window: Window) -> io::Result<()> {
-    // The library panics where it cannot have the few descriptors it needs. Asked for beforehand, their lack is an error.
-    let room = (0..DESCRIPTORS).map(|_| File::open("/dev/null")).collect::<io::Result<Vec<_>>>()?;
+    // The library panics if it cannot get its few descriptors. Opened here beforehand, their lack
+    // is an error.
+    let room = (0..RESERVED_DESCRIPTORS).map(|_| File::open("/dev/null")).collect::<io::Result<Vec<_>>>()?;
     drop(room);
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let inside = runtime.enter();
-    let mut requests = Request::ALL
+    let mut requests = EndRequest::ALL
         .into_iter()
         .filter(|request| !request.is_unwanted())
         .map(|request| Ok((request, signal(request.kind())?)))
@@ -66,7 +68,7 @@ fn start(stop: Stop, window: Window) -> io::Result<()> {
                 CODE.store(request.code(), Ordering::SeqCst);
                 stop.stop(Reason::Interrupted);
             } else if request.is_insistent() {
-                Exit::Interrupted.now();
+                ProgramExit::Interrupted.now();
             }
         }
     };
@@ -74,7 +76,7 @@ fn start(stop: Stop, window: Window) -> io::Result<()> {
     Ok(())
 }
 
-async fn next(requests: &mut [(Request, Signal)]) -> Request {
+async fn next(requests: &mut [(EndRequest, Signal)]) -> EndRequest {
     poll_fn(|cx| {
         let heard = requests
             .iter_mut()
@@ -86,7 +88,7 @@ async fn next(requests: &mut [(Request, Signal)]) -> Request {
 
 /// A request to end.
 #[derive(Debug, Clone, Copy)]
-enum Request {
+enum EndRequest {
     Interrupt,
     Terminate,
     /// Ctrl-\.
@@ -95,7 +97,7 @@ enum Request {
     HangUp,
 }
 
-impl Request {
+impl EndRequest {
     const ALL: [Self; 4] = [Self::Interrupt, Self::Terminate, Self::Quit, Self::HangUp];
 
     fn kind(self) -> SignalKind {
@@ -107,7 +109,7 @@ impl Request {
         }
     }
 
-    /// Whether it is to have no effect, as under `nohup`.
+    /// Returns true if it is ignored, as under `nohup`.
     fn is_unwanted(self) -> bool {
         match self {
             Self::Interrupt | Self::Terminate => false,
@@ -115,8 +117,8 @@ impl Request {
         }
     }
 
-    /// Whether a second time means: at once. A terminal that goes away says so twice by itself, once through the shell and
-    /// once through the kernel.
+    /// Returns true if a second request ends the process at once. A closing terminal sends it twice
+    /// by itself, once through the shell and once through the kernel.
     fn is_insistent(self) -> bool {
         !matches!(self, Self::HangUp)
     }

@@ -1,5 +1,5 @@
-//! One JSON event per line on stdout, in the names and shapes clients of this family know. Fields of our own are added,
-//! none is renamed.
+//! One JSON event per line on stdout, with the names and shapes that existing clients know. Fields
+//! of our own are added, none is renamed.
 
 use std::{
     collections::HashMap,
@@ -14,27 +14,27 @@ use windlass::{
 };
 
 /// Writes events as lines.
-pub(crate) struct Jsonl {
-    state: Mutex<State>,
+pub(crate) struct JsonlWriter {
+    state: Mutex<JsonlState>,
     deltas: bool,
-    /// Stopped when nobody reads any more.
+    /// Stopped when the reader is gone.
     stop: Stop,
 }
 
 #[derive(Default)]
-struct State {
+struct JsonlState {
     items: u64,
     /// Items of calls that have begun and not ended.
     open: HashMap<CallId, String>,
-    /// The files of those that change some.
+    /// The files of calls that change some.
     edits: HashMap<CallId, Value>,
-    /// What the turn has changed.
+    /// The changes of the turn.
     diff: Option<String>,
-    /// The plan's item and what it last said.
+    /// The plan's item and its last contents.
     plan: Option<(String, Value)>,
 }
 
-impl State {
+impl JsonlState {
     fn next_id(&mut self) -> String {
         let id = format!("item_{}", self.items);
         self.items += 1;
@@ -42,7 +42,7 @@ impl State {
     }
 }
 
-impl EventSink for Jsonl {
+impl EventSink for JsonlWriter {
     fn emit(&self, event: &Event) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = self.lines(&mut state, event);
@@ -54,13 +54,13 @@ impl EventSink for Jsonl {
     }
 }
 
-impl Jsonl {
+impl JsonlWriter {
     pub(crate) fn new(deltas: bool, stop: Stop) -> Self {
         Self { state: Mutex::default(), deltas, stop }
     }
 
-    fn lines(&self, state: &mut State, event: &Event) -> Vec<Value> {
-        let completed = |state: &mut State, kind: &str, fields: Value| {
+    fn lines(&self, state: &mut JsonlState, event: &Event) -> Vec<Value> {
+        let completed = |state: &mut JsonlState, kind: &str, fields: Value| {
             vec![line("item.completed", json!({"item": item(&state.next_id(), kind, fields)}))]
         };
         match event {
@@ -140,7 +140,7 @@ fn tagged(tags: &[(&str, &str)], fields: Value) -> Value {
     Value::Object(map)
 }
 
-/// An object as text with its names first, where a person looks and where the simplest of clients search.
+/// Formats an object with its names first, where a person and simple clients look for them.
 fn ordered(value: &Value) -> String {
     let Value::Object(map) = value else { return value.to_string() };
     let rank = |key: &str| ["id", "type", "item"].iter().position(|each| *each == key).unwrap_or(usize::MAX);
@@ -150,7 +150,7 @@ fn ordered(value: &Value) -> String {
     format!("{{{}}}", members.into_iter().map(text).collect::<Vec<_>>().join(","))
 }
 
-/// Both old and new names of what clients count.
+/// Returns usage under both old and new names.
 fn cost(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
@@ -161,7 +161,7 @@ fn cost(usage: &Usage) -> Value {
     })
 }
 
-fn started(state: &mut State, call: &ToolCall, effects: &Effects) -> Vec<Value> {
+fn started(state: &mut JsonlState, call: &ToolCall, effects: &Effects) -> Vec<Value> {
     if shown_as_plan(call) || shown_as_edit(call, effects) {
         return Vec::new();
     }
@@ -172,14 +172,14 @@ fn started(state: &mut State, call: &ToolCall, effects: &Effects) -> Vec<Value> 
     vec![line("item.started", json!({"item": item(&id, kind, fields)}))]
 }
 
-/// The program of a call that is shown waits for someone to type.
-fn input_awaited(state: &State, call: &CallId) -> Vec<Value> {
+/// Reports that the program of a shown call waits for input.
+fn input_awaited(state: &JsonlState, call: &CallId) -> Vec<Value> {
     let fields = json!({"status": "in_progress", "waits_for_input": true});
     let updated = |id: &String| line("item.updated", json!({"item": item(id, "command_execution", fields)}));
     state.open.get(call).map(updated).into_iter().collect()
 }
 
-fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> Vec<Value> {
+fn ended(state: &mut JsonlState, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> Vec<Value> {
     let known = state.open.remove(&call.id);
     if shown_as_plan(call) && outcome.verdict.success {
         return Vec::new();
@@ -202,7 +202,7 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
         fields["aggregated_output"] = json!(outcome.text());
         fields["exit_code"] = json!(outcome.facts.exit().map(windlass::Exit::code));
     } else if kind == "file_change" && outcome.verdict.success {
-        // Which files is all there is to say.
+        // The list of files says everything.
     } else if outcome.verdict.success {
         let content: Vec<_> = outcome.content.iter().map(block).collect();
         fields["result"] = json!({"content": content, "structured_content": outcome.data});
@@ -224,8 +224,8 @@ fn ended(state: &mut State, call: &ToolCall, effects: &Effects, outcome: &Outcom
     vec![line("item.completed", json!({"item": item(&id, kind, fields)}))]
 }
 
-/// A call that changes files has an item as soon as it is known which.
-fn edit_started(state: &mut State, call: &CallId, files: &[FileEdit]) -> Vec<Value> {
+/// Creates the item of a call that changes files, as soon as the files are known.
+fn edit_started(state: &mut JsonlState, call: &CallId, files: &[FileEdit]) -> Vec<Value> {
     let id = state.next_id();
     state.open.insert(call.clone(), id.clone());
     let changes = files.iter().map(|file| {
@@ -238,24 +238,24 @@ fn edit_started(state: &mut State, call: &CallId, files: &[FileEdit]) -> Vec<Val
     vec![line("item.started", json!({"item": item(&id, "file_change", fields)}))]
 }
 
-/// Whether a call is one of ours that changes files, and tells which before it does.
+/// Returns true if a call is one of ours that changes files, and lists them beforehand.
 fn shown_as_edit(call: &ToolCall, effects: &Effects) -> bool {
     const EDITORS: [&str; 4] = ["apply_patch", "applypatch", "edit_file", "write_file"];
-    // A shell tool that would start nothing and write something has found a patch in its command.
+    // A shell tool that starts nothing and writes files has found a patch in its command.
     const SHELLS: [&str; 5] = ["shell", "container.exec", "shell_command", "local_shell", "exec_command"];
     let name = call.name.as_str();
     EDITORS.contains(&name)
         || SHELLS.contains(&name) && effects.command.is_none() && !effects.writes.is_empty()
 }
 
-fn with_diff(state: &mut State, mut fields: Value) -> Value {
+fn with_diff(state: &mut JsonlState, mut fields: Value) -> Value {
     if let Some(diff) = state.diff.take() {
         fields["diff"] = json!(diff);
     }
     fields
 }
 
-/// A command, or a tool of any other kind in the one shape clients have for it.
+/// Describes a command, or any other tool in the one shape that clients have for it.
 fn describe(call: &ToolCall, effects: &Effects) -> (&'static str, Value) {
     let typed = |typed: &Typed| format!("{} {}", call.name, typed.display());
     let command = effects.command.as_ref().map(CommandLine::display);
@@ -272,7 +272,7 @@ fn describe(call: &ToolCall, effects: &Effects) -> (&'static str, Value) {
     ("mcp_tool_call", fields)
 }
 
-/// A content block as MCP writes it, which is what clients parse here.
+/// Returns a content block in the format of MCP, which clients parse here.
 fn block(content: &windlass::Content) -> Value {
     match content {
         windlass::Content::Text(text) => json!({"type": "text", "text": text}),
@@ -286,12 +286,13 @@ fn block(content: &windlass::Content) -> Value {
     }
 }
 
-/// A plan has an item of its own, so the call that changed it is not shown twice.
+/// Returns true if a call changed the plan: the plan has an item of its own, so the call is not
+/// shown twice.
 fn shown_as_plan(call: &ToolCall) -> bool {
     call.name.as_str() == "update_plan"
 }
 
-fn planned(state: &mut State, plan: &Plan) -> Value {
+fn planned(state: &mut JsonlState, plan: &Plan) -> Value {
     let steps = plan
         .plan
         .iter()
@@ -306,7 +307,7 @@ fn planned(state: &mut State, plan: &Plan) -> Value {
     line(kind, json!({"item": shown}))
 }
 
-fn plan_done(state: &mut State) -> Option<Value> {
+fn plan_done(state: &mut JsonlState) -> Option<Value> {
     state.plan.take().map(|(_, shown)| line("item.completed", json!({"item": shown})))
 }
 

@@ -1,18 +1,18 @@
-//! Where logs are written: to stderr, without secrets.
+//! Logs, written to stderr without secrets.
 
 use std::io::{self, Stderr, Write};
 
 use crate::redact;
 
-/// The place for logs.
-pub(crate) fn place() -> Clean<Stderr> {
-    Clean(io::stderr())
+/// Returns the writer for logs.
+pub(crate) fn place() -> RedactingWriter<Stderr> {
+    RedactingWriter(io::stderr())
 }
 
-/// Takes secrets out of what is written; every line comes in one piece.
-pub(crate) struct Clean<W>(W);
+/// Removes secrets from its input; every line is written at once.
+pub(crate) struct RedactingWriter<W>(W);
 
-impl<W: Write> Write for Clean<W> {
+impl<W: Write> Write for RedactingWriter<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0.write_all(redact::own().clean(&String::from_utf8_lossy(line)).as_bytes())?;
         Ok(line.len())
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_logged_line_holds_no_secret() {
-        let mut log = Clean(Vec::new());
+        let mut log = RedactingWriter(Vec::new());
         let line = b"WARN the tool failed error=\"cannot reach https://bob:q8Zk2mPv0Lr7@x/\"\n";
         assert_eq!(log.write(line).unwrap(), line.len());
         let written = String::from_utf8(log.0).unwrap();

@@ -1,4 +1,4 @@
-//! Characters that look like ASCII and are none. What a shell does with them is not what a person reads.
+//! Characters that look like ASCII and are not. A shell does not treat them as a person reads them.
 
 use std::ops::RangeInclusive;
 
@@ -44,8 +44,8 @@ const STYLED: &[RangeInclusive<char>] = &[
     '\u{1fbf0}'..='\u{1fbf9}',
 ];
 
-/// Signs that have no such decomposition, and the shape of `/`, `\`, `|`, `-`, `~`, `^`, `*`, `:`, `,`, `<`, `>`, brackets or
-/// an apostrophe all the same.
+/// Signs without such a decomposition that have the shape of `/`, `\`, `|`, `-`, `~`, `^`, `*`,
+/// `:`, `,`, `<`, `>`, brackets or an apostrophe.
 const SIGNS: &[RangeInclusive<char>] = &[
     '\u{1c0}'..='\u{1c0}',
     '\u{1c3}'..='\u{1c3}',
@@ -85,8 +85,9 @@ const SIGNS: &[RangeInclusive<char>] = &[
     '\u{a78c}'..='\u{a78c}',
 ];
 
-/// Scripts and styles of letters of which some look like Latin ones and that no name mixes with Latin letters: small capitals,
-/// Cherokee, Canadian syllabics, runes, Coptic, Lisu, Lycian to Old Italic, Deseret, Elbasan, Warang Citi.
+/// Scripts and styles of letters of which some look like Latin ones and that no name mixes with
+/// Latin letters: small capitals, Cherokee, Canadian syllabics, runes, Coptic, Lisu, Lycian to Old
+/// Italic, Deseret, Elbasan, Warang Citi.
 const SCRIPTS: &[RangeInclusive<char>] = &[
     '\u{13a0}'..='\u{13ff}',
     '\u{1400}'..='\u{167f}',
@@ -101,11 +102,12 @@ const SCRIPTS: &[RangeInclusive<char>] = &[
     '\u{118a0}'..='\u{118df}',
 ];
 
-/// Punctuation of full width that belongs to Chinese, Japanese and Korean text.
+/// Full-width punctuation of Chinese, Japanese and Korean text.
 const EAST_ASIAN_SIGNS: &str = "！（），：；？～";
 
-/// Returns for each character of a text without blanks whether it poses as ASCII. A word between other signs is looked at as a
-/// whole: `paypal` with one Cyrillic letter, or `аррӏе.com`, of which every letter of the first word looks Latin.
+/// Marks each character of a text without blanks that poses as ASCII. A word between other signs is
+/// checked as a whole: `paypal` with one Cyrillic letter, or `аррӏе.com`, whose first word has only
+/// letters that look Latin.
 pub(crate) fn find(text: &str) -> Vec<bool> {
     let is_among_latin = text.chars().any(|c| c.is_ascii_alphabetic());
     let is_east_asian = text.chars().any(is_east_asian);
@@ -130,12 +132,12 @@ fn is_in(ranges: &[RangeInclusive<char>], c: char) -> bool {
     ranges.iter().any(|range| range.contains(&c))
 }
 
-/// Returns whether a character is Han, Kana, Hangul, or a sign of theirs.
+/// Returns true if a character is Han, Kana, Hangul, or a sign of theirs.
 fn is_east_asian(c: char) -> bool {
     matches!(c, '\u{3001}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns whether a letter of another script has the shape of a Latin one.
+/// Returns true if a letter of another script has the shape of a Latin one.
 fn looks_latin(c: char) -> bool {
     const CYRILLIC: &str = "аАВсСеЕһНіІјЈкКӏӀМԛԚоОрРѕЅТуУѵԜԝхХьԁҮүԍзЗпгѡЬ";
     const GREEK: &str = "αΑΒεΕΖηΗιΙκΚΜΝνοΟρΡτΤυΥχΧγωσϲϹϳ";

@@ -5,10 +5,8 @@ mod args;
 mod ask;
 mod audit;
 mod blanks;
-mod brought;
 mod call;
 mod calls;
-mod cleaning;
 mod colour;
 mod config;
 mod confirm;
@@ -30,6 +28,7 @@ mod preview;
 mod problem;
 mod profile;
 mod redact;
+mod retention_thread;
 mod sandbox;
 mod screen;
 mod sessions;
@@ -43,6 +42,7 @@ mod telemetry;
 mod tools;
 mod undo;
 mod usage;
+mod user_tools;
 mod visible;
 
 use std::{
@@ -53,49 +53,49 @@ use std::{
 use clap::Parser;
 
 use crate::{
-    args::{Cli, Command},
-    problem::Problem,
+    args::{CliArgs, CliCommand},
+    problem::CliProblem,
 };
 
 fn main() -> ExitCode {
     // Before anything starts a thread.
     windlass::host::grow_descriptor_table();
-    let Cli { common, command } = match Cli::try_parse() {
+    let CliArgs { common, command } = match CliArgs::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage::report(error),
     };
-    // A command in the sandbox has the output that we were given, and may do without.
-    if !matches!(command, Command::Sandbox(_))
+    // A command in the sandbox inherits our stdout, and may not need it.
+    if !matches!(command, CliCommand::Sandbox(_))
         && let Err(problem) = output::check()
     {
-        return finish(Err::<exit::Exit, _>(problem));
+        return finish(Err::<exit::ProgramExit, _>(problem));
     }
     let _telemetry = telemetry::start();
     let end = match command {
-        Command::Exec(exec) => exec::run(&common, *exec),
-        Command::Call(call) => call::run(&common, &call),
-        Command::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
-        Command::Undo(undo) => undo::run(&common, &undo),
-        Command::Redo(redo) => undo::run(&common, &redo.into()),
-        Command::Tools(tools) => tools::run(&common, tools),
-        Command::Models(models) => models::run(&common, &models),
-        Command::Config(config) => settings::run(&common, &config),
-        Command::Policy(policy) => policy::run(&common, policy),
-        Command::Stats(stats) => stats::run(&common, &stats),
-        Command::History(history) => history::run(&common, &history),
-        Command::Show { call, json } => show::run(&common, &call, json),
-        Command::Sessions(sessions) => sessions::run(&common, &sessions),
-        Command::Feedback(feedback) => feedback::run(&common, &feedback),
-        Command::Audit(audit) => audit::run(&common, &audit),
-        Command::Redact(redact) => redact::run(&common, &redact),
-        Command::Doctor { json } => doctor::run(&common, json),
-        Command::Sandbox(args) => return finish(sandbox::run(&common, &args)),
+        CliCommand::Exec(exec) => exec::run(&common, *exec),
+        CliCommand::Call(call) => call::run(&common, &call),
+        CliCommand::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
+        CliCommand::Undo(undo) => undo::run(&common, &undo),
+        CliCommand::Redo(redo) => undo::run(&common, &redo.into()),
+        CliCommand::Tools(tools) => tools::run(&common, tools),
+        CliCommand::Models(models) => models::run(&common, &models),
+        CliCommand::Config(config) => settings::run(&common, &config),
+        CliCommand::Policy(policy) => policy::run(&common, policy),
+        CliCommand::Stats(stats) => stats::run(&common, &stats),
+        CliCommand::History(history) => history::run(&common, &history),
+        CliCommand::Show { call, json } => show::run(&common, &call, json),
+        CliCommand::Sessions(sessions) => sessions::run(&common, &sessions),
+        CliCommand::Feedback(feedback) => feedback::run(&common, &feedback),
+        CliCommand::Audit(audit) => audit::run(&common, &audit),
+        CliCommand::Redact(redact) => redact::run(&common, &redact),
+        CliCommand::Doctor { json } => doctor::run(&common, json),
+        CliCommand::Sandbox(args) => return finish(sandbox::run(&common, &args)),
     };
     finish(end)
 }
 
-/// Says what went wrong, if something has.
-fn finish(end: Result<impl Into<ExitCode>, Problem>) -> ExitCode {
+/// Reports the problem, if there is one.
+fn finish(end: Result<impl Into<ExitCode>, CliProblem>) -> ExitCode {
     match end {
         Ok(exit) => exit.into(),
         Err(problem) => {
@@ -105,16 +105,17 @@ fn finish(end: Result<impl Into<ExitCode>, Problem>) -> ExitCode {
     }
 }
 
-/// One line for a person, on stderr, without secrets: an address in an error may hold a password. Nothing in it can give
-/// the terminal orders. Where text from outside stands in it, the caller makes its line breaks visible, too.
+/// Prints one line for a person on stderr, without secrets: a URL in an error may hold a password.
+/// Control sequences are escaped. If the text contains foreign text, the caller escapes its line
+/// breaks, too.
 pub(crate) fn note(text: &str) {
     let text = format!("{}\n", screen::visible_lines(&redact::own().clean(text)));
-    // Nobody to tell if stderr is gone.
+    // If stderr is gone, there is no place to report it.
     let _gone = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Waiting is all this program does, so one thread is enough for it.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Problem> {
+/// Creates the runtime. This program mostly waits, so one thread is enough.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CliProblem> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| Problem::failed(format!("cannot start: {error}")))
+    built.map_err(|error| CliProblem::failed(format!("cannot start: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `windlass models`: how a model calls tools.
+//! `windlass models`: tests how a model calls tools.
 
 mod probe;
 mod report;
@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use tokio::{signal, time};
 
-use probe::{Probing, Stopped};
+use probe::{ModelProbe, ProbeStop};
 
 use crate::{
-    args::{Common, Models, Probe},
-    exit::Exit,
+    args::{CommonOptions, ModelsCommand, ProbeOptions},
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     redact,
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Models) -> Result<Exit, Problem> {
-    let Models::Probe(args) = args;
-    let setup = Setup::for_model(common, &args.choice)?;
+pub(crate) fn run(common: &CommonOptions, args: &ModelsCommand) -> Result<ProgramExit, CliProblem> {
+    let ModelsCommand::Probe(args) = args;
+    let setup = ProgramSetup::for_model(common, &args.choice)?;
     let served = setup.served()?;
-    let mut probing = Probing::new(&served)?;
+    let mut probing = ModelProbe::new(&served)?;
     let stopped = crate::runtime()?.block_on(until_stopped(&mut probing, args))?;
     let trials = probing.trials();
     let shown = if args.json {
@@ -32,26 +32,30 @@ pub(crate) fn run(common: &Common, args: &Models) -> Result<Exit, Problem> {
     } else {
         report::text(&served, trials, stopped)
     };
-    // A server may repeat a key in what it says of it.
+    // A server may repeat a key in its error message.
     print(&redact::own().clean(&shown))?;
     Ok(match stopped {
         Some(stopped) => {
-            crate::note(stopped.said());
+            crate::note(stopped.message());
             stopped.exit()
         }
-        None if report::best(trials).is_some() => Exit::Done,
-        None => Exit::Failed,
+        None if report::best(trials).is_some() => ProgramExit::Done,
+        None => ProgramExit::Failed,
     })
 }
 
-/// Probes until all is known, the time is up or someone presses Ctrl-C. What was found out until then stays.
-async fn until_stopped(probing: &mut Probing<'_>, args: &Probe) -> Result<Option<Stopped>, Problem> {
+/// Probes until the result is complete, the time is up or Ctrl-C is pressed. Partial results are
+/// kept.
+async fn until_stopped(
+    probing: &mut ModelProbe<'_>,
+    args: &ProbeOptions,
+) -> Result<Option<ProbeStop>, CliProblem> {
     let limit = Duration::from_secs(args.time_limit);
     tokio::select! {
         end = time::timeout(limit, probing.run()) => match end {
-            Ok(end) => end.map(|()| None).map_err(|error| Problem::failed(error.to_string())),
-            Err(_) => Ok(Some(Stopped::TimeUp)),
+            Ok(end) => end.map(|()| None).map_err(|error| CliProblem::failed(error.to_string())),
+            Err(_) => Ok(Some(ProbeStop::TimeUp)),
         },
-        _ = signal::ctrl_c() => Ok(Some(Stopped::Interrupted)),
+        _ = signal::ctrl_c() => Ok(Some(ProbeStop::Interrupted)),
     }
 }

@@ -1,19 +1,19 @@
-//! What goes to stdout.
+//! Output on stdout.
 
 use std::io::{self, IsTerminal, Write};
 
 use windlass::host::stdout_was_closed;
 
-use crate::{exit::Exit, problem::Problem, screen::visible};
+use crate::{exit::ProgramExit, problem::CliProblem, screen::visible};
 
-/// Writes a result. A reader that has seen enough, as with `| head`, is no problem.
-pub(crate) fn print(text: &str) -> Result<Exit, Problem> {
+/// Writes a result. A reader that closes early, as with `| head`, is not an error.
+pub(crate) fn print(text: &str) -> Result<ProgramExit, CliProblem> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// Writes an answer: as it is for programs, and on a terminal so that it cannot give the terminal orders.
-pub(crate) fn print_answer(answer: &str) -> Result<Exit, Problem> {
+/// Writes an answer: unchanged for programs, and without control sequences on a terminal.
+pub(crate) fn print_answer(answer: &str) -> Result<ProgramExit, CliProblem> {
     if io::stdout().is_terminal() {
         return print(&answer.lines().map(|line| format!("{}\n", visible(line))).collect::<String>());
     }
@@ -21,20 +21,20 @@ pub(crate) fn print_answer(answer: &str) -> Result<Exit, Problem> {
     print(&format!("{answer}{newline}"))
 }
 
-/// What came of writing.
-pub(crate) fn written(result: io::Result<()>) -> Result<Exit, Problem> {
+/// Turns the result of writing into an exit code or a problem.
+pub(crate) fn written(result: io::Result<()>) -> Result<ProgramExit, CliProblem> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Problem::failed(format!("cannot write to stdout: {error}")))
+            Err(CliProblem::failed(format!("cannot write to stdout: {error}")))
         }
-        Ok(()) | Err(_) => Ok(Exit::Done),
+        Ok(()) | Err(_) => Ok(ProgramExit::Done),
     }
 }
 
-/// Refuses to do anything whose result could not be told.
-pub(crate) fn check() -> Result<(), Problem> {
+/// Fails early if the result could not be printed.
+pub(crate) fn check() -> Result<(), CliProblem> {
     if stdout_was_closed() {
-        return Err(Problem::failed(
+        return Err(CliProblem::failed(
             "stdout is closed, so nothing was done; use `>/dev/null` to drop the output",
         ));
     }

@@ -1,27 +1,29 @@
-//! Paths as a person reads them: what is inside the working directory by its name there, and `~` for the home directory.
+//! Paths as a person reads them: relative inside the working directory, and with `~` for the home
+//! directory.
 //!
-//! For eyes only. What a model reads, `--json` and session files have paths that can be used again wherever one is.
+//! Only for display. Texts for models, `--json` and session files have paths that are valid in any
+//! directory.
 
 use std::path::{Path, PathBuf};
 
 use crate::screen::{path_text, visible};
 
-/// What paths are shown relative to.
-pub(crate) struct Paths {
+/// The directories that paths are shown relative to.
+pub(crate) struct PathDisplay {
     cwd: PathBuf,
     home: Option<PathBuf>,
 }
 
-impl Paths {
-    /// For whoever works in this directory.
+impl PathDisplay {
+    /// Creates a display for a user of this directory.
     pub(crate) fn seen_from(cwd: &Path) -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let home = home.filter(|home| home.is_absolute() && home.parent().is_some());
-        // In the root everything is inside, and nothing gets shorter by it.
+        // In the root everything is inside, and relative paths would not be shorter.
         Self { cwd: cwd.to_owned(), home }
     }
 
-    /// A path. Relative ones stay as they are.
+    /// Formats a path. Relative ones stay as they are.
     pub(crate) fn show(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.cwd).ok().filter(|rest| !rest.as_os_str().is_empty());
         match inside {
@@ -34,7 +36,7 @@ impl Paths {
         }
     }
 
-    /// A directory that others are relative to: by all of its name.
+    /// Formats a directory that others are relative to, with its full name.
     pub(crate) fn show_whole(&self, path: &Path) -> String {
         let inside = self.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
         visible(&match inside {
@@ -44,7 +46,7 @@ impl Paths {
         })
     }
 
-    /// The arguments of a call, in which whole strings are paths.
+    /// Shortens paths in the arguments of a call, if a whole string is one.
     pub(crate) fn show_in_json(&self, text: &str) -> String {
         match self.cwd.to_str().filter(|_| self.cwd.parent().is_some()) {
             Some(cwd) => visible(&text.replace(&format!("\"{cwd}/"), "\"")),
@@ -57,8 +59,8 @@ impl Paths {
 mod tests {
     use super::*;
 
-    fn seen_from(cwd: &str) -> Paths {
-        Paths { cwd: cwd.into(), home: Some("/home/bob".into()) }
+    fn seen_from(cwd: &str) -> PathDisplay {
+        PathDisplay { cwd: cwd.into(), home: Some("/home/bob".into()) }
     }
 
     #[test]

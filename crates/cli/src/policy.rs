@@ -1,15 +1,15 @@
-//! `windlass policy`: what would happen to a command, and why.
+//! `windlass policy`: shows what would happen to a command, and why.
 
 mod answers;
 mod classify;
 mod explain;
 mod files;
-mod kept;
 mod redacted_rule;
+mod rule_list;
 mod suggest;
 mod table;
 
-pub(crate) use answers::Answers;
+pub(crate) use answers::RuleWriter;
 pub(crate) use files::{project_root, rules};
 
 use std::{
@@ -24,39 +24,39 @@ use windlass::{
 };
 
 use crate::{
-    args::{Common, Policy},
-    exit::Exit,
-    problem::Problem,
+    args::{CommonOptions, PolicyCommand},
+    exit::ProgramExit,
+    problem::CliProblem,
     screen::visible,
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: Policy) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, args: PolicyCommand) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     match args {
-        Policy::Explain { command, json } => explain::run(&setup, &command, json),
-        Policy::Classify { jsonl: _ } => classify::run(&setup),
-        Policy::Test { file } => table::run(&setup, &file),
-        Policy::Suggest(wanted) => suggest::run(&setup, &wanted),
-        Policy::Rules { json } => kept::list(&setup, json),
-        Policy::Revoke { id, yes } => kept::revoke(&setup, &id, yes),
+        PolicyCommand::Explain { command, json } => explain::run(&setup, &command, json),
+        PolicyCommand::Classify { jsonl: _ } => classify::run(&setup),
+        PolicyCommand::Test { file } => table::run(&setup, &file),
+        PolicyCommand::Suggest(wanted) => suggest::run(&setup, &wanted),
+        PolicyCommand::Rules { json } => rule_list::list(&setup, json),
+        PolicyCommand::Revoke { id, yes } => rule_list::revoke(&setup, &id, yes),
     }
 }
 
-/// What is needed to decide about a line.
-struct Judge {
+/// The rules and the policy that decide about a line.
+struct LineJudge {
     rules: Rules,
     approval: ApprovalPolicy,
     sandbox: SandboxMode,
     ask_before: Vec<OutwardEffect>,
-    /// Where programs are looked up, and what commands in the sandbox may write.
+    /// The search path of programs, and the directories that commands in the sandbox may write.
     environment: BTreeMap<String, String>,
     writable: Vec<PathBuf>,
 }
 
-impl Judge {
-    fn new(setup: &Setup) -> Result<Self, Problem> {
+impl LineJudge {
+    fn new(setup: &ProgramSetup) -> Result<Self, CliProblem> {
         let rules = rules(setup)?;
         rules.notes().iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
         let config = &setup.loaded.config;
@@ -71,7 +71,7 @@ impl Judge {
         })
     }
 
-    /// Without rules, asking about everything that is not safe.
+    /// Creates a judge without rules that asks about everything that is not safe.
     #[cfg(test)]
     fn for_tests() -> Self {
         Self {
@@ -84,12 +84,12 @@ impl Judge {
         }
     }
 
-    /// Decides about a line of shell in some project: where it runs is not said.
+    /// Decides about a shell line in an unknown project.
     fn line(&self, line: &str) -> (Ruling, Judgement) {
         self.ruled(judge(&CommandLine { argv: shell(line), cwd: None }, &self.rules))
     }
 
-    /// Decides about a line of shell in this project.
+    /// Decides about a shell line in this project.
     fn line_in(&self, workspace: &Path, line: &str) -> (Ruling, Judgement) {
         let command = CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) };
         let found = |name: &str| find_program(name, &self.environment, workspace);
@@ -122,12 +122,13 @@ impl Judge {
     }
 }
 
-/// A line as the shell tools run it.
+/// Returns a line as the shell tools run it.
 fn shell(line: &str) -> Vec<String> {
     ["bash", "-c", line].map(str::to_owned).to_vec()
 }
 
-/// The reason for a decision: of a question that only an effect beyond the machine brings, the gravest effect.
+/// Returns the reason for a decision. If only an effect beyond the machine causes a question, that
+/// is the gravest effect.
 fn why(ruling: Ruling, judgement: &Judgement) -> String {
     let outward = judgement.outward.iter().max();
     match outward.filter(|_| ruling == Ruling::Ask && judgement.class == Class::Ordinary) {
@@ -136,7 +137,7 @@ fn why(ruling: Ruling, judgement: &Judgement) -> String {
     }
 }
 
-/// A decision as tables of commands spell it.
+/// Returns a decision as tables of commands spell it.
 fn word(ruling: Ruling) -> &'static str {
     match ruling {
         Ruling::Run => "safe",

@@ -1,4 +1,4 @@
-//! `--preview`: shows what commands changed on a layer, and applies it after a yes.
+//! `--preview`: shows the changes that commands made on an overlay, and applies them after a yes.
 
 use std::{
     io,
@@ -14,43 +14,43 @@ use windlass::{
 
 use crate::{
     args::PreviewChoice,
-    confirm::{Confirmation, confirm, forget_typed, is_attended},
-    exit::Exit,
-    paths::Paths,
-    problem::{Problem, chain},
+    confirm::{ConfirmAnswer, confirm, forget_typed, is_attended},
+    exit::ProgramExit,
+    paths::PathDisplay,
+    problem::{CliProblem, chain},
     screen::{path_text, visible},
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 mod shown;
 
 use shown::ShownChanges;
 
-/// A preview that was asked for.
+/// A preview that was requested.
 pub(crate) struct RequestedPreview {
     pub(crate) preview: Preview,
     choice: PreviewChoice,
-    paths: Paths,
+    paths: PathDisplay,
 }
 
-/// What became of a preview.
+/// The result of a preview.
 pub(crate) struct SettledPreview {
     pub(crate) end: PreviewEnd,
     /// For programs.
     pub(crate) report: Value,
 }
 
-/// How a preview ended.
+/// The end of a preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PreviewEnd {
     /// There was nothing to apply.
     Unchanged,
     Applied,
-    /// A person said no, or nobody was there to say yes.
+    /// A person declined, or there was no person to ask.
     Declined,
     /// A person interrupted it, or pressed Ctrl-C instead of an answer.
     Interrupted,
-    /// Someone else changed the same files, or the system said no.
+    /// Another process changed the same files, or the system refused.
     Failed,
 }
 
@@ -64,35 +64,35 @@ impl PreviewEnd {
         }
     }
 
-    /// How the program ends whose own end this was: one that changed nothing is not done.
-    pub(crate) fn exit(self, own: Exit) -> Exit {
+    /// Returns the exit code of the program: a declined preview is not a success.
+    pub(crate) fn exit(self, own: ProgramExit) -> ProgramExit {
         match (own, self) {
-            (_, Self::Interrupted) => Exit::Interrupted,
-            (Exit::Done, Self::Declined) => Exit::Refused,
-            (Exit::Done, Self::Failed) => Exit::Failed,
+            (_, Self::Interrupted) => ProgramExit::Interrupted,
+            (ProgramExit::Done, Self::Declined) => ProgramExit::Refused,
+            (ProgramExit::Done, Self::Failed) => ProgramExit::Failed,
             _ => own,
         }
     }
 }
 
 impl RequestedPreview {
-    /// Prepares a preview, if one was asked for.
-    pub(crate) fn new(choice: PreviewChoice, setup: &Setup) -> Result<Option<Self>, Problem> {
+    /// Prepares a preview, if one was requested.
+    pub(crate) fn new(choice: PreviewChoice, setup: &ProgramSetup) -> Result<Option<Self>, CliProblem> {
         if !choice.preview {
             return Ok(None);
         }
         if !matches!(setup.policy(ApprovalPolicy::Never).sandbox, SandboxMode::WorkspaceWrite) {
-            return Err(Problem::usage(
+            return Err(CliProblem::usage(
                 "`--preview` needs the sandbox mode `workspace-write`: in others nothing can be changed, or not be held back",
             ));
         }
         let notes = notes(setup);
         let preview = Preview::new(notes);
-        Ok(Some(Self { preview, choice, paths: Paths::seen_from(&setup.cwd) }))
+        Ok(Some(Self { preview, choice, paths: PathDisplay::seen_from(&setup.cwd) }))
     }
 
-    /// Takes back what earlier processes left, for commands that do not do so anyway.
-    pub(crate) fn recover(setup: &Setup) {
+    /// Cleans up after earlier processes, for commands that do not do so anyway.
+    pub(crate) fn recover(setup: &ProgramSetup) {
         match recover_layers(&notes(setup)) {
             Ok(recovered) => recovered
                 .iter()
@@ -102,13 +102,14 @@ impl RequestedPreview {
         }
     }
 
-    /// Shows the changes, asks, and applies them or throws them away. All commands must be gone. Whoever interrupted them is
-    /// not asked.
-    pub(crate) fn settle(self, edits: &Edits, stop: &Stop) -> Result<SettledPreview, Problem> {
-        let failed = |error: io::Error| Problem::failed(format!("cannot look through the preview: {error}"));
+    /// Shows the changes, asks, and applies or discards them. All commands must have ended. After
+    /// an interrupt there is no question.
+    pub(crate) fn settle(self, edits: &Edits, stop: &Stop) -> Result<SettledPreview, CliProblem> {
+        let failed =
+            |error: io::Error| CliProblem::failed(format!("cannot look through the preview: {error}"));
         let changes = self.preview.changes().map_err(failed)?;
         if is_attended() {
-            // What was typed before the changes are shown is no answer to the question.
+            // Keys typed before the changes are shown are not an answer to the question.
             forget_typed()?;
         }
         crate::note(ShownChanges::new(&self.preview, &changes, &self.paths).text().trim_end());
@@ -124,7 +125,7 @@ impl RequestedPreview {
         if end != PreviewEnd::Applied {
             self.preview
                 .discard()
-                .map_err(|error| Problem::failed(format!("cannot remove the preview: {error}")))?;
+                .map_err(|error| CliProblem::failed(format!("cannot remove the preview: {error}")))?;
         }
         report["end"] = end.name().into();
         Ok(SettledPreview { end, report })
@@ -136,7 +137,7 @@ impl RequestedPreview {
         edits: &Edits,
         stop: &Stop,
         report: &mut Value,
-    ) -> Result<PreviewEnd, Problem> {
+    ) -> Result<PreviewEnd, CliProblem> {
         if !changes.layer.conflicts.is_empty() {
             crate::note("not applied: what is named above was changed by someone else meanwhile");
             return Ok(PreviewEnd::Failed);
@@ -150,9 +151,9 @@ impl RequestedPreview {
         }
         if !self.choice.yes {
             match ask(stop)? {
-                Confirmation::Yes => {}
-                Confirmation::No => return Ok(PreviewEnd::Declined),
-                Confirmation::Interrupted => return Ok(PreviewEnd::Interrupted),
+                ConfirmAnswer::Yes => {}
+                ConfirmAnswer::No => return Ok(PreviewEnd::Declined),
+                ConfirmAnswer::Interrupted => return Ok(PreviewEnd::Interrupted),
             }
         }
         let call = CallId::from(format!("preview-{:x}", now_micros()));
@@ -207,7 +208,7 @@ impl RequestedPreview {
     }
 }
 
-fn notes(setup: &Setup) -> std::path::PathBuf {
+fn notes(setup: &ProgramSetup) -> std::path::PathBuf {
     use windlass::Archive;
     Edits::outside(&setup.home).notes().to_owned()
 }
@@ -216,7 +217,7 @@ fn now_micros() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros()
 }
 
-/// A change for programs.
+/// Describes a change for programs.
 fn change(change: &LayerChange) -> Value {
     let stat = change.after.or(change.before);
     let kind = stat.map_or("", |stat| match stat.kind {
@@ -235,16 +236,16 @@ fn change(change: &LayerChange) -> Value {
 }
 
 /// Asks the person at the terminal.
-fn ask(stop: &Stop) -> Result<Confirmation, Problem> {
+fn ask(stop: &Stop) -> Result<ConfirmAnswer, CliProblem> {
     if !is_attended() {
         crate::note("not applied: nobody is there to say yes; `--yes` applies it without a question");
-        return Ok(Confirmation::No);
+        return Ok(ConfirmAnswer::No);
     }
     let answer = crate::runtime()?.block_on(confirm("Apply these changes? (y or n) ", stop))?;
     match answer {
-        Confirmation::Yes => {}
-        Confirmation::No => crate::note("not applied"),
-        Confirmation::Interrupted => crate::note("not applied: it was interrupted"),
+        ConfirmAnswer::Yes => {}
+        ConfirmAnswer::No => crate::note("not applied"),
+        ConfirmAnswer::Interrupted => crate::note("not applied: it was interrupted"),
     }
     Ok(answer)
 }

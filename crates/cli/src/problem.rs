@@ -1,39 +1,39 @@
-//! What went wrong, for a person: what, where, and what to do.
+//! Errors for a person: what failed, where, and how to fix it.
 
 use std::{io, path::Path};
 
 use windlass::{BuildError, record::SessionError};
 
 use crate::{
-    exit::Exit,
+    exit::ProgramExit,
     screen::{visible, visible_path},
 };
 
 /// A problem that ends the program.
 #[derive(Debug)]
-pub(crate) struct Problem {
-    pub(crate) exit: Exit,
-    /// What is wrong, in as many lines as it takes; the first says it all.
+pub(crate) struct CliProblem {
+    pub(crate) exit: ProgramExit,
+    /// The message, of any number of lines; the first is sufficient by itself.
     pub(crate) message: String,
 }
 
-impl Problem {
-    /// The command line or the configuration is wrong.
+impl CliProblem {
+    /// Creates a problem of the command line or the configuration.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, message: message.into() }
+        Self { exit: ProgramExit::Usage, message: message.into() }
     }
 
-    /// Something did not work.
+    /// Creates a problem of an operation that failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, message: message.into() }
+        Self { exit: ProgramExit::Failed, message: message.into() }
     }
 
-    /// A file named on the command line cannot be used.
+    /// Creates a problem of a file named on the command line.
     pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Self {
         Self::usage(format!("{what} `{}`: {error}", visible_path(path)))
     }
 
-    /// There is no agent.
+    /// Creates a problem of an agent that cannot be built.
     pub(crate) fn build(error: &BuildError) -> Self {
         match error {
             BuildError::Journal(_)
@@ -49,7 +49,7 @@ impl Problem {
     }
 }
 
-/// An error with what caused it, on one line, whatever names of files are in it.
+/// Formats an error with its causes on one line, with file names escaped.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,31 +1,31 @@
-//! The environment that the user's login files make, taken once: commands are started without them, which is faster and
-//! the same every time.
+//! The environment that the user's login files create, read once. Commands start without these
+//! files, which is faster and reproducible.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use windlass::{ApprovalPolicy, Command, Exit, Policy, Sandbox, SandboxMode, host::Machine};
 
 use crate::{
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::visible_path,
 };
 
-/// Login files that take longer than this wait for something that does not come.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time for login files; after that they are waiting for something that does not come.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Comes before the variables, so that what login files print is not taken for one.
+/// Precedes the variables, so that output of login files is not taken for one.
 const BEGIN: &str = "\0windlass-environment\0";
 
-/// What a login shell's environment is. The files are the user's own, and run with the user's rights, as they do at
-/// every login.
+/// Returns the environment of a login shell. The files are the user's own, and run with the user's
+/// rights, as at every login.
 pub(crate) fn environment(
     shell: &Path,
     cwd: &Path,
     variables: BTreeMap<String, String>,
-) -> Result<BTreeMap<String, String>, Problem> {
+) -> Result<BTreeMap<String, String>, CliProblem> {
     let script = r"printf '\0windlass-environment\0'; env -0";
     let argv = [&*shell.to_string_lossy(), "-l", "-c", script].map(str::to_owned).to_vec();
-    let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: Some(PATIENCE) };
+    let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: Some(LOGIN_TIMEOUT) };
     let policy = Policy {
         cwd: cwd.to_owned(),
         approval: ApprovalPolicy::Never,
@@ -33,7 +33,7 @@ pub(crate) fn environment(
         ..Policy::default()
     };
     let failed = |why: &str| {
-        Problem::failed(format!(
+        CliProblem::failed(format!(
             "cannot take the environment of `{} -l` (`shell_environment_policy.experimental_use_profile`): {why}",
             visible_path(shell)
         ))
@@ -45,19 +45,19 @@ pub(crate) fn environment(
     let ended = ended.map_err(|error| failed(&chain(&error)))?;
     match ended.exit {
         Exit::Code(0) => read(&ended.output).ok_or_else(|| failed("it printed too much, or no variables")),
-        Exit::TimedOut => Err(failed(&format!("it took longer than {} s", PATIENCE.as_secs()))),
+        Exit::TimedOut => Err(failed(&format!("it took longer than {} s", LOGIN_TIMEOUT.as_secs()))),
         exit => Err(failed(&format!("it ended with code {}", exit.code()))),
     }
 }
 
-/// The variables in what the shell printed, as far as they are text.
+/// Parses the variables in the output of the shell, as far as they are text.
 fn read(output: &[u8]) -> Option<BTreeMap<String, String>> {
     let at = output.windows(BEGIN.len()).position(|window| window == BEGIN.as_bytes())?;
     let pairs = output[at + BEGIN.len()..].split(|byte| *byte == 0).filter_map(|pair| {
         let (name, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
         Some((name.to_owned(), value.to_owned()))
     });
-    // Of the program that printed them, not of the shell.
+    // `_` belongs to the program that printed them, not to the shell.
     Some(pairs.filter(|(name, _)| name != "_").collect::<BTreeMap<_, _>>()).filter(|found| !found.is_empty())
 }
 

@@ -1,4 +1,4 @@
-//! `windlass redact`: text in, the same text without secrets out.
+//! `windlass redact`: copies text without its secrets.
 
 use std::{
     env, fs,
@@ -11,20 +11,20 @@ use serde_json::json;
 use windlass::clean::{Cleaner, Finding, Secrets};
 
 use crate::{
-    args::{Common, Redact},
-    exit::Exit,
-    problem::Problem,
+    args::{CommonOptions, RedactOptions},
+    exit::ProgramExit,
+    problem::CliProblem,
 };
 
-/// So much is read at once.
+/// Size of one read.
 const PIECE_BYTES: usize = 1024 * 1024;
-/// A larger `.env` file is something else.
+/// Maximum size of a `.env` file.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
-/// The names under which `.env` files are looked for in a directory.
+/// The names of `.env` files in a directory.
 const ENV_FILES: [&str; 6] =
     [".env", ".env.local", ".env.development", ".env.production", ".env.test", ".env.staging"];
 
-pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &CommonOptions, args: &RedactOptions) -> Result<ProgramExit, CliProblem> {
     let cwd = common.cd.clone().unwrap_or_else(|| ".".into());
     let secrets = if args.shapes_only { Secrets::default() } else { Secrets::knowing(known(&[cwd])) };
     let cleaner = Cleaner::new(&secrets);
@@ -35,17 +35,17 @@ pub(crate) fn run(common: &Common, args: &Redact) -> Result<Exit, Problem> {
         crate::note("reading the text from stdin; end it with Ctrl-D");
     }
     filter(&mut cleaner, &mut io::stdin().lock(), &mut io::stdout().lock(), &report)
-        .map_err(|error| Problem::failed(format!("cannot go on: {error}")))?;
-    Ok(Exit::Done)
+        .map_err(|error| CliProblem::failed(format!("cannot go on: {error}")))?;
+    Ok(ProgramExit::Done)
 }
 
-/// What this process knows from its own environment, for what it says about itself.
+/// Returns the secrets in the environment of this process, for its own messages.
 pub(crate) fn own() -> &'static Secrets {
     static OWN: LazyLock<Secrets> = LazyLock::new(|| Secrets::knowing(known(&[])));
     &OWN
 }
 
-/// What the environment and the `.env` files of some directories hold that looks like a credential.
+/// Returns the likely credentials in the environment and the `.env` files of some directories.
 pub(crate) fn known(roots: &[PathBuf]) -> Vec<(String, String)> {
     let own = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -55,7 +55,7 @@ pub(crate) fn known(roots: &[PathBuf]) -> Vec<(String, String)> {
     own.chain(written).filter(|(name, value)| Secrets::is_credential(name, value)).collect()
 }
 
-/// A file that is there and small; what cannot be read holds nothing we could give away.
+/// Reads a small file; one that cannot be read holds nothing to hide.
 fn read(path: &Path) -> Option<String> {
     let about = fs::metadata(path).ok()?;
     let fits = about.is_file() && about.len() <= MAX_ENV_FILE_BYTES;
@@ -94,7 +94,7 @@ fn filter(
         }
         report(cleaner.findings());
         if let Err(error) = output.write_all(&text).and_then(|()| output.flush()) {
-            // Whoever reads has seen enough, as with `| head`.
+            // The reader closed early, as with `| head`.
             return if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) };
         }
         if length == 0 {

@@ -1,4 +1,4 @@
-//! `windlass sandbox`: any command in the sandbox, with no agent around it.
+//! `windlass sandbox`: runs any command in the sandbox, without an agent.
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +16,14 @@ use windlass::{
 };
 
 use crate::{
-    args::{Common, SandboxRun},
-    exit::Exit,
+    args::{CommonOptions, SandboxRun},
+    exit::ProgramExit,
     hidden_characters::visible_json,
     interrupts,
     preview::{RequestedPreview, SettledPreview},
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::visible,
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 /// The sandbox could not be set up.
@@ -33,14 +33,14 @@ const NOT_STARTED: u8 = 126;
 /// There is no such command.
 const NOT_FOUND: u8 = 127;
 
-/// Runs the command. What it ends with is what we end with.
-pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Problem> {
-    let common = Common {
+/// Runs the command and returns its exit code.
+pub(crate) fn run(common: &CommonOptions, args: &SandboxRun) -> Result<ExitCode, CliProblem> {
+    let common = CommonOptions {
         sandbox: args.policy.or(common.sandbox),
         cd: args.cwd.clone().or_else(|| common.cd.clone()),
         ..common.clone()
     };
-    let setup = Setup::for_tools(&common)?.limited(&args.limits)?;
+    let setup = ProgramSetup::for_tools(&common)?.limited(&args.limits)?;
     let mut policy = setup.policy(ApprovalPolicy::Never);
     policy.walls.writable.extend(absolute(&args.writable)?);
     policy.walls.unreadable.extend(absolute(&args.deny_read)?);
@@ -48,7 +48,7 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         policy.walls.network = Network::Any;
     }
     let writable = setup.written_by_commands(&policy.walls.writable);
-    let receipt = args.json.as_deref().map(|to| Receipt::open(to, &writable)).transpose()?;
+    let receipt = args.json.as_deref().map(|to| ReceiptWriter::open(to, &writable)).transpose()?;
     let preview = RequestedPreview::new(args.preview, &setup)?;
     if preview.is_some() {
         RequestedPreview::recover(&setup);
@@ -62,7 +62,7 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
         machine = machine.with_preview(requested.preview.clone());
     }
     let stop = Stop::default();
-    // The command has our own terminal, which tells it itself.
+    // The command shares our terminal and gets the window size from it.
     interrupts::watch(stop.clone(), Window::default())?;
     let grant = policy.grant_to_person();
     let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, &stop.token()));
@@ -81,23 +81,23 @@ pub(crate) fn run(common: &Common, args: &SandboxRun) -> Result<ExitCode, Proble
     if let Some(receipt) = receipt {
         receipt.write(&attached, settled.as_ref())?;
     }
-    let lost = settled.map_or(Exit::Done, |settled| settled.end.exit(Exit::Done));
-    let is_own = lost == Exit::Done || (own != 0 && lost != Exit::Interrupted);
+    let lost = settled.map_or(ProgramExit::Done, |settled| settled.end.exit(ProgramExit::Done));
+    let is_own = lost == ProgramExit::Done || (own != 0 && lost != ProgramExit::Interrupted);
     Ok(ExitCode::from(if is_own { own } else { lost.code() }))
 }
 
-/// What we end with.
+/// Returns our exit code.
 fn code(attached: &Attached) -> u8 {
     match attached.exit {
-        windlass::Exit::Cancelled => Exit::Interrupted.code(),
+        windlass::Exit::Cancelled => ProgramExit::Interrupted.code(),
         exit => u8::try_from(exit.code()).unwrap_or(u8::MAX),
     }
 }
 
-/// Paths of the command line, from where the person is.
-fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
+/// Makes paths of the command line absolute, relative to the current directory.
+fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliProblem> {
     let one = |path: &PathBuf| {
-        std::path::absolute(path).map_err(|error| Problem::file("cannot find", path, &error))
+        std::path::absolute(path).map_err(|error| CliProblem::file("cannot find", path, &error))
     };
     paths.iter().map(one).collect()
 }
@@ -112,13 +112,13 @@ fn not_run(error: &HostError) -> ExitCode {
         | HostError::Nul
         | HostError::NotGranted { .. }
         | HostError::TimeUsedUp { .. }
-        | HostError::CpuUsedUp { .. } => Exit::Usage.into(),
+        | HostError::CpuUsedUp { .. } => ProgramExit::Usage.into(),
     }
 }
 
-/// Where the receipt goes. Found before anything runs: what cannot be written to is wrong usage, and what the command puts
-/// in the place of a file is not followed.
-struct Receipt<'a> {
+/// The destination of the receipt. It is opened before anything runs: an unwritable one is a usage
+/// error, and a link that the command puts in its place is not followed.
+struct ReceiptWriter<'a> {
     to: &'a str,
     destination: ReceiptDestination,
 }
@@ -128,11 +128,11 @@ enum ReceiptDestination {
     File(OutputFile),
 }
 
-impl<'a> Receipt<'a> {
-    fn open(to: &'a str, writable: &[PathBuf]) -> Result<Self, Problem> {
+impl<'a> ReceiptWriter<'a> {
+    fn open(to: &'a str, writable: &[PathBuf]) -> Result<Self, CliProblem> {
         let opened = if is_descriptor(to) {
             let file = to.parse().map_err(io::Error::other).and_then(inherited_descriptor);
-            // Nothing is written yet, and still the system says whether anything could be.
+            // An empty write already fails if the file is not writable.
             let tried = file.and_then(|mut file| file.write(&[]).map(|_| file));
             tried.map(ReceiptDestination::Descriptor)
         } else {
@@ -143,7 +143,7 @@ impl<'a> Receipt<'a> {
         opened.map(|destination| Self { to, destination }).map_err(|error| cannot_write(to, &error))
     }
 
-    fn write(self, attached: &Attached, settled: Option<&SettledPreview>) -> Result<(), Problem> {
+    fn write(self, attached: &Attached, settled: Option<&SettledPreview>) -> Result<(), CliProblem> {
         let mut receipt = json!({
             "exit": attached.exit,
             "exit_code": code(attached),
@@ -168,6 +168,6 @@ fn is_descriptor(to: &str) -> bool {
     to.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn cannot_write(to: &str, error: &io::Error) -> Problem {
-    Problem::file("cannot write the receipt to", Path::new(to), error)
+fn cannot_write(to: &str, error: &io::Error) -> CliProblem {
+    CliProblem::file("cannot write the receipt to", Path::new(to), error)
 }

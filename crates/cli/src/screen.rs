@@ -15,41 +15,41 @@ use windlass::{
 };
 
 pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
-use crate::{colour, paths::Paths, visible::visible_prose};
+use crate::{colour, paths::PathDisplay, visible::visible_prose};
 
-/// How many lines of a command's output are shown.
-const LINES_OF_SUCCESS: usize = 5;
-const LINES_OF_FAILURE: usize = 12;
+/// Maximum number of output lines that are shown.
+const MAX_LINES_OF_SUCCESS: usize = 5;
+const MAX_LINES_OF_FAILURE: usize = 12;
 /// Goes to the beginning of the line and clears it (ECMA-48: CR, EL).
 const CLEAR_LINE: &str = "\r\x1b[K";
 
-/// Shows what happens.
-pub(crate) struct Screen {
-    style: Style,
-    paths: Paths,
-    /// What the model said last. The last word of all is the answer, which goes to stdout; the others are progress.
+/// Shows progress.
+pub(crate) struct ProgressScreen {
+    style: TerminalStyle,
+    paths: PathDisplay,
+    /// The model's last message. The very last one is the answer, which goes to stdout; the others
+    /// are progress.
     said: Mutex<Option<String>>,
-    /// What was last told that cannot be undone: it is the same for most commands.
+    /// The last message about changes that cannot be undone: it is the same for most commands.
     undo_limits: Mutex<Vec<String>>,
     retries: Mutex<ShownRetries>,
 }
 
-/// The retries that are on the screen. A server that stays away is reported once, not with every
-/// try.
+/// The retries on the screen. A server that stays unreachable is reported once, not with every try.
 #[derive(Default)]
 struct ShownRetries {
-    /// The provider and what is wrong with it.
+    /// The provider and its error.
     reported: Option<(String, String)>,
     /// The line of the terminal below holds the next pause, and the next output replaces it.
     has_countdown: bool,
 }
 
-impl Screen {
-    /// For whoever works in this directory.
+impl ProgressScreen {
+    /// Creates a screen for a user of this directory.
     pub(crate) fn new(cwd: &Path) -> Self {
         Self {
-            style: Style::detect(),
-            paths: Paths::seen_from(cwd),
+            style: TerminalStyle::detect(),
+            paths: PathDisplay::seen_from(cwd),
             said: Mutex::default(),
             undo_limits: Mutex::default(),
             retries: Mutex::default(),
@@ -59,7 +59,7 @@ impl Screen {
     fn show(&self, text: &str) {
         let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
         let cleared = if mem::take(&mut retries.has_countdown) { CLEAR_LINE } else { "" };
-        // Nobody to tell if stderr is gone.
+        // If stderr is gone, there is no place to report it.
         let _gone = io::stderr().lock().write_all(format!("{cleared}{text}\n").as_bytes());
     }
 
@@ -98,8 +98,8 @@ impl fmt::Display for RetryPause {
     }
 }
 
-impl Screen {
-    /// Says what cannot be undone, unless that was the last that was said about it.
+impl ProgressScreen {
+    /// Reports what cannot be undone, unless the last such message was the same.
     fn show_undo_limits(&self, limits: &[String]) {
         let mut told = self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner);
         if !limits.is_empty() && *told != limits {
@@ -117,10 +117,10 @@ impl Screen {
     }
 }
 
-impl EventSink for Screen {
+impl EventSink for ProgressScreen {
     fn emit(&self, event: &Event) {
         let Self { style, paths, .. } = self;
-        // A warning and what a turn has changed may come after the last word, which is no progress because of it.
+        // A warning and the diff of a turn may come after the last message, which stays the answer.
         if !is_piece(event) && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. }) {
             let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(text) = said.take().filter(|_| !matches!(event, Event::TurnCompleted { .. })) {
@@ -186,10 +186,10 @@ impl EventSink for Screen {
     }
 }
 
-/// Shows warnings alone, for single calls: such as that an earlier patch was cut short and is taken back.
-pub(crate) struct Warnings;
+/// Shows only warnings, for single calls: for example, that an interrupted patch is rolled back.
+pub(crate) struct WarningScreen;
 
-impl EventSink for Warnings {
+impl EventSink for WarningScreen {
     fn emit(&self, event: &Event) {
         if let Event::Warning { message } = event {
             crate::note(&format!("warning: {}", visible(message)));
@@ -197,21 +197,24 @@ impl EventSink for Warnings {
     }
 }
 
-/// How many characters of a command are shown as it begins. A question about it shows all of it.
-const LONGEST_COMMAND: usize = 16 * 1024;
+/// Maximum number of characters of a command when it begins. A question about it shows all of it.
+const MAX_COMMAND_CHARS: usize = 16 * 1024;
 
-/// Whether something is only a part of what will be shown whole.
+/// Returns true if an event is only a part of something that will be shown whole.
 fn is_piece(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })
 }
 
-fn title(paths: &Paths, call: &ToolCall, effects: &Effects) -> String {
-    // The name, too, is only what a model said: there need not be such a tool.
+fn title(paths: &PathDisplay, call: &ToolCall, effects: &Effects) -> String {
+    // The name is whatever a model wrote: the tool need not exist.
     let name = call.name.as_str();
     match (&effects.command, &effects.typed) {
-        // The whole command, as long as anyone could have written it: what is not shown could be anything.
-        (Some(command), _) => visible(&format!("{name} {}", shortened(&command.display(), LONGEST_COMMAND))),
-        (None, Some(typed)) => visible(&format!("{name} {}", shortened(&typed.display(), LONGEST_COMMAND))),
+        // The whole command, up to any reasonable length: a part that is not shown could be
+        // anything.
+        (Some(command), _) => {
+            visible(&format!("{name} {}", shortened(&command.display(), MAX_COMMAND_CHARS)))
+        }
+        (None, Some(typed)) => visible(&format!("{name} {}", shortened(&typed.display(), MAX_COMMAND_CHARS))),
         (None, None) if !effects.writes.is_empty() => {
             let written = effects.writes.iter().map(|path| paths.show(path)).collect::<Vec<_>>().join(", ");
             format!("{} {written}", named(name))
@@ -223,8 +226,8 @@ fn title(paths: &Paths, call: &ToolCall, effects: &Effects) -> String {
     }
 }
 
-/// What became of a file, as models and people of this trade know it.
-fn edited(paths: &Paths, file: &FileEdit) -> String {
+/// Describes the change of a file in the usual notation.
+fn edited(paths: &PathDisplay, file: &FileEdit) -> String {
     let letter = match file.kind {
         EditKind::Add => "A",
         EditKind::Delete => "D",
@@ -236,8 +239,8 @@ fn edited(paths: &Paths, file: &FileEdit) -> String {
     }
 }
 
-fn ending(screen: &Screen, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
-    let Screen { style, paths, .. } = screen;
+fn ending(screen: &ProgressScreen, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
+    let ProgressScreen { style, paths, .. } = screen;
     let seconds = outcome.receipt.duration.as_secs_f32();
     let how = match (&outcome.facts, outcome.facts.exit(), outcome.status) {
         (_, Some(exit), Status::Success | Status::Error) => format!("exit {}", exit.code()),
@@ -248,16 +251,16 @@ fn ending(screen: &Screen, call: &ToolCall, effects: &Effects, outcome: &Outcome
         (_, _, status) => status.name().replace('_', " "),
     };
     let (mark, most) = if outcome.verdict.success {
-        (style.green("ok"), LINES_OF_SUCCESS)
+        (style.green("ok"), MAX_LINES_OF_SUCCESS)
     } else {
-        (style.red("failed"), LINES_OF_FAILURE)
+        (style.red("failed"), MAX_LINES_OF_FAILURE)
     };
     let begun = if outcome.receipt.held.is_none() {
         format!("{} {}\n", style.bold("•"), title(paths, call, effects))
     } else {
         String::new()
     };
-    // What a tool without a command gives back is for the model; its success says enough to a person.
+    // The result of a tool without a command is for the model; a person only needs its status.
     let has_program = effects.has_program() || matches!(outcome.facts, Facts::Session(_));
     let silent = outcome.verdict.success && !has_program;
     let output = if silent { String::new() } else { tail(&outcome.text(), outcome.view.total_lines, most) };
@@ -266,8 +269,8 @@ fn ending(screen: &Screen, call: &ToolCall, effects: &Effects, outcome: &Outcome
     format!("{begun}  {mark} {how}, {seconds:.1} s{told}{output}")
 }
 
-/// The last lines of an output, and how many came before them. The text may be cut; `total` says how many lines there
-/// were then.
+/// Returns the last lines of an output, and the number of lines before them. The text may be cut;
+/// then `total` is the original number of lines.
 fn tail(text: &str, total: Option<u64>, most: usize) -> String {
     let lines: Vec<_> = text.lines().collect();
     let skipped = lines.len().saturating_sub(most);
@@ -303,17 +306,17 @@ fn shortened(text: &str, limit: usize) -> String {
     text.chars().take(limit).chain(['…']).collect()
 }
 
-/// The name of a tool, which may be whatever a model, a server or a list says.
+/// Returns the name of a tool, escaped, because it may come from a model, a server or a list.
 pub(crate) fn named(name: &str) -> String {
     visible(&shortened(name, 64))
 }
 
 /// Colours, only on a terminal that wants them.
-struct Style {
+struct TerminalStyle {
     colour: bool,
 }
 
-impl Style {
+impl TerminalStyle {
     fn detect() -> Self {
         Self { colour: colour::is_wanted(&io::stderr()) }
     }

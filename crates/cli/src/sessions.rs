@@ -1,4 +1,4 @@
-//! `windlass sessions`: which there are, what they take on the disk, and removing what is too old.
+//! `windlass sessions`: lists sessions and their disk usage, and removes old ones.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -13,35 +13,35 @@ use windlass::{
 };
 
 use crate::{
-    args::{Collect, Common, Sessions},
+    args::{CollectOptions, CommonOptions, SessionsCommand},
     calls::{self, one_line, when},
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::{visible, visible_path},
-    setup::Setup,
-    table::Table,
+    setup::ProgramSetup,
+    table::TextTable,
 };
 
-/// How many of the largest sessions `du` names.
+/// Maximum number of largest sessions that `du` lists.
 const MAX_LARGEST: usize = 10;
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Sessions) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, args: &SessionsCommand) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     match args {
-        Sessions::List { limit, json } => list(&setup, *limit, *json),
-        Sessions::Show { id, json } => show(&setup, id, *json),
-        Sessions::Du { json } => usage(&setup, *json),
-        Sessions::Gc(collect) => collect_garbage(&setup, collect),
+        SessionsCommand::List { limit, json } => list(&setup, *limit, *json),
+        SessionsCommand::Show { id, json } => show(&setup, id, *json),
+        SessionsCommand::Du { json } => usage(&setup, *json),
+        SessionsCommand::Gc(collect) => collect_garbage(&setup, collect),
     }
 }
 
-fn failed(error: &SessionError) -> Problem {
-    Problem::failed(chain(error))
+fn failed(error: &SessionError) -> CliProblem {
+    CliProblem::failed(chain(error))
 }
 
-fn list(setup: &Setup, limit: usize, json: bool) -> Result<Exit, Problem> {
+fn list(setup: &ProgramSetup, limit: usize, json: bool) -> Result<ProgramExit, CliProblem> {
     let mut entries = record::list(&setup.home).map_err(|error| failed(&error))?;
     entries.truncate(limit);
     let found: Result<Vec<_>, _> =
@@ -53,7 +53,7 @@ fn list(setup: &Setup, limit: usize, json: bool) -> Result<Exit, Problem> {
     }
     if found.is_empty() {
         crate::note("there are no sessions yet");
-        return Ok(Exit::Done);
+        return Ok(ProgramExit::Done);
     }
     let rows = found.iter().map(|(entry, summary)| {
         let directory = visible_path(&entry.cwd);
@@ -61,7 +61,7 @@ fn list(setup: &Setup, limit: usize, json: bool) -> Result<Exit, Problem> {
         [entry.id.to_string(), when(entry.started), turns, size, directory]
     });
     let titles = ["SESSION", "TIME", "TURNS", "SIZE", "DIRECTORY"];
-    print(&Table { titles, expendable: &["SIZE", "TURNS", "TIME"], rows: rows.collect() }.text())
+    print(&TextTable { titles, expendable: &["SIZE", "TURNS", "TIME"], rows: rows.collect() }.text())
 }
 
 fn summary_as_json(entry: &SessionEntry, summary: &SessionSummary) -> Value {
@@ -78,19 +78,19 @@ fn summary_as_json(entry: &SessionEntry, summary: &SessionSummary) -> Value {
     })
 }
 
-/// All that is shown of one session.
+/// The details of one session.
 struct SessionDetails {
     entry: SessionEntry,
     session: LoadedSession,
     summary: SessionSummary,
     /// Bytes with outputs and edits.
     total: u64,
-    /// What a person asked for, without secrets.
+    /// The prompts of the user, without secrets.
     asked: Vec<String>,
     problems: Vec<String>,
 }
 
-fn show(setup: &Setup, id: &str, json: bool) -> Result<Exit, Problem> {
+fn show(setup: &ProgramSetup, id: &str, json: bool) -> Result<ProgramExit, CliProblem> {
     let entry = one(setup, id)?;
     let session = record::load(&entry.path).map_err(|error| failed(&error))?;
     let summary = record::summarize(&entry.path).map_err(|error| failed(&error))?;
@@ -139,7 +139,7 @@ impl SessionDetails {
     }
 }
 
-/// What a person said, but for what the program says in their name.
+/// Returns the user's messages, except those that the program adds in their name.
 fn prompts(session: &LoadedSession) -> impl Iterator<Item = String> {
     session
         .history
@@ -151,21 +151,21 @@ fn prompts(session: &LoadedSession) -> impl Iterator<Item = String> {
         .filter(|text| !text.starts_with("<environment_context>"))
 }
 
-/// The one session that is meant.
-fn one(setup: &Setup, id: &str) -> Result<SessionEntry, Problem> {
+/// Finds the one session that an id stands for.
+fn one(setup: &ProgramSetup, id: &str) -> Result<SessionEntry, CliProblem> {
     let mut found = record::find_by_prefix(&setup.home, id).map_err(|error| failed(&error))?;
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(Problem::usage(format!("there is no session `{id}`; see `windlass sessions list`"))),
+        0 => Err(CliProblem::usage(format!("there is no session `{id}`; see `windlass sessions list`"))),
         _ => {
             let lines: String =
                 found.iter().map(|entry| format!("\n  {}  {}", entry.id, visible_path(&entry.cwd))).collect();
-            Err(Problem::usage(format!("`{id}` may be any of these sessions; name one of them:{lines}")))
+            Err(CliProblem::usage(format!("`{id}` may be any of these sessions; name one of them:{lines}")))
         }
     }
 }
 
-fn usage(setup: &Setup, json: bool) -> Result<Exit, Problem> {
+fn usage(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliProblem> {
     let usage = DiskUsage::measure(&setup.home).map_err(|error| failed(&error))?;
     let largest = usage.sessions.iter().take(MAX_LARGEST);
     if json {
@@ -182,15 +182,18 @@ fn usage(setup: &Setup, json: bool) -> Result<Exit, Problem> {
         usage.kinds.iter().map(|kind| [kind.name.to_owned(), kind.count.to_string(), size(kind.bytes)]);
     let total = [["total".to_owned(), String::new(), size(usage.total_bytes())]];
     let titles = ["KIND", "COUNT", "SIZE"];
-    let mut text = Table { titles, expendable: &[], rows: kinds.chain(total).collect() }.text();
+    let mut text = TextTable { titles, expendable: &[], rows: kinds.chain(total).collect() }.text();
     let rows: Vec<_> = largest.map(|(id, bytes)| [visible(id), size(*bytes)]).collect();
     if !rows.is_empty() {
-        text.push_str(&format!("\n{}", Table { titles: ["LARGEST", "SIZE"], expendable: &[], rows }.text()));
+        text.push_str(&format!(
+            "\n{}",
+            TextTable { titles: ["LARGEST", "SIZE"], expendable: &[], rows }.text()
+        ));
     }
     print(&text)
 }
 
-/// Totals and limits for `windlass doctor`.
+/// Returns totals and limits for `windlass doctor`.
 pub(crate) fn kept(home: &Path, limits: &RetentionLimits) -> Option<String> {
     let usage = DiskUsage::measure(home).ok()?;
     let of = |name: &str| {
@@ -224,7 +227,7 @@ fn limit(limit: &KeepLimit) -> String {
     }
 }
 
-fn collect_garbage(setup: &Setup, args: &Collect) -> Result<Exit, Problem> {
+fn collect_garbage(setup: &ProgramSetup, args: &CollectOptions) -> Result<ProgramExit, CliProblem> {
     let mut limits = RetentionLimits::from(setup.retention());
     if let Some(age) = age(args.older_than.as_deref())? {
         (limits.outputs.max_age, limits.edits.max_age) = (Some(age), Some(age));
@@ -239,7 +242,7 @@ fn collect_garbage(setup: &Setup, args: &Collect) -> Result<Exit, Problem> {
     };
     let removed = removed.map_err(|error| match error {
         SessionError::Busy { .. } => {
-            Problem::failed("another process is removing what is too old; try again when it is done")
+            CliProblem::failed("another process is removing what is too old; try again when it is done")
         }
         error => failed(&error),
     })?;
@@ -250,11 +253,11 @@ fn collect_garbage(setup: &Setup, args: &Collect) -> Result<Exit, Problem> {
     })
 }
 
-/// The time since `--older-than`.
-fn age(text: Option<&str>) -> Result<Option<Duration>, Problem> {
+/// Parses `--older-than`.
+fn age(text: Option<&str>) -> Result<Option<Duration>, CliProblem> {
     let Some(text) = text else { return Ok(None) };
     let wrong = || {
-        Problem::usage(format!(
+        CliProblem::usage(format!(
             "`--older-than {text}` is no time of the past; say how long ago (`12h`, `30d`, `2w`) or a date"
         ))
     };
@@ -292,7 +295,7 @@ fn bytes(removed: &[StoredUnit]) -> u64 {
     removed.iter().map(|unit| unit.bytes).sum()
 }
 
-/// A number of bytes in three digits or so.
+/// Formats a number of bytes in about three digits.
 fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     for (unit, name) in UNITS {

@@ -1,27 +1,27 @@
-//! `windlass config`: what the configuration is and where it comes from.
+//! `windlass config`: prints the configuration and the source of each value.
 
 use crate::{
-    args::{Common, Config},
-    config::{self, Format},
-    exit::Exit,
+    args::{CommonOptions, ConfigCommand},
+    config::{self, ConfigFormat},
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
-    setup::{self, Setup},
+    problem::CliProblem,
+    setup::{self, ProgramSetup},
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Config) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &CommonOptions, args: &ConfigCommand) -> Result<ProgramExit, CliProblem> {
     let shown = match args {
-        Config::Show { origin, json } => {
+        ConfigCommand::Show { origin, json } => {
             let format = match (*json, *origin) {
-                (true, _) => Format::Json,
-                (false, false) => Format::Toml,
-                (false, true) => Format::TomlWithOrigins,
+                (true, _) => ConfigFormat::Json,
+                (false, false) => ConfigFormat::Toml,
+                (false, true) => ConfigFormat::TomlWithOrigins,
             };
-            config::show(&Setup::for_tools(common)?.loaded, format)
+            config::show(&ProgramSetup::for_tools(common)?.loaded, format)
         }
-        Config::Schema => format!("{:#}\n", config::schema()),
-        Config::Path => format!("{}\n", config::file(&setup::home()?).display()),
+        ConfigCommand::Schema => format!("{:#}\n", config::schema()),
+        ConfigCommand::Path => format!("{}\n", config::file(&setup::home()?).display()),
     };
     print(&shown)
 }

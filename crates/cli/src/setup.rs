@@ -1,4 +1,4 @@
-//! From the command line, the environment and the configuration to the parts of an agent.
+//! Builds the parts of an agent from the command line, the environment and the configuration.
 
 mod flags;
 mod limit;
@@ -20,107 +20,116 @@ use windlass::{
     host::OutputFile, record::Keep, select::RULES,
 };
 
-pub(crate) use self::{machine::home, model::Served};
+pub(crate) use self::{machine::home, model::ServedModel};
 
 use self::{
     flags::{choice_flags, common_flags, exec_flags},
     machine::{home_in, key, shell_program, variable, variables, working_directory},
 };
 use crate::{
-    args::{Common, ExecOptions, LimitChoice, ModelChoice},
-    config::{self, Config, Flag, Loaded, Sources},
+    args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice},
+    config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
     policy,
-    problem::Problem,
+    problem::CliProblem,
     profile, redact,
 };
 
-/// Everything that is settled before anything runs.
-pub(crate) struct Setup {
-    pub(crate) loaded: Loaded,
+/// Everything that is decided before anything runs.
+pub(crate) struct ProgramSetup {
+    pub(crate) loaded: LoadedConfig,
     pub(crate) home: PathBuf,
     pub(crate) cwd: PathBuf,
-    /// The provider where the configuration names none.
+    /// The provider if the configuration names none.
     usual_provider: &'static str,
-    /// What each command may use.
+    /// The resource limits of each command.
     quota: Quota,
 }
 
-impl Setup {
-    /// For commands without a model. What tools are like must not depend on who has a key.
-    pub(crate) fn for_tools(common: &Common) -> Result<Self, Problem> {
+impl ProgramSetup {
+    /// Creates a setup for commands without a model. Tools must not depend on the presence of a
+    /// key.
+    pub(crate) fn for_tools(common: &CommonOptions) -> Result<Self, CliProblem> {
         Self::load(common, Vec::new())
     }
 
-    /// For an agent. Whoever has chosen neither a provider nor a model and has no key is answered without either.
-    pub(crate) fn for_exec(common: &Common, options: &ExecOptions) -> Result<Self, Problem> {
+    /// Creates a setup for an agent. Without a chosen provider or model and without a key, the
+    /// offline rules answer.
+    pub(crate) fn for_exec(common: &CommonOptions, options: &ExecOptions) -> Result<Self, CliProblem> {
         let setup = Self::load(common, exec_flags(options)?)?;
         let has_model = setup.config().model.is_some() || key("OPENAI_API_KEY").is_some();
         Ok(if has_model { setup } else { Self { usual_provider: RULES, ..setup } })
     }
 
-    /// For a model alone.
-    pub(crate) fn for_model(common: &Common, choice: &ModelChoice) -> Result<Self, Problem> {
+    /// Creates a setup for a model alone.
+    pub(crate) fn for_model(common: &CommonOptions, choice: &ModelChoice) -> Result<Self, CliProblem> {
         Self::load(common, choice_flags(choice))
     }
 
-    fn load(common: &Common, flags: Vec<Flag>) -> Result<Self, Problem> {
+    fn load(common: &CommonOptions, flags: Vec<ConfigFlag>) -> Result<Self, CliProblem> {
         let cwd = working_directory(common.cd.as_deref())?;
         let home = home_in(&cwd)?;
         let flags: Vec<_> = common_flags(common).into_iter().chain(flags).collect();
-        let sources =
-            Sources { home: &home, cwd: &cwd, variable: &variable, overrides: &common.config, flags: &flags };
-        let loaded = config::load(&sources).map_err(|error| Problem::usage(error.to_string()))?;
+        let sources = ConfigSources {
+            home: &home,
+            cwd: &cwd,
+            variable: &variable,
+            overrides: &common.config,
+            flags: &flags,
+        };
+        let loaded = config::load(&sources).map_err(|error| CliProblem::usage(error.to_string()))?;
         Ok(Self { loaded, home, cwd, usual_provider: "openai", quota: Quota::default() })
     }
 
-    /// The same, with limits for commands. One that nothing would keep is no limit.
-    pub(crate) fn limited(self, choice: &LimitChoice) -> Result<Self, Problem> {
+    /// Adds limits for commands. A limit that cannot be enforced is an error.
+    pub(crate) fn limited(self, choice: &LimitChoice) -> Result<Self, CliProblem> {
         let quota = limit::parse(&choice.limit)?;
         let mode = self.config().sandbox_mode;
         let has_walls = matches!(mode, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
         if !has_walls && quota != quota.without_walls() {
             let mode = mode.name();
-            return Err(Problem::usage(format!(
+            return Err(CliProblem::usage(format!(
                 "--limit: with the sandbox `{mode}` nothing keeps limits but `wall_s` and `out_kb`"
             )));
         }
         Ok(Self { quota, ..self })
     }
 
-    /// The limits that hold for every command unless an option says otherwise.
+    /// Returns the default limits of every command.
     pub(crate) fn command_limits(&self) -> config::CommandLimits {
         self.config().limits
     }
 
-    /// Whether and within which bounds changes of commands are recorded.
+    /// Returns the limits within which changes of commands are recorded.
     pub(crate) fn undo_of_commands(&self) -> config::UndoOfCommands {
         self.config().undo
     }
 
-    /// The limits on what is kept below the home directory.
-    pub(crate) fn retention(&self) -> config::Retention {
+    /// Returns the limits on the data below the home directory.
+    pub(crate) fn retention(&self) -> config::RetentionSettings {
         self.config().retention
     }
 
-    fn config(&self) -> &Config {
+    fn config(&self) -> &WindlassConfig {
         &self.loaded.config
     }
 
-    /// An agent, but for its model's tools: see [`agent`](Self::agent).
-    pub(crate) fn tools(&self) -> Result<AgentBuilder, Problem> {
+    /// Returns an agent without the tools of its model: see [`agent`](Self::agent).
+    pub(crate) fn tools(&self) -> Result<AgentBuilder, CliProblem> {
         let family = Family::of(&self.model_name().unwrap_or_default());
-        // Whoever lists tools sees what a session offers; that it is another shell than the one asked for, a session says.
+        // A list of tools shows what a session offers; the session itself warns about a replaced
+        // shell.
         let (toolset, _warning) = self.toolset(&family).for_wire(self.wire());
         self.with_tools(&family, toolset, (self.config().approval_policy, None))
     }
 
-    /// An agent for runs without a person.
-    pub(crate) fn agent(&self) -> Result<AgentBuilder, Problem> {
+    /// Returns an agent for runs without a person.
+    pub(crate) fn agent(&self) -> Result<AgentBuilder, CliProblem> {
         let config = self.config();
         let client = self.client()?;
         let family = Family::of(&client.info().model);
-        // Nobody can be asked, so every policy means never, but for the one that wants a question before anything at
-        // all: there, never would allow what the user kept to themselves.
+        // There is no person to ask, so every policy means `never`. The exception is the one that
+        // asks before everything: there, `never` would allow commands that the user wanted to
+        // decide about.
         let approval = match config.approval_policy {
             ApprovalPolicy::Untrusted => ApprovalPolicy::Untrusted,
             ApprovalPolicy::OnFailure | ApprovalPolicy::OnRequest | ApprovalPolicy::Never => {
@@ -133,7 +142,7 @@ impl Setup {
         if let Some(path) = &config.model_instructions_file {
             let text = fs::read_to_string(path);
             builder = builder.instructions(
-                text.map_err(|error| Problem::file("cannot read the instructions", path, &error))?,
+                text.map_err(|error| CliProblem::file("cannot read the instructions", path, &error))?,
             );
         }
         if let Some(text) = &config.developer_instructions {
@@ -142,7 +151,7 @@ impl Setup {
         if let Some(allowed) = config.parallel_tool_calls {
             builder = builder.parallel_calls(allowed);
         }
-        if config.judge == config::Judge::Model {
+        if config.judge == config::VerdictJudge::Model {
             builder = builder.judged_by_model(Duration::from_secs(config.judge_time_limit_sec.get()));
         }
         if let Some(seconds) = config.turn_time_limit_sec {
@@ -154,7 +163,7 @@ impl Setup {
         Ok(builder)
     }
 
-    /// The built-in tools of a session.
+    /// Returns the built-in tools of a session.
     fn toolset(&self, family: &Family) -> Toolset {
         let config = self.config();
         let edits = match config.include_apply_patch_tool {
@@ -162,17 +171,17 @@ impl Setup {
             _ => config.edit_tool,
         };
         let web_search = match config.tools.web_search {
-            Some(true) => config::WebSearch::Live,
-            Some(false) => config::WebSearch::Disabled,
+            Some(true) => config::WebSearchMode::Live,
+            Some(false) => config::WebSearchMode::Disabled,
             None => config.web_search,
         };
         Toolset {
             shell: self.shell(family),
             shell_program: shell_program(),
             files: match config.file_tools {
-                config::FileTools::Auto => family.files,
-                config::FileTools::Enabled => FileTools::Offered,
-                config::FileTools::Disabled => FileTools::Disabled,
+                config::FileToolsMode::Auto => family.files,
+                config::FileToolsMode::Enabled => FileTools::Offered,
+                config::FileToolsMode::Disabled => FileTools::Disabled,
             },
             shows_images: family.shows_images,
             edits: match (edits, family.edits) {
@@ -189,9 +198,9 @@ impl Setup {
             },
             web_search: match web_search {
                 _ if !self.speaks_responses() => None,
-                config::WebSearch::Live => Some(WebSearch::Live),
-                config::WebSearch::Cached => Some(WebSearch::Cached),
-                config::WebSearch::Disabled => None,
+                config::WebSearchMode::Live => Some(WebSearch::Live),
+                config::WebSearchMode::Cached => Some(WebSearch::Cached),
+                config::WebSearchMode::Disabled => None,
             },
             disabled: self.disabled_tools(),
         }
@@ -208,18 +217,19 @@ impl Setup {
         switches.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()
     }
 
-    /// `unattended` is the policy that the user chose, where another holds because nobody can be asked.
+    /// `unattended` is the policy that the user chose, if another applies because there is no
+    /// person to ask.
     fn with_tools(
         &self,
         family: &Family,
         toolset: Toolset,
         (approval, unattended): (ApprovalPolicy, Option<ApprovalPolicy>),
-    ) -> Result<AgentBuilder, Problem> {
+    ) -> Result<AgentBuilder, CliProblem> {
         let config = self.config();
         let rules = policy::rules(self)?;
         let parallel_commands = config.parallel_commands;
         let policy = Policy { rules, unattended, parallel_commands, ..self.policy(approval) };
-        let rulebook = policy::Answers::new(&self.home, policy::project_root(&self.cwd));
+        let rulebook = policy::RuleWriter::new(&self.home, policy::project_root(&self.cwd));
         let mut builder = Agent::builder()
             .policy(policy)
             .rulebook(Arc::new(rulebook))
@@ -265,18 +275,19 @@ impl Setup {
         }
     }
 
-    /// The one a model knows, unless it is switched off or the wire does not have it.
+    /// Returns the shell tool that a model knows, unless it is switched off or the wire does not
+    /// support it.
     fn usual_shell(&self, known: ShellKind) -> ShellKind {
         match (known, self.config().features.unified_exec) {
             (_, Some(true)) => ShellKind::UnifiedExec,
             (ShellKind::UnifiedExec, Some(false)) => ShellKind::ShellCommand,
-            // Over other wires there is no tool without a schema, and none that the server runs.
+            // Other wires have no tools without a schema, and none that the server runs.
             (ShellKind::LocalShell, _) if !self.speaks_responses() => ShellKind::ShellCommand,
             _ => known,
         }
     }
 
-    /// What a person has settled beforehand.
+    /// Returns the policy from the configuration.
     pub(crate) fn policy(&self, approval: ApprovalPolicy) -> Policy {
         Policy {
             cwd: self.cwd.clone(),
@@ -293,21 +304,21 @@ impl Setup {
         }
     }
 
-    /// Directories that commands may have written, of this session or of earlier ones: what lies there is not to be
-    /// followed.
+    /// Returns directories that commands may have written, in this session or earlier ones: links
+    /// there must not be followed.
     pub(crate) fn written_by_commands(&self, writable: &[PathBuf]) -> Vec<PathBuf> {
         let here = std::env::current_dir().ok();
         iter::once(self.cwd.clone()).chain(here).chain(writable.iter().cloned()).collect()
     }
 
-    /// The file that an option names, to be written at the end.
+    /// Opens the file of an option, to be written at the end.
     pub(crate) fn output_file(&self, path: &Path) -> io::Result<OutputFile> {
         let writable = self.policy(ApprovalPolicy::Never).walls.writable;
         OutputFile::new(path, &self.written_by_commands(&writable))
     }
 
-    /// The environment of programs.
-    pub(crate) fn environment(&self) -> Result<BTreeMap<String, String>, Problem> {
+    /// Returns the environment of programs.
+    pub(crate) fn environment(&self) -> Result<BTreeMap<String, String>, CliProblem> {
         let config = self.config();
         let own = if config.shell_environment_policy.experimental_use_profile {
             profile::environment(&shell_program(), &self.cwd, variables())?
@@ -317,28 +328,29 @@ impl Setup {
         Ok(config.child_environment(own))
     }
 
-    /// Variables of ours that programs are not given, with the reason for each.
+    /// Returns our variables that programs do not get, with the reason for each.
     pub(crate) fn left_out(&self) -> Vec<(String, String)> {
         let left_out = self.config().left_out(&variables()).into_iter();
         left_out.map(|(name, reason)| (name, reason.to_string())).collect()
     }
 
-    /// Where confined commands keep the caches of package managers.
+    /// Returns the directory of package manager caches for confined commands.
     pub(crate) fn package_caches(&self) -> PathBuf {
         self.home.join("cache/packages")
     }
 
-    /// The directory with notes of commands that run.
+    /// Returns the directory with records of running commands.
     pub(crate) fn running_notes(&self) -> PathBuf {
         self.home.join("running")
     }
 
-    /// What the index of calls remembers.
+    /// Returns the retention of the index of calls.
     pub(crate) fn keep(&self) -> Keep {
         self.config().history.into()
     }
 
-    /// Credentials of the environment, of `.env` files in the roots, and of the configuration.
+    /// Returns credentials of the environment, of `.env` files in the roots, and of the
+    /// configuration.
     pub(crate) fn secrets(&self) -> Secrets {
         let config = self.config();
         let roots = config.sandbox_workspace_write.writable_roots.iter().map(|root| self.cwd.join(root));
@@ -352,12 +364,12 @@ impl Setup {
         Secrets::knowing(redact::known(&roots).into_iter().chain(named))
     }
 
-    /// What the configuration lets commands do beside.
+    /// Returns the sandbox rules of the configuration.
     fn walls(&self) -> SandboxRules {
         let allowed = &self.config().sandbox_workspace_write;
         SandboxRules {
             writable: allowed.writable_roots.iter().map(|root| self.cwd.join(root)).collect(),
-            // Our own credentials and sessions are nobody's business but ours.
+            // Commands must not read our own credentials and sessions.
             unreadable: vec![self.home.clone()],
             readable_again: self.config().readable_secrets.clone(),
             network: if allowed.network_access { Network::Any } else { Network::None },

@@ -1,4 +1,4 @@
-//! `windlass show`: all that is on record about one call.
+//! `windlass show`: prints everything on record about one call.
 
 use serde_json::Value;
 use windlass::{
@@ -8,24 +8,24 @@ use windlass::{
 };
 
 use crate::{
-    args::Common,
+    args::CommonOptions,
     audit::cleaned,
     calls::{self, brief},
-    exit::Exit,
+    exit::ProgramExit,
     history::{as_json, output},
     output::print,
-    paths::Paths,
-    problem::{Problem, chain},
+    paths::PathDisplay,
+    problem::{CliProblem, chain},
     screen::{named, visible},
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, name: &str, json: bool) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, name: &str, json: bool) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     let index = calls::open(&setup)?;
     let mut call = calls::one(&index, name)?;
-    let recorded = index.read_record(&call).map_err(|error| Problem::failed(chain(&error)))?;
+    let recorded = index.read_record(&call).map_err(|error| CliProblem::failed(chain(&error)))?;
     let secrets = setup.secrets();
     call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
     print(&if json { full(&call, recorded, &secrets) } else { described(&call, &recorded, &secrets) })
@@ -49,7 +49,10 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     };
     say("call", &format!("{} ({})", call.handle, visible(call.id.as_str())));
     say("tool", &named(call.tool.as_str()));
-    say("session", &format!("{} in {}", call.thread, Paths::seen_from(&call.cwd).show_whole(&call.cwd)));
+    say(
+        "session",
+        &format!("{} in {}", call.thread, PathDisplay::seen_from(&call.cwd).show_whole(&call.cwd)),
+    );
     say("time", &format!("{:.3}", call.time));
     say(
         "decision",
@@ -75,14 +78,14 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
         secrets.clean(text).lines().map(|line| format!("  {}\n", visible(line))).collect::<String>()
     };
     let input = recorded.call.input.as_str();
-    // JSON is easier to read spread over lines.
+    // JSON is easier to read over several lines.
     let spread = serde_json::from_str::<Value>(input).map(|value| format!("{value:#}"));
     text.push_str(&format!("\ninput\n{}", lines(spread.as_deref().unwrap_or(input))));
     text.push_str(&format!("\noutput\n{}", lines(&output(recorded))));
     text
 }
 
-/// What held it, what it could reach, and what was stopped.
+/// Describes the confinement of the call: mechanism, access, and denials.
 fn held(receipt: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(rung) = receipt["held"]["rung"].as_str() {
@@ -106,7 +109,7 @@ fn verdict(verdict: &Value) -> String {
     if reasons.is_empty() { word.to_owned() } else { format!("{word}: {reasons}") }
 }
 
-/// Its summary if it has one; else all of it.
+/// Returns the summary if there is one, otherwise everything.
 fn insight(insight: &Value) -> String {
     match (insight, insight["summary"].as_str()) {
         (Value::Null, _) => String::new(),

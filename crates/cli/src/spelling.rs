@@ -1,14 +1,14 @@
-//! Names that are spelt nearly alike, for suggestions.
+//! Names with similar spelling, for suggestions.
 
-/// In how many letters a name differs from a known one; none if that is more than one letter in three, which is no
-/// slip any more.
+/// Returns the edit distance of a name from a known one; none if it is more than one letter in
+/// three, which is not a typo.
 pub(crate) fn nearness(name: &str, known: &str) -> Option<usize> {
     let letters = distance(name, known);
     let longest = name.chars().count().max(known.chars().count());
     (letters * 3 <= longest).then_some(letters)
 }
 
-/// In how many letters two names differ, an exchange of neighbours counting as one.
+/// Returns the edit distance of two names, with a transposition counting as one.
 fn distance(one: &str, other: &str) -> usize {
     let fold = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (one, other) = (fold(one), fold(other));

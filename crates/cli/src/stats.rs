@@ -1,4 +1,4 @@
-//! `windlass stats`: how often tools work, how long they take and how they fail.
+//! `windlass stats`: prints success rates, durations and failures of tools.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use windlass::record::{CallGroup, CallGrouping, Calls};
 
 use crate::{
-    args::{Common, Stats, StatsBy},
+    args::{CommonOptions, StatsBy, StatsOptions},
     calls::{self, brief, tokens},
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     screen::{visible, visible_path},
-    setup::Setup,
-    table::Table,
+    setup::ProgramSetup,
+    table::TextTable,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Stats) -> Result<Exit, Problem> {
-    let setup = Setup::for_tools(common)?;
+pub(crate) fn run(common: &CommonOptions, args: &StatsOptions) -> Result<ProgramExit, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     let since = calls::since(args.since.as_deref())?;
     if args.rebuild {
         rebuild(&setup)?;
@@ -38,7 +38,7 @@ pub(crate) fn run(common: &Common, args: &Stats) -> Result<Exit, Problem> {
     }
     if groups.is_empty() {
         crate::note("no calls are on record for that");
-        return Ok(Exit::Done);
+        return Ok(ProgramExit::Done);
     }
     print(&match by {
         CallGrouping::Tool => by_tool(&groups, &schemas),
@@ -47,7 +47,7 @@ pub(crate) fn run(common: &Common, args: &Stats) -> Result<Exit, Problem> {
     })
 }
 
-fn rebuild(setup: &Setup) -> Result<(), Problem> {
+fn rebuild(setup: &ProgramSetup) -> Result<(), CliProblem> {
     let (_calls, aside) =
         Calls::rebuild(&setup.home, setup.keep()).map_err(|error| calls::problem(&error))?;
     if let Some(aside) = aside {
@@ -56,9 +56,9 @@ fn rebuild(setup: &Setup) -> Result<(), Problem> {
     Ok(())
 }
 
-/// How many tokens the model is sent with every request to know of each tool, about.
-fn schemas(setup: &Setup) -> Result<BTreeMap<String, u64>, Problem> {
-    let toolbox = setup.tools()?.toolbox().map_err(|errors| Problem::usage(errors.to_string()))?;
+/// Estimates the tokens that each tool adds to every request.
+fn schemas(setup: &ProgramSetup) -> Result<BTreeMap<String, u64>, CliProblem> {
+    let toolbox = setup.tools()?.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))?;
     let specs = toolbox.registry.specs();
     let cost = |spec: &windlass::ToolSpec| tokens(json!(spec).to_string().len() as u64);
     Ok(specs.iter().map(|spec| (spec.name.to_string(), cost(spec))).collect())
@@ -75,7 +75,7 @@ fn by_tool(groups: &[CallGroup], schemas: &BTreeMap<String, u64>) -> String {
                 name,
                 calls,
                 rate(group),
-                said(group),
+                rating_counts(group),
                 p50,
                 p90,
                 p99,
@@ -88,7 +88,7 @@ fn by_tool(groups: &[CallGroup], schemas: &BTreeMap<String, u64>) -> String {
         .collect();
     let titles =
         ["TOOL", "CALLS", "OK", "SAID", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"];
-    Table { titles, expendable: &["SCHEMA", "SAID", "LAST", "P99", "TREND", "P90"], rows }.text()
+    TextTable { titles, expendable: &["SCHEMA", "SAID", "LAST", "P99", "TREND", "P90"], rows }.text()
 }
 
 fn by_session(groups: &[CallGroup]) -> String {
@@ -101,21 +101,21 @@ fn by_session(groups: &[CallGroup]) -> String {
         })
         .collect();
     let titles = ["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "FAILS MOSTLY WITH"];
-    Table { titles, expendable: &["P90", "LAST", "TREND", "P50"], rows }.text()
+    TextTable { titles, expendable: &["P90", "LAST", "TREND", "P50"], rows }.text()
 }
 
 fn by_error(groups: &[CallGroup]) -> String {
     let rows =
         groups.iter().map(|group| [visible(&group.name), group.calls.to_string(), last(group)]).collect();
-    Table { titles: ["ERROR", "CALLS", "LAST"], expendable: &[], rows }.text()
+    TextTable { titles: ["ERROR", "CALLS", "LAST"], expendable: &[], rows }.text()
 }
 
 fn rate(group: &CallGroup) -> String {
     group.rate.map_or("-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
 }
 
-/// What people said of them: so many good, so many bad.
-fn said(group: &CallGroup) -> String {
+/// Formats the ratings: so many good, so many bad.
+fn rating_counts(group: &CallGroup) -> String {
     match group.ratings {
         (0, 0) => "-".to_owned(),
         (good, bad) => format!("+{good} -{bad}"),
@@ -135,7 +135,7 @@ fn worst(group: &CallGroup) -> String {
     if count == 0 { String::new() } else { format!("{} ({count})", visible(class)) }
 }
 
-/// Bars from the shortest to the longest.
+/// Draws bars from the shortest to the longest.
 fn sparkline(times: &[Duration]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let milliseconds = times.iter().map(Duration::as_millis);

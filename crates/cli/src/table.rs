@@ -1,4 +1,4 @@
-//! Tables: all of it for programs, and no wider than the terminal for people.
+//! Tables: complete for programs, and no wider than the terminal for people.
 
 use std::io::{self, IsTerminal};
 
@@ -6,23 +6,23 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::colour;
 
-/// The widest column but the last.
-const WIDEST: usize = 80;
+/// Maximum width of every column but the last.
+const MAX_COLUMN_WIDTH: usize = 80;
 
-/// The last column has at least so much room, before other columns are left out for it.
-const LAST: usize = 16;
+/// Minimum width of the last column, before other columns are left out for it.
+const MIN_LAST_WIDTH: usize = 16;
 
-/// Columns under their titles. The last one is as long as it likes, where there is room.
-pub(crate) struct Table<'a, const N: usize> {
-    /// All of them empty: a list, which has no line for them.
+/// Columns with titles. The last one may have any width, if there is room.
+pub(crate) struct TextTable<'a, const N: usize> {
+    /// If all are empty, the table is a list without a title line.
     pub(crate) titles: [&'a str; N],
-    /// Which columns to leave out where there is no room, the first of these first.
+    /// Columns that may be left out if there is no room, in this order.
     pub(crate) expendable: &'a [&'a str],
     pub(crate) rows: Vec<[String; N]>,
 }
 
-impl<const N: usize> Table<'_, N> {
-    /// For whoever reads stdout.
+impl<const N: usize> TextTable<'_, N> {
+    /// Formats the table for stdout.
     pub(crate) fn text(&self) -> String {
         if !io::stdout().is_terminal() {
             return self.lines(usize::MAX).concat();
@@ -38,7 +38,7 @@ impl<const N: usize> Table<'_, N> {
         lines.concat()
     }
 
-    /// Its lines, the titles first, in no more columns of a terminal each than this.
+    /// Returns the lines, the titles first, each at most this wide.
     fn lines(&self, room: usize) -> Vec<String> {
         let width = |column: usize| {
             let cells = self.rows.iter().map(|row| columns(&row[column]));
@@ -50,15 +50,16 @@ impl<const N: usize> Table<'_, N> {
                 widths.retain(|(column, _)| self.titles[*column] != *title);
             }
         }
-        let before = needed(&widths) - widths.last().map_or(0, |(_, width)| LAST.min(*width));
-        let last = room.saturating_sub(before).max(LAST);
+        let before = needed(&widths) - widths.last().map_or(0, |(_, width)| MIN_LAST_WIDTH.min(*width));
+        let last = room.saturating_sub(before).max(MIN_LAST_WIDTH);
         let line = |cells: [&str; N]| {
             let cell = |(at, (column, width)): (usize, &(usize, usize))| {
                 if at + 1 == widths.len() {
                     return shortened(cells[*column], last);
                 }
-                // A longer cell stands out; where all were as wide as that, nobody could read the others.
-                let missing = (*width).min(WIDEST).saturating_sub(columns(cells[*column]));
+                // A longer cell sticks out; padding all others to its width would make them
+                // unreadable.
+                let missing = (*width).min(MAX_COLUMN_WIDTH).saturating_sub(columns(cells[*column]));
                 format!("{}{}", cells[*column], " ".repeat(missing))
             };
             let cells: Vec<_> = widths.iter().enumerate().map(cell).collect();
@@ -74,10 +75,10 @@ impl<const N: usize> Table<'_, N> {
     }
 }
 
-/// How much room columns need, if the last gets no more than it must.
+/// Returns the width that columns need, with the minimum for the last one.
 fn needed(widths: &[(usize, usize)]) -> usize {
     let all = widths.iter().enumerate().map(|(at, (_, width))| {
-        let most = if at + 1 == widths.len() { LAST } else { WIDEST };
+        let most = if at + 1 == widths.len() { MIN_LAST_WIDTH } else { MAX_COLUMN_WIDTH };
         (*width).min(most)
     });
     all.sum::<usize>() + 2 * widths.len().saturating_sub(1)
@@ -92,7 +93,8 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// How many columns of a terminal a text takes: a Chinese character takes two, an accent on the one before it none.
+/// Returns the width of a text in terminal cells: a Chinese character takes two, a combining accent
+/// none.
 fn columns(text: &str) -> usize {
     text.chars().map(wide).sum()
 }
@@ -107,7 +109,7 @@ mod tests {
 
     fn lines(room: usize) -> Vec<String> {
         let row = |name: &str, rest: &str| [name, "12", "2026-11-16T04:12:09Z", rest].map(str::to_owned);
-        Table {
+        TextTable {
             titles: ["TOOL", "CALLS", "LAST", "MOSTLY"],
             expendable: &["LAST", "CALLS"],
             rows: vec![row("shell_command", "exit code 1, and a long story about how it came to this")],
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn a_character_as_wide_as_two_takes_the_room_of_two() {
         let row = |name: &str, said: &str| [name, said].map(str::to_owned);
-        let table = Table {
+        let table = TextTable {
             titles: ["TOOL", "SAID"],
             expendable: &[],
             rows: vec![row("读文件", "把所有的文件都读一遍然后告诉我"), row("read", "as before")],

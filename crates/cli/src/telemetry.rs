@@ -1,21 +1,22 @@
-//! Logs and spans, for whoever runs this. Nothing is collected that nobody asked for.
+//! Logs and spans, for operators. Nothing is collected unless requested.
 
 use tracing_subscriber::{EnvFilter, Layer, Registry, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{colour, logging};
 
-type Boxed = Box<dyn Layer<Registry> + Send + Sync>;
+type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 
-/// What is sent is sent at the latest when this is dropped.
-pub(crate) struct Telemetry {
+/// Sends the remaining spans when dropped.
+pub(crate) struct TelemetryGuard {
     #[cfg(feature = "otel")]
     provider: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
 
-/// Logs to stderr with `WINDLASS_LOG=info`; spans to a collector with `OTEL_EXPORTER_OTLP_ENDPOINT`, if this was built with it.
-pub(crate) fn start() -> Telemetry {
+/// Starts logging to stderr with `WINDLASS_LOG=info`, and spans to a collector with
+/// `OTEL_EXPORTER_OTLP_ENDPOINT`, if this build supports it.
+pub(crate) fn start() -> TelemetryGuard {
     #[cfg_attr(not(feature = "otel"), expect(unused_mut, reason = "a collector may be one more"))]
-    let mut layers: Vec<Boxed> = logs().into_iter().collect();
+    let mut layers: Vec<BoxedLayer> = logs().into_iter().collect();
     #[cfg(feature = "otel")]
     let provider = otel::provider().map(|provider| {
         layers.push(otel::layer(&provider));
@@ -24,13 +25,13 @@ pub(crate) fn start() -> Telemetry {
     if !layers.is_empty() {
         tracing_subscriber::registry().with(layers).init();
     }
-    Telemetry {
+    TelemetryGuard {
         #[cfg(feature = "otel")]
         provider,
     }
 }
 
-fn logs() -> Option<Boxed> {
+fn logs() -> Option<BoxedLayer> {
     let filter = EnvFilter::new(std::env::var("WINDLASS_LOG").ok()?);
     Some(
         tracing_subscriber::fmt::layer()
@@ -42,17 +43,17 @@ fn logs() -> Option<Boxed> {
 }
 
 #[cfg(feature = "otel")]
-impl Drop for Telemetry {
+impl Drop for TelemetryGuard {
     fn drop(&mut self) {
         if let Some(provider) = &self.provider
-            && let Err(error) = provider.shutdown_with_timeout(otel::PATIENCE)
+            && let Err(error) = provider.shutdown_with_timeout(otel::SHUTDOWN_TIMEOUT)
         {
             crate::note(&format!("warning: the collector did not take all spans in time: {error}"));
         }
     }
 }
 
-/// Spans by OTLP over HTTP, set up by the variables that every program with OpenTelemetry knows.
+/// Spans by OTLP over HTTP, configured by the standard OpenTelemetry variables.
 #[cfg(feature = "otel")]
 mod otel {
     use std::{
@@ -70,12 +71,12 @@ mod otel {
     };
     use tracing_subscriber::{Layer, filter::filter_fn};
 
-    use super::Boxed;
+    use super::BoxedLayer;
 
-    /// How long the end of the program waits for a collector that does not answer.
-    pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+    /// Maximum time that the program waits at its end for a collector that does not answer.
+    pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-    /// Somewhere to send spans to, if the user has named one.
+    /// Returns the provider of spans, if the user has named a collector.
     pub(super) fn provider() -> Option<SdkTracerProvider> {
         let set = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty());
         let wanted = set("OTEL_EXPORTER_OTLP_ENDPOINT") || set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
@@ -83,14 +84,14 @@ mod otel {
         if !wanted || disabled {
             return None;
         }
-        // One that is there already is as good.
+        // An installed provider is fine as well.
         let _there = rustls::crypto::ring::default_provider().install_default();
         let exporter = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary).build();
         match exporter {
             Ok(exporter) => Some(
                 SdkTracerProvider::builder()
                     .with_resource(resource())
-                    .with_batch_exporter(Telling { exporter, told: AtomicBool::new(false) })
+                    .with_batch_exporter(ReportingExporter { exporter, told: AtomicBool::new(false) })
                     .build(),
             ),
             Err(error) => {
@@ -100,14 +101,14 @@ mod otel {
         }
     }
 
-    /// Sends, and says so once if that does not work: the library would keep it to itself.
+    /// Exports spans, and reports the first failure: the library would hide it.
     #[derive(Debug)]
-    struct Telling {
+    struct ReportingExporter {
         exporter: SpanExporter,
         told: AtomicBool,
     }
 
-    impl opentelemetry_sdk::trace::SpanExporter for Telling {
+    impl opentelemetry_sdk::trace::SpanExporter for ReportingExporter {
         async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
             let sent = self.exporter.export(batch).await;
             if let Err(error) = &sent
@@ -127,7 +128,7 @@ mod otel {
         }
     }
 
-    /// Who sends: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, or this program.
+    /// Returns the resource: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, or this program.
     fn resource() -> Resource {
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder().with_attribute(version);
@@ -135,8 +136,9 @@ mod otel {
         if named { resource.build() } else { resource.with_service_name("windlass").build() }
     }
 
-    /// Spans of ours alone, without what was logged in them: that may quote what a tool said.
-    pub(super) fn layer(provider: &SdkTracerProvider) -> Boxed {
+    /// Returns a layer of only our spans, without their log events, which may quote the output of a
+    /// tool.
+    pub(super) fn layer(provider: &SdkTracerProvider) -> BoxedLayer {
         tracing_opentelemetry::layer()
             .with_tracer(provider.tracer("windlass"))
             .with_location(false)

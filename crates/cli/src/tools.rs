@@ -1,4 +1,4 @@
-//! `windlass tools`: which tools there are, and which of them fit.
+//! `windlass tools`: lists tools, and finds those that fit a request.
 
 mod bench;
 mod choose;
@@ -16,52 +16,55 @@ use windlass::{
     select::repair::nearest,
 };
 
-use choose::Offered;
+use choose::OfferedTools;
 
 use crate::{
-    args::{Choosing, Common, Tools},
-    brought, calls,
+    args::{CommonOptions, ToolQuery, ToolsCommand},
+    calls,
     exec::from_stdin,
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     screen::{named, visible},
-    setup::Setup,
-    table::Table,
+    setup::ProgramSetup,
+    table::TextTable,
+    user_tools,
 };
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
-    let mut exit = Exit::Done;
+pub(crate) fn run(common: &CommonOptions, args: ToolsCommand) -> Result<ProgramExit, CliProblem> {
+    let mut exit = ProgramExit::Done;
     let shown = match args {
-        Tools::Search(choosing) => {
+        ToolsCommand::Search(choosing) => {
             let choosing = asked(choosing)?;
             let (shown, found) = offered(common, &choosing)?.search(&choosing);
             exit = found;
             shown
         }
-        Tools::Select { choosing, explain } => {
+        ToolsCommand::Select { choosing, explain } => {
             let choosing = asked(choosing)?;
             let (shown, chosen) = offered(common, &choosing)?.select(&choosing, explain);
             exit = chosen;
             shown
         }
-        Tools::Bench { dir, out } => {
+        ToolsCommand::Bench { dir, out } => {
             let report = bench::run(&dir, &out)?;
-            // Times are for whoever watches; if nobody does, the predictions are there all the same.
+            // Times are only informative; the predictions are written even if stderr is gone.
             let _gone = io::stderr().lock().write_all(report.as_bytes());
             String::new()
         }
-        Tools::Cost { tools, json } => cost::run(&Setup::for_tools(common)?, tools.as_deref(), json)?,
-        Tools::List { tools, json } => list(&toolbox(common, tools.as_deref())?.registry, json),
-        Tools::Manifest { tools, json } => {
+        ToolsCommand::Cost { tools, json } => {
+            cost::run(&ProgramSetup::for_tools(common)?, tools.as_deref(), json)?
+        }
+        ToolsCommand::List { tools, json } => list(&toolbox(common, tools.as_deref())?.registry, json),
+        ToolsCommand::Manifest { tools, json } => {
             let toolbox = toolbox(common, tools.as_deref())?;
-            brought::tell(toolbox.registry.quarantined());
+            user_tools::report_quarantined(toolbox.registry.quarantined());
             manifest(&toolbox.registry, json)
         }
-        Tools::Show { name, tools, json } => {
+        ToolsCommand::Show { name, tools, json } => {
             let toolbox = toolbox(common, tools.as_deref())?;
-            brought::tell(toolbox.registry.quarantined());
+            user_tools::report_quarantined(toolbox.registry.quarantined());
             show(&toolbox.registry, &name, json)?
         }
     };
@@ -69,37 +72,37 @@ pub(crate) fn run(common: &Common, args: Tools) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-/// With a request to answer, from stdin if that is where it is.
-fn asked(mut args: Choosing) -> Result<Choosing, Problem> {
+/// Reads the request from stdin if it is `-`.
+fn asked(mut args: ToolQuery) -> Result<ToolQuery, CliProblem> {
     if args.request == "-" {
         if args.tools.as_deref() == Some(Path::new("-")) {
-            return Err(Problem::usage("the request and the list of tools cannot both be on stdin"));
+            return Err(CliProblem::usage("the request and the list of tools cannot both be on stdin"));
         }
         args.request = from_stdin("the request")?;
     }
     if args.request.trim().is_empty() {
-        return Err(Problem::usage("the request is empty; say what the tool should do, or name it"));
+        return Err(CliProblem::usage("the request is empty; say what the tool should do, or name it"));
     }
     Ok(args)
 }
 
-/// The tools a request is answered from.
-fn offered(common: &Common, args: &Choosing) -> Result<Offered, Problem> {
-    let setup = Setup::for_tools(common)?;
+/// Returns the tools that a request is answered from.
+fn offered(common: &CommonOptions, args: &ToolQuery) -> Result<OfferedTools, CliProblem> {
+    let setup = ProgramSetup::for_tools(common)?;
     let usage = windlass::usage(&calls::open(&setup)?).map_err(|error| calls::problem(&error))?;
     let offered = match &args.tools {
-        Some(path) => Offered::listed(path, &setup.home)?,
-        None => Offered::here(&toolbox(common, None)?.registry),
+        Some(path) => OfferedTools::listed(path, &setup.home)?,
+        None => OfferedTools::here(&toolbox(common, None)?.registry),
     };
-    Ok(offered.knowing(usage))
+    Ok(offered.with_usage(usage))
 }
 
-fn toolbox(common: &Common, list: Option<&Path>) -> Result<Toolbox, Problem> {
-    let builder = brought::added(Setup::for_tools(common)?.tools()?, list)?;
-    builder.toolbox().map_err(|errors| Problem::usage(errors.to_string()))
+fn toolbox(common: &CommonOptions, list: Option<&Path>) -> Result<Toolbox, CliProblem> {
+    let builder = user_tools::with_user_tools(ProgramSetup::for_tools(common)?.tools()?, list)?;
+    builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))
 }
 
-/// The tools that are listed: not those that exist for tests, unless they are on offer.
+/// Returns the tools to list: not those for tests, unless they are offered.
 fn listed(registry: &Registry) -> impl Iterator<Item = &Registered> {
     let is_test =
         |tool: &Registered| tool.meta.category == Category::Testing && tool.exposure == Exposure::Hidden;
@@ -118,10 +121,10 @@ fn list(registry: &Registry, json: bool) -> String {
         .iter()
         .map(|tool| [visible(tool.name.as_str()), "left out".to_owned(), visible(&tool.reason)]);
     let rows = rows.chain(left_out).collect();
-    Table { titles: ["TOOL", "OFFERED", "WHAT IT DOES"], expendable: &[], rows }.text()
+    TextTable { titles: ["TOOL", "OFFERED", "WHAT IT DOES"], expendable: &[], rows }.text()
 }
 
-/// Whether and how a model gets to know a tool.
+/// Describes how a model learns about a tool.
 fn offered_as(tool: &Registered) -> &'static str {
     match tool.exposure {
         Exposure::Advertised => "yes",
@@ -130,13 +133,13 @@ fn offered_as(tool: &Registered) -> &'static str {
     }
 }
 
-fn show(registry: &Registry, name: &str, json: bool) -> Result<String, Problem> {
+fn show(registry: &Registry, name: &str, json: bool) -> Result<String, CliProblem> {
     let found = registry.resolve(name).map(|(tool, _)| tool);
-    let tool = found.ok_or_else(|| Problem::usage(unknown(registry, name)))?;
+    let tool = found.ok_or_else(|| CliProblem::usage(unknown(registry, name)))?;
     Ok(if json { pretty(&full(tool)) } else { describe(tool, "#") })
 }
 
-/// What to say of a name no tool has.
+/// Returns the message for an unknown tool name.
 fn unknown(registry: &Registry, name: &str) -> String {
     let names = nearest(name, listed(registry).map(|tool| tool.spec.name.as_str()));
     format!("there is no tool `{}`; there are, the nearest first: {}", named(name), names.join(", "))
@@ -190,7 +193,7 @@ fn full(tool: &Registered) -> Value {
     json!({"spec": tool.spec, "meta": tool.meta, "advertised": tool.is_advertised()})
 }
 
-/// A tool as a page of Markdown.
+/// Formats a tool as a page of Markdown.
 fn describe(tool: &Registered, heading: &str) -> String {
     let mut out = format!("{heading} {}\n\n{}\n", tool.spec.name, tool.spec.description);
     if tool.exposure != Exposure::Advertised {
@@ -221,7 +224,7 @@ fn describe(tool: &Registered, heading: &str) -> String {
     out
 }
 
-/// Another name of a parameter, if it stands for one.
+/// Returns another name of a parameter, if it stands for one.
 fn alias(alias: &ParameterAlias) -> Option<String> {
     match alias.means {
         AliasMeaning::Parameter(parameter) if parameter == alias.name => None,

@@ -1,4 +1,4 @@
-//! `windlass undo`: takes back what tools and commands have changed, unless someone has changed it since.
+//! `windlass undo`: takes back changes of tools and commands, unless the files have changed since.
 
 use std::{
     cmp::Reverse,
@@ -15,16 +15,16 @@ use windlass::{
     record::{self, Edit, EditedFile, Edits, UNDO},
 };
 
-use self::{choice::chosen, conflicts::Conflicts, names::CallNames, show::EditView};
+use self::{choice::chosen, conflicts::EditConflicts, names::CallNames, show::EditView};
 use crate::{
-    args::{Common, Undo},
-    confirm::{Confirmation, confirm, is_attended},
-    exit::Exit,
+    args::{CommonOptions, UndoOptions},
+    confirm::{ConfirmAnswer, confirm, is_attended},
+    exit::ProgramExit,
     interrupts,
     output::print,
-    problem::{Problem, chain},
+    problem::{CliProblem, chain},
     screen::{visible, visible_path},
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 mod choice;
@@ -40,18 +40,18 @@ struct EditPlace {
 }
 
 /// Runs the command.
-pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
+pub(crate) fn run(common: &CommonOptions, args: &UndoOptions) -> Result<ProgramExit, CliProblem> {
     if common.sandbox.map(SandboxMode::from) == Some(SandboxMode::ReadOnly) {
-        return Err(Problem::usage("`undo` writes files, which `--sandbox read-only` forbids"));
+        return Err(CliProblem::usage("`undo` writes files, which `--sandbox read-only` forbids"));
     }
-    let setup = Setup::for_tools(common)?;
-    // An edit that was cut short is finished or taken back first: only then do files and log agree.
+    let setup = ProgramSetup::for_tools(common)?;
+    // First complete or roll back an interrupted edit: only then do files and log agree.
     for message in windlass::recover_edits(&setup.home) {
         crate::note(&format!("warning: {}", visible(&message)));
     }
     let only_shows = args.list || args.preview;
     let _lock = (!only_shows).then(|| Edits::lock_undo(&setup.home)).transpose().map_err(|error| {
-        Problem::failed(format!("cannot undo while another `windlass undo` runs: {error}"))
+        CliProblem::failed(format!("cannot undo while another `windlass undo` runs: {error}"))
     })?;
     let mut all = everywhere(&setup)?;
     claims::leave_to_others(&mut all);
@@ -73,12 +73,12 @@ pub(crate) fn run(common: &Common, args: &Undo) -> Result<Exit, Problem> {
     let (place, chosen) = chosen(&places, args, &names)?;
     note_newer(&here, place, &chosen, &names);
     let host = host(&setup, &place.edits)?;
-    let undo = Undoing { setup: &setup, edits: &place.edits, files: host.files(), names: &names, args };
+    let undo = UndoRun { setup: &setup, edits: &place.edits, files: host.files(), names: &names, args };
     crate::runtime()?.block_on(undo.run(&chosen))
 }
 
-fn session(error: &record::SessionError) -> Problem {
-    Problem::failed(chain(error))
+fn session(error: &record::SessionError) -> CliProblem {
+    CliProblem::failed(chain(error))
 }
 
 impl EditPlace {
@@ -86,7 +86,8 @@ impl EditPlace {
         Self { edits: self.edits.clone(), list: self.list.clone() }
     }
 
-    /// The edits of files below a directory: those of other directories are not meant by a person who works here.
+    /// Returns the edits of files below a directory: a person who works here does not mean those of
+    /// other directories.
     fn below(&self, directory: &Path) -> Option<Self> {
         let is_below = |edit: &&Edit| {
             let unkept = edit.command.iter().flat_map(|note| &note.unkept).map(|file| Path::new(&file.path));
@@ -98,8 +99,8 @@ impl EditPlace {
     }
 }
 
-/// The edits of all sessions and of calls outside of any.
-fn everywhere(setup: &Setup) -> Result<Vec<EditPlace>, Problem> {
+/// Returns the edits of all sessions and of calls outside of any.
+fn everywhere(setup: &ProgramSetup) -> Result<Vec<EditPlace>, CliProblem> {
     let mut places = Vec::new();
     for edits in Edits::all(&setup.home).map_err(|error| session(&error))? {
         let list = edits.list().map_err(|error| session(&error))?;
@@ -118,7 +119,12 @@ fn everywhere(setup: &Setup) -> Result<Vec<EditPlace>, Problem> {
     Ok(places)
 }
 
-fn list(places: &[EditPlace], names: &CallNames, setup: &Setup, json: bool) -> Result<Exit, Problem> {
+fn list(
+    places: &[EditPlace],
+    names: &CallNames,
+    setup: &ProgramSetup,
+    json: bool,
+) -> Result<ProgramExit, CliProblem> {
     let views = places
         .iter()
         .flat_map(|place| place.list.iter().map(|edit| EditView { edit, edits: &place.edits, names, setup }));
@@ -134,7 +140,7 @@ fn list(places: &[EditPlace], names: &CallNames, setup: &Setup, json: bool) -> R
     print(&views.iter().map(EditView::line).collect::<String>())
 }
 
-/// Says that others changed files here since. They are left alone.
+/// Notes that other sessions changed files here since. Those are left alone.
 fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], names: &CallNames) {
     let newest = chosen.iter().map(|edit| edit.order()).max();
     let others = here.iter().filter(|place| place.edits.session() != chosen_place.edits.session());
@@ -143,7 +149,7 @@ fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], na
     if let Some((place, edit)) = newer.max_by_key(|(_, edit)| edit.order()) {
         let session =
             place.edits.session().map_or("a call without a session".to_owned(), |id| format!("session {id}"));
-        let name = names.of(&place.edits, edit);
+        let name = names.display_name(&place.edits, edit);
         crate::note(&format!(
             "note: {session} changed files here since then (call {}); that is left alone",
             visible(&name)
@@ -151,25 +157,25 @@ fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], na
     }
 }
 
-/// A machine that may write wherever the tools were allowed to: what is put there is what was there. That holds only
-/// where no link leads elsewhere by now: see [`Conflicts`].
-fn host(setup: &Setup, edits: &Edits) -> Result<Arc<dyn Host>, Problem> {
+/// Returns a host that may write wherever the tools could: it only restores earlier contents. That
+/// is safe only if no link redirects a path by now: see [`EditConflicts`].
+fn host(setup: &ProgramSetup, edits: &Edits) -> Result<Arc<dyn Host>, CliProblem> {
     let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..setup.policy(ApprovalPolicy::Never) };
     let machine = Machine::new(BTreeMap::new()).with_archive(Arc::new(edits.clone()));
-    machine.confine(&policy.grant_to_person()).map_err(|error| Problem::failed(chain(&error)))
+    machine.confine(&policy.grant_to_person()).map_err(|error| CliProblem::failed(chain(&error)))
 }
 
-struct Undoing<'a> {
-    setup: &'a Setup,
+struct UndoRun<'a> {
+    setup: &'a ProgramSetup,
     edits: &'a Edits,
     files: &'a dyn Files,
     names: &'a CallNames,
-    args: &'a Undo,
+    args: &'a UndoOptions,
 }
 
-impl Undoing<'_> {
-    async fn run(&self, chosen: &[&Edit]) -> Result<Exit, Problem> {
-        let conflicts = Conflicts::find(self, chosen).await?;
+impl UndoRun<'_> {
+    async fn run(&self, chosen: &[&Edit]) -> Result<ProgramExit, CliProblem> {
+        let conflicts = EditConflicts::find(self, chosen).await?;
         if self.args.preview && self.args.json {
             let all: Vec<Value> =
                 chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
@@ -181,18 +187,18 @@ impl Undoing<'_> {
         }
         let skipped: HashSet<&Path> = conflicts.paths().collect();
         if !skipped.is_empty() && !self.args.keep_changed {
-            return Err(Problem::failed(conflicts.message()));
+            return Err(CliProblem::failed(conflicts.message()));
         }
         if self.args.preview {
-            return Ok(Exit::Done);
+            return Ok(ProgramExit::Done);
         }
         if is_asked {
             let stop = Stop::default();
             interrupts::watch(stop.clone(), Window::default())?;
             let exit = match confirm("Undo this? [y/N] ", &stop).await? {
-                Confirmation::Yes => None,
-                Confirmation::No => Some(Exit::Failed),
-                Confirmation::Interrupted => Some(Exit::Interrupted),
+                ConfirmAnswer::Yes => None,
+                ConfirmAnswer::No => Some(ProgramExit::Failed),
+                ConfirmAnswer::Interrupted => Some(ProgramExit::Interrupted),
             };
             if let Some(exit) = exit {
                 crate::note("nothing was undone");
@@ -207,19 +213,20 @@ impl Undoing<'_> {
                 chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
             return print(&format!("{:#}\n", Value::Array(all)));
         }
-        Ok(Exit::Done)
+        Ok(ProgramExit::Done)
     }
 
     fn view<'a>(&'a self, edit: &'a Edit) -> EditView<'a> {
         EditView { edit, edits: self.edits, names: self.names, setup: self.setup }
     }
 
-    async fn undo(&self, edit: &Edit, skipped: &HashSet<&Path>) -> Result<(), Problem> {
+    async fn undo(&self, edit: &Edit, skipped: &HashSet<&Path>) -> Result<(), CliProblem> {
         let files: Vec<_> =
             edit.files.iter().filter(|file| !skipped.contains(file.path.as_path())).cloned().collect();
-        let name = self.names.of(self.edits, edit);
-        let failed =
-            |error: String| Problem::failed(format!("cannot undo `{}`: {}", visible(&name), visible(&error)));
+        let name = self.names.display_name(self.edits, edit);
+        let failed = |error: String| {
+            CliProblem::failed(format!("cannot undo `{}`: {}", visible(&name), visible(&error)))
+        };
         if edit.command.is_some() {
             self.undo_command(edit, &files).map_err(failed)?;
         } else {
@@ -242,7 +249,7 @@ impl Undoing<'_> {
         Ok(())
     }
 
-    /// Takes back what a command did: files, links and directories.
+    /// Takes back the changes of a command: files, links and directories.
     fn undo_command(&self, edit: &Edit, files: &[EditedFile]) -> Result<(), String> {
         let changes: Option<Vec<_>> =
             files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();
@@ -264,7 +271,7 @@ impl Undoing<'_> {
         })
     }
 
-    fn changes(&self, files: &[EditedFile]) -> Result<Vec<Change>, Problem> {
+    fn changes(&self, files: &[EditedFile]) -> Result<Vec<Change>, CliProblem> {
         let mut changes = Vec::new();
         for file in files {
             let version = |kept: Option<_>| {
@@ -285,7 +292,7 @@ impl Undoing<'_> {
     }
 }
 
-/// Sorts places by the newest edit that is meant, newest first.
+/// Sorts places by their newest matching edit, newest first.
 fn newest_first(places: &[EditPlace], is_meant: impl Fn(&Edit) -> bool) -> Vec<&EditPlace> {
     let mut places: Vec<_> = places.iter().collect();
     places

@@ -1,4 +1,5 @@
-//! Errors of the command line: what clap says about them, with suggestions only where a name is nearly right.
+//! Errors of the command line: clap's messages, with suggestions only for names that are nearly
+//! right.
 
 use std::{ffi::OsStr, process::ExitCode};
 
@@ -8,27 +9,30 @@ use clap::{
     error::{ContextKind, ContextValue},
 };
 
-use crate::{args::Cli, exit::Exit, finish, note, output, screen::visible_lines, spelling::nearness};
+use crate::{
+    args::CliArgs, exit::ProgramExit, finish, note, output, screen::visible_lines, spelling::nearness,
+};
 
-/// Help and version are answers; everything else is wrong usage.
+/// Prints help, the version or an error. Only an error is wrong usage.
 pub(crate) fn report(mut error: clap::Error) -> ExitCode {
-    suggest(&mut error, &Cli::command());
+    suggest(&mut error, &CliArgs::command());
     if !error.use_stderr() {
         let printed = error.print();
         return finish(output::check().and_then(|()| output::written(printed)));
     }
     match marked(&error) {
         Some(text) => note(text.trim_end()),
-        // Nothing is left to be done if it cannot be printed: the exit code says that it is wrong.
+        // If it cannot be printed, the exit code still reports the error.
         None => drop(error.print()),
     }
     if has_prompt_in_pieces(&error) {
         note("\ntip: a prompt of several words is one argument; put it in quotes");
     }
-    Exit::Usage.into()
+    ProgramExit::Usage.into()
 }
 
-/// Returns the text of an error without colours if it repeats arguments with characters that are not shown as themselves.
+/// Returns the text of an error without colours if it repeats arguments with characters that are
+/// not shown as themselves.
 fn marked(error: &clap::Error) -> Option<String> {
     let text = error.render().to_string();
     let marked = visible_lines(&text);
@@ -43,7 +47,8 @@ fn has_prompt_in_pieces(error: &clap::Error) -> bool {
     is_word && std::env::args_os().skip(1).any(|arg| arg == "exec" || arg == "e")
 }
 
-/// Drops suggestions that are not near. Where none is left for a command, names where that word does exist.
+/// Drops suggestions that are not close. If none is left for a command, names the commands that
+/// have that word.
 fn suggest(error: &mut clap::Error, root: &clap::Command) {
     if let (Some(ContextValue::String(typed)), Some(ContextValue::String(known))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::SuggestedArg))
@@ -75,7 +80,7 @@ fn is_near(typed: &str, known: &str) -> bool {
     nearness(typed.trim_start_matches('-'), known.trim_start_matches('-')).is_some()
 }
 
-/// Commands below others that have exactly this name: `exec resume` for `resume`.
+/// Returns nested commands that have exactly this name: `exec resume` for `resume`.
 fn paths_to(name: &str, root: &clap::Command) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), root)];
@@ -99,8 +104,8 @@ mod tests {
     use super::*;
 
     fn tips(arguments: &[&str]) -> String {
-        let mut error = Cli::try_parse_from(arguments).unwrap_err();
-        suggest(&mut error, &Cli::command());
+        let mut error = CliArgs::try_parse_from(arguments).unwrap_err();
+        suggest(&mut error, &CliArgs::command());
         let text = error.to_string();
         text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect::<Vec<_>>().join("\n")
     }
@@ -122,7 +127,7 @@ mod tests {
 
     #[test]
     fn an_error_that_repeats_an_argument_cannot_control_the_screen() {
-        let error = |argument: &str| Cli::try_parse_from(["windlass", argument]).unwrap_err();
+        let error = |argument: &str| CliArgs::try_parse_from(["windlass", argument]).unwrap_err();
         let text = marked(&error("--\u{1b}]0;x\u{7}\u{202e}")).unwrap();
         assert!(text.contains("--\\u{1b}]0;x\\u{7}\\u{202e}") && !text.contains('\u{1b}'), "{text}");
         assert_eq!(marked(&error("--frobnicate")), None);

@@ -1,5 +1,5 @@
-//! Text from outside as a person may be shown it: nothing in it can rewrite the screen, stay unseen, or pose as something
-//! else.
+//! Text from outside, escaped for a person: nothing in it can rewrite the screen, stay invisible,
+//! or pose as something else.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::{
     look_alikes,
 };
 
-/// The variation selector that makes an emoji of what stands before it.
+/// The variation selector that turns the character before it into an emoji.
 const EMOJI_SIGN: char = '\u{fe0f}';
 
-/// Text with everything made visible that is not: control and direction characters, blanks that are no space, characters
-/// without a shape, and characters that look like ASCII and are none.
+/// Escapes all characters that are not visible as themselves: control and direction characters,
+/// unusual blanks, characters without a shape, and look-alikes of ASCII.
 pub(crate) fn visible(text: &str) -> String {
     let shown = |word: &str| {
         if word.is_ascii() && !word.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
@@ -30,8 +30,8 @@ pub(crate) fn visible(text: &str) -> String {
     text.split_inclusive([' ', '\t', '\'', '"', '`', '/', '=']).map(shown).collect()
 }
 
-/// What a model or a program says at length: only what could rewrite the screen or change the order of the text is made
-/// visible.
+/// Escapes prose of a model or a program: only characters that could rewrite the screen or change
+/// the order of the text.
 pub(crate) fn visible_prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -40,12 +40,12 @@ pub(crate) fn visible_prose(text: &str) -> String {
     out
 }
 
-/// A path with everything made visible that is not.
+/// Escapes a path.
 pub(crate) fn visible_path(path: &Path) -> String {
     visible(&path_text(path))
 }
 
-/// A path as text. Bytes that are no UTF-8 are written as `\xff`.
+/// Returns a path as text. Bytes that are not UTF-8 are written as `\xff`.
 pub(crate) fn path_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -55,7 +55,7 @@ pub(crate) fn path_text(path: &Path) -> String {
     text
 }
 
-/// The same as [`visible`] for text of several lines, which it keeps.
+/// Escapes text like [`visible`], but keeps its line breaks.
 pub(crate) fn visible_lines(text: &str) -> String {
     text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
@@ -64,18 +64,18 @@ fn push(c: char, is_marked: bool, out: &mut String) {
     if is_marked { out.extend(c.escape_default()) } else { out.push(c) }
 }
 
-/// Characters that have no shape of their own, or change that of others. The sign that makes an emoji is looked at with what
-/// stands before it.
+/// Returns true for characters that have no shape of their own, or change that of others. The emoji
+/// selector is checked together with the character before it.
 fn is_hidden(c: char) -> bool {
     c != EMOJI_SIGN && is_invisible(c)
 }
 
-/// Joiners that scripts and emoji are written with.
+/// Returns true for joiners that scripts and emoji use.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0e}' | '\u{ad}')
 }
 
-/// The sign that makes an emoji of what stands before it, where nothing is made of it.
+/// Returns true for an emoji selector after a character that has no emoji form.
 fn is_variant(before: char, c: char) -> bool {
     c == EMOJI_SIGN && before.is_ascii()
 }

@@ -1,5 +1,6 @@
-//! How long one judgement takes, and what of it the grammar takes for reading the line: `cargo bench -p windlass-policy
-//! --bench judge [-- NAME]`, where only what begins with the name is measured. Numbers are printed, never asserted.
+//! Measures how long one judgement takes, and how much of that the grammar needs to read the line:
+//! `cargo bench -p windlass-policy --bench judge [-- NAME]`. With a name, only the cases that begin
+//! with it are measured. Numbers are printed, never asserted.
 
 use std::{fmt, hint::black_box, time::Instant};
 
@@ -76,7 +77,7 @@ fn command(line: &str) -> CommandLine {
     CommandLine { argv: ["bash", "-lc", line].map(str::to_owned).to_vec(), cwd: None }
 }
 
-/// What one thing took, in microseconds.
+/// Durations of one measured case, in microseconds.
 struct Times {
     median: f64,
     best_tenth: f64,
@@ -88,8 +89,9 @@ impl fmt::Display for Times {
     }
 }
 
-/// Times each of several things many times, a few times in a row before it is the next one's turn. A machine with neighbours
-/// is slow for a while and then fast again: measured one after the other, each would get one or the other.
+/// Times each of several cases many times, a few runs in a row before the next case. A shared
+/// machine is slow for a while and then fast again: measured one after the other, each case would
+/// see only one of these phases.
 fn in_turns(count: usize, in_a_row: usize, run: &mut dyn FnMut(usize)) -> Vec<Times> {
     const WARM_UP: usize = 500;
     const RUNS: usize = 5000;

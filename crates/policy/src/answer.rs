@@ -3,38 +3,41 @@
 use windlass_contract::effects::CommandLine;
 
 use crate::{
-    What,
-    shell::{Joined, Redirect, RedirectKind, Script, Simple, Word},
-    wrapper::{self, Inner, base_name},
+    UnclearKind,
+    shell::{CommandSeparator, RedirectKind, ShellRedirect, ShellScript, ShellWord, SimpleCommand},
+    wrapper::{self, InnerCommand, base_name},
 };
 
-/// Programs that say no, or that things differ, with 1, and that something went wrong with more.
+/// Programs that exit with 1 for "no" or "different", and with more than 1 for an error.
 const ANSWER: &[&str] =
     &["grep", "egrep", "fgrep", "zgrep", "rg", "diff", "cmp", "test", "[", "pgrep", "which"];
 
-/// Whether exit code 1 of a command would be an answer, for all that its text says. Where several commands could be the one
-/// that ended so, all of them must be such.
-pub fn one_is_an_answer(command: &CommandLine) -> bool {
-    let words: Vec<_> = command.argv.iter().map(|word| Word::literal(word)).collect();
+/// Returns true if exit code 1 of a command means "no" rather than a failure, judged by its text.
+/// If several commands could be the one that set the exit code, all of them must be such programs.
+pub fn exit_one_means_no(command: &CommandLine) -> bool {
+    let words: Vec<_> = command.argv.iter().map(|word| ShellWord::literal(word)).collect();
     match wrapper::open(&words).pop() {
-        Some(Inner::Script { text, dialect, plain: true }) => of_script(&Script::parse(&text, dialect)),
-        _ => of_simple(&Simple::of(words)),
+        Some(InnerCommand::Script { text, dialect, plain: true }) => {
+            script_answers(&ShellScript::parse(&text, dialect))
+        }
+        _ => command_answers(&SimpleCommand::from_words(words)),
     }
 }
 
-fn of_script(script: &Script) -> bool {
-    // A value may be anything, and the program is the same. What else is unclear may be what ended it.
-    let is_plain = script.unclear.iter().all(|unclear| unclear.what == What::Expansion);
+fn script_answers(script: &ShellScript) -> bool {
+    // An expansion changes an argument, not the program. Anything else that is unclear may have set
+    // the exit code.
+    let is_plain = script.unclear.iter().all(|unclear| unclear.what == UnclearKind::Expansion);
     let ends = (0..script.commands.len())
-        .filter(|at| script.commands.get(at + 1).is_none_or(|next| next.joined != Joined::Piped));
-    is_plain && !script.commands.is_empty() && ends.map(|at| &script.commands[at]).all(of_simple)
+        .filter(|at| script.commands.get(at + 1).is_none_or(|next| next.joined != CommandSeparator::Piped));
+    is_plain && !script.commands.is_empty() && ends.map(|at| &script.commands[at]).all(command_answers)
 }
 
-fn of_simple(simple: &Simple) -> bool {
+fn command_answers(simple: &SimpleCommand) -> bool {
     let mut words = simple.words.iter().map(|word| word.text.as_str());
     let Some(program) = words.next().map(base_name) else { return false };
-    // A shell that cannot open a file ends with 1, too.
-    let opens = |redirect: &Redirect| {
+    // A shell that cannot open a file exits with 1, too.
+    let opens = |redirect: &ShellRedirect| {
         !matches!(redirect.kind, RedirectKind::Descriptor | RedirectKind::Text)
             && redirect.target.text != "/dev/null"
     };
@@ -58,7 +61,10 @@ mod tests {
     use super::*;
 
     fn is_answer(script: &str) -> bool {
-        one_is_an_answer(&CommandLine { argv: ["bash", "-c", script].map(str::to_owned).to_vec(), cwd: None })
+        exit_one_means_no(&CommandLine {
+            argv: ["bash", "-c", script].map(str::to_owned).to_vec(),
+            cwd: None,
+        })
     }
 
     #[test]
@@ -93,7 +99,7 @@ mod tests {
             assert!(!is_answer(failure), "{failure}");
         }
         let bare = |argv: &[&str]| {
-            one_is_an_answer(&CommandLine {
+            exit_one_means_no(&CommandLine {
                 argv: argv.iter().map(|&word| word.to_owned()).collect(),
                 cwd: None,
             })

@@ -1,4 +1,5 @@
-//! Commands that destroy, give away or take over. Found by suspicion: words that are unclear count as what they look like.
+//! Commands that destroy data, give it away or take over the machine. The search is suspicious: an
+//! unclear word counts as whatever it looks like.
 
 mod files;
 mod git;
@@ -9,40 +10,40 @@ mod table;
 use serde::Serialize;
 
 use crate::{
-    path::Places,
-    shell::{Script, Word},
+    path::WorkingDirectories,
+    shell::{ShellScript, ShellWord},
     wrapper::base_name,
 };
 
-/// Why a command is dangerous.
+/// The reason why a command is dangerous.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Danger {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What it does, for a person.
+pub struct CommandDanger {
+    /// Decides whether a person can allow it.
+    pub severity: DangerSeverity,
+    /// Describes for a person what the command does.
     pub what: String,
-    /// A safer way to the same end.
+    /// A safer command for the same purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
 }
 
-/// How bad a danger is.
+/// The severity of a danger, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// A person has to say yes.
+pub enum DangerSeverity {
+    /// A person has to approve it.
     Ask,
-    /// No agent does this; who wants it does it by hand.
+    /// No agent may do this; a person can do it by hand.
     Never,
 }
 
-impl Danger {
+impl CommandDanger {
     fn ask(what: impl Into<String>) -> Self {
-        Self { severity: Severity::Ask, what: what.into(), instead: None }
+        Self { severity: DangerSeverity::Ask, what: what.into(), instead: None }
     }
 
     fn never(what: impl Into<String>) -> Self {
-        Self { severity: Severity::Never, what: what.into(), instead: None }
+        Self { severity: DangerSeverity::Never, what: what.into(), instead: None }
     }
 
     fn instead(self, way: &str) -> Self {
@@ -50,35 +51,40 @@ impl Danger {
     }
 }
 
-/// The worst that can be said about one command by its own words.
-pub(crate) fn of_command(words: &[Word], places: &Places) -> Option<Danger> {
-    let call = Call::new(words, places)?;
+/// Returns the worst danger of one command by its own words.
+pub(crate) fn command_danger(words: &[ShellWord], places: &WorkingDirectories) -> Option<CommandDanger> {
+    let call = SuspectCommand::new(words, places)?;
     let found =
         [table::find(&call), git::find(&call), files::find(&call), system::find(&call), network::find(&call)];
     worst(found.into_iter().flatten())
 }
 
-/// The worst that can be said about one command by where it stands in its script: what it is fed, where it writes.
-pub(crate) fn of_place(script: &Script, at: usize, places: &Places) -> Option<Danger> {
+/// Returns the worst danger of one command by its position in the script: its input and its output
+/// files.
+pub(crate) fn context_danger(
+    script: &ShellScript,
+    at: usize,
+    places: &WorkingDirectories,
+) -> Option<CommandDanger> {
     let simple = script.commands.get(at)?;
     let targets = simple.redirects.iter().filter_map(|redirect| files::redirection(redirect, places));
     worst(targets.chain(network::in_place(script, at, places)).chain(system::fork_bomb(script, at)))
 }
 
-fn worst(dangers: impl Iterator<Item = Danger>) -> Option<Danger> {
-    // The first of the worst: what comes first is said in the plainest words.
+fn worst(dangers: impl Iterator<Item = CommandDanger>) -> Option<CommandDanger> {
+    // Of equal severities the first one wins, because earlier checks have the plainest messages.
     dangers.reduce(|worst, next| if next.severity > worst.severity { next } else { worst })
 }
 
-/// A command as this crate suspects it.
-pub(crate) struct Call<'a> {
+/// A command that is searched for dangers.
+pub(crate) struct SuspectCommand<'a> {
     pub(crate) program: &'a str,
-    arguments: &'a [Word],
-    places: &'a Places,
+    arguments: &'a [ShellWord],
+    places: &'a WorkingDirectories,
 }
 
-impl<'a> Call<'a> {
-    pub(crate) fn new(words: &'a [Word], places: &'a Places) -> Option<Self> {
+impl<'a> SuspectCommand<'a> {
+    pub(crate) fn new(words: &'a [ShellWord], places: &'a WorkingDirectories) -> Option<Self> {
         let (program, arguments) = words.split_first()?;
         Some(Self { program: base_name(&program.text), arguments, places })
     }
@@ -87,7 +93,7 @@ impl<'a> Call<'a> {
         self.arguments.iter().map(|word| word.text.as_str())
     }
 
-    /// Arguments that are no options.
+    /// Returns the arguments that are not options.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &'a str> {
         let mut options = true;
         self.texts().filter(move |text| {
@@ -99,7 +105,8 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Whether an option is given: a word, `--long` or a beginning of it or with a value, `-x` in a bundle.
+    /// Returns true if an option is given: as a word, as `--long` (abbreviated or with a value), or
+    /// as `-x` in a bundle.
     pub(crate) fn has(&self, option: &str) -> bool {
         let mut options = self.texts().take_while(|text| *text != "--" || option == "--");
         if let Some(letter) = option.strip_prefix('-').filter(|name| name.len() == 1 && *name != "-") {

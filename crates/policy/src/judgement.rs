@@ -1,50 +1,53 @@
-//! What is known about a command before it runs. Plain data; whoever decides combines it with what a person has settled.
+//! The judgement of a command before it runs. Plain data; the caller combines it with the approval
+//! policy and earlier answers.
 
 use std::fmt;
 
 use serde::Serialize;
 use windlass_contract::effects::OutwardEffect;
 
-use crate::{Action, Danger, Rule, Unclear};
+use crate::{CommandDanger, CommandRule, RuleDecision, UnclearText};
 
-/// What is known about a command.
+/// The judgement of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judgement {
-    /// The strictest of its parts, and of what is unclear.
+    /// The strictest class of its parts, and of the unclear texts.
     pub class: Class,
-    /// Why, in one line.
+    /// The reason for the class, in one line.
     pub why: String,
-    /// Every program it would run, as far as can be seen.
+    /// Every program that the command would run, as far as the text shows.
     pub parts: Vec<Part>,
-    /// What its text does not settle. Not empty means: it may do more than the parts say.
-    pub unclear: Vec<Unclear>,
-    /// Files its redirections touch.
+    /// Texts whose meaning is not certain. If there are any, the command may do more than the parts
+    /// show.
+    pub unclear: Vec<UnclearText>,
+    /// Files that its redirections read or write.
     pub files: Vec<FileUse>,
-    /// What it would do beyond this machine, as far as can be seen.
+    /// Effects beyond this machine, as far as the text shows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outward: Vec<OutwardEffect>,
-    /// Whether it is known to change nothing, so that it may run beside others.
+    /// The command is known to change nothing, so that it may run beside others.
     pub changes_nothing: bool,
-    /// Whether a rule lets it leave the sandbox.
+    /// A rule lets it run outside the sandbox.
     pub escape_sandbox: bool,
-    /// The file of its program and its words, if it may leave: that is what runs, with no shell in between.
+    /// The argument vector, with the file of the program, if the command may leave the sandbox. It
+    /// runs without a shell.
     #[serde(skip)]
     pub direct_argv: Option<Vec<String>>,
-    /// Whether a rule of an earlier version let all of it leave the sandbox, with any words behind it. A person is asked
-    /// again.
+    /// A rule of an earlier version let all of the command leave the sandbox, with any words after
+    /// it. A person is asked again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_to_leave_again: bool,
 }
 
-/// What kind of command it is, mildest first.
+/// The class of a command, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// Known to be harmless, or allowed by a rule: no question.
     Safe,
-    /// Anything else: whether to ask is up to the approval policy.
+    /// Anything else: the approval policy decides whether to ask.
     Ordinary,
-    /// Destroys, publishes or gives away, or a rule wants it asked about: always a question.
+    /// Destroys, publishes or gives away data, or a rule demands a question: always asked about.
     Dangerous,
     /// Refused, by a rule or because no agent should ever do it.
     Forbidden,
@@ -53,64 +56,65 @@ pub enum Class {
 /// One program that would be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// Its words: where nothing is unclear, exactly those it would get. A wildcard is shown as it is written.
+    /// Its words: if nothing is unclear, exactly those it would get. A wildcard is shown as
+    /// written.
     pub argv: Vec<String>,
-    /// The programs around it, outermost first.
+    /// The wrappers around it, outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
-    /// What kind of command it is.
+    /// The class of this program.
     pub class: Class,
-    /// Why.
+    /// The reason for the class.
     pub reason: Reason,
-    /// What else was seen: variables, redirections, wildcards.
+    /// Further facts: variables, redirections, wildcards.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
 }
 
-/// Why a part is of its class.
+/// The reason for the class of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "by")]
 pub enum Reason {
     /// It is on the list of harmless commands.
     Known,
-    /// It only runs the part after it, which settles the matter.
+    /// It only runs the part after it, which decides the class.
     Wrapper,
-    /// A rule says so.
-    Rule(Rule),
-    /// It does harm.
-    Danger(Danger),
+    /// A rule decides.
+    Rule(CommandRule),
+    /// It is dangerous.
+    Danger(CommandDanger),
     /// It is not known to be harmless.
     NotKnown {
-        /// What stands in the way.
+        /// The obstacle.
         why: String,
     },
 }
 
-/// A file that a redirection touches.
+/// A file that a redirection reads or writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileUse {
     /// Its path, as written.
     pub path: String,
-    /// What is done to it.
-    pub access: Access,
-    /// Whether the path is certain.
+    /// The kind of access.
+    pub access: FileAccess,
+    /// The path is certain.
     pub clear: bool,
 }
 
-/// What a redirection does to a file.
+/// The access of a redirection to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// It is read.
+pub enum FileAccess {
+    /// The file is read.
     Read,
-    /// It is created or overwritten.
+    /// The file is created or overwritten.
     Write,
-    /// It is created or grows.
+    /// The file is created or appended to.
     Append,
 }
 
 impl Class {
-    /// The name in output.
+    /// Returns the name used in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -135,9 +139,9 @@ impl fmt::Display for Reason {
             ),
             Self::Rule(rule) => {
                 let says = match rule.decision {
-                    Action::Allow => "allowed",
-                    Action::Ask => "to be asked about",
-                    Action::Forbid => "forbidden",
+                    RuleDecision::Allow => "allowed",
+                    RuleDecision::Ask => "to be asked about",
+                    RuleDecision::Forbid => "forbidden",
                 };
                 write!(f, "{says} by the rule `{}` (`{}`, line {})", rule.shown(), rule.file, rule.line)?;
                 rule.justification.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))

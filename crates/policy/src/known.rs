@@ -1,4 +1,4 @@
-//! Commands that are known to be harmless, whoever asks for them: they change nothing and show no secrets.
+//! Commands that are known to be harmless in any context: they change nothing and show no secrets.
 //!
 //! `commands.txt` is the list. A command that is not on it, or has an option that is not, may be harmless all the same;
 //! it is just not known.
@@ -14,15 +14,17 @@ mod sed;
 mod special;
 mod table;
 
-use grammar::{Arguments, Grammar, Shows, Sweep, Trait};
+use grammar::{DirectoryRecursion, FileDisclosure, OperandTrait, OptionGrammar, SortedArguments};
 
-use crate::{path::Places, secret, shell::Word};
+use crate::{path::WorkingDirectories, secret, shell::ShellWord};
 
-/// Directories only the system's own programs are in. Not `/usr/local/bin`: on some systems anyone may write there.
+/// Directories that hold only programs of the system. Not `/usr/local/bin`: on some systems any
+/// user may write there.
 const SYSTEM: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
 
-/// Programs that may be asked for their version. Not those that first look for another version of themselves to run, as
-/// a file in the working directory says (cargo, rustc, go), and none that is a script of the project.
+/// Programs that may be asked for their version. Programs that first look for another version of
+/// themselves are left out (cargo, rustc, go): a file in the working directory names it. So are
+/// scripts of the project.
 const VERSIONED: &[&str] = &[
     "node",
     "npm",
@@ -60,8 +62,9 @@ const VERSIONED: &[&str] = &[
     "terraform",
 ];
 
-/// Why a command is not known to be harmless; nothing if it is. All its words must be clear.
-pub(crate) fn check(words: &[Word], places: &Places) -> Result<(), String> {
+/// Returns an error that says why a command is not known to be harmless. All its words must be
+/// clear.
+pub(crate) fn check(words: &[ShellWord], places: &WorkingDirectories) -> Result<(), String> {
     let (program, arguments) = words.split_first().ok_or("there is no program")?;
     let name = system_name(program)
         .ok_or_else(|| format!("`{}` is not in a directory of the system", program.text))?;
@@ -78,11 +81,11 @@ pub(crate) fn check(words: &[Word], places: &Places) -> Result<(), String> {
     run_through(grammar, name, arguments, places)
 }
 
-/// Whether two commands of a program differ in nothing but options that are known to be harmless: all options of both are on
-/// the list, and what they are given is the same.
-pub(crate) fn differ_in_harmless_options(name: &str, approved: &[String], words: &[Word]) -> bool {
-    let approved: Vec<_> = approved.iter().map(|word| Word::literal(word)).collect();
-    // What git does depends on its first word.
+/// Returns true if two commands of a program differ only in options that are known to be harmless:
+/// all options of both are listed, and their operands are the same.
+pub(crate) fn differ_in_harmless_options(name: &str, approved: &[String], words: &[ShellWord]) -> bool {
+    let approved: Vec<_> = approved.iter().map(|word| ShellWord::literal(word)).collect();
+    // For git the first word selects the grammar.
     let (grammar, approved, words) = match (name, approved.split_first(), words.split_first()) {
         ("git", Some((own, approved)), Some((other, words))) if own.text == other.text => {
             (table::find(&format!("git {}", own.text)), approved, words)
@@ -90,7 +93,9 @@ pub(crate) fn differ_in_harmless_options(name: &str, approved: &[String], words:
         ("git", ..) => return false,
         _ => (table::find(name), &approved[..], words),
     };
-    let Some(grammar) = grammar.filter(|grammar| !grammar.operands.are(Trait::Check)) else { return false };
+    let Some(grammar) = grammar.filter(|grammar| !grammar.operands.are(OperandTrait::Check)) else {
+        return false;
+    };
     let operands = |words| -> Option<Vec<String>> {
         let sorted = grammar.sort(words).ok()?;
         let valued = sorted.options.iter().any(|(_, value)| value.is_some());
@@ -99,8 +104,8 @@ pub(crate) fn differ_in_harmless_options(name: &str, approved: &[String], words:
     operands(approved).is_some_and(|own| operands(words) == Some(own))
 }
 
-/// The name of a program that is looked up, or is in a directory of the system.
-pub(crate) fn system_name(program: &Word) -> Option<&str> {
+/// Returns the name of a program that is looked up in `PATH`, or is in a directory of the system.
+pub(crate) fn system_name(program: &ShellWord) -> Option<&str> {
     let text = program.text.as_str();
     if program.glob || program.home || program.unclear.is_some() {
         return None;
@@ -109,9 +114,9 @@ pub(crate) fn system_name(program: &Word) -> Option<&str> {
     (!name.contains('/')).then_some(name)
 }
 
-/// `--version` and `--help`, alone.
+/// Returns true for `--version` and `--help`, alone.
 fn asks_about_itself(name: &str, argument: &str) -> bool {
-    let external = || table::find(name).is_some_and(|grammar| !grammar.operands.are(Trait::Words));
+    let external = || table::find(name).is_some_and(|grammar| !grammar.operands.are(OperandTrait::Words));
     match argument {
         "--version" => external() || name == "git" || VERSIONED.contains(&name),
         "--help" => external(),
@@ -122,8 +127,13 @@ fn asks_about_itself(name: &str, argument: &str) -> bool {
     }
 }
 
-/// Reads arguments by their grammar and looks at each.
-fn run_through(grammar: &Grammar, name: &str, words: &[Word], places: &Places) -> Result<(), String> {
+/// Parses arguments by their grammar and checks each.
+fn run_through(
+    grammar: &OptionGrammar,
+    name: &str,
+    words: &[ShellWord],
+    places: &WorkingDirectories,
+) -> Result<(), String> {
     let arguments = grammar.sort(words)?;
     let operands = &grammar.operands;
     if let Some(max) = operands.max {
@@ -134,22 +144,22 @@ fn run_through(grammar: &Grammar, name: &str, words: &[Word], places: &Places) -
     }
     for word in &arguments.operands {
         let text = word.text.as_str();
-        if operands.are(Trait::Plus) && !text.starts_with('+') {
+        if operands.are(OperandTrait::Plus) && !text.starts_with('+') {
             return Err(format!("`{text}` would be set"));
         }
-        if operands.are(Trait::NoAt) && (text.starts_with('@') || word.could_be_an_option()) {
+        if operands.are(OperandTrait::NoAt) && (text.starts_with('@') || word.could_be_an_option()) {
             return Err(format!("`{text}` stands for the contents of a file"));
         }
     }
     secrets(grammar, &arguments, places)?;
     searches(grammar, name, &arguments)?;
     endless::check(name, &arguments)?;
-    if operands.are(Trait::Check) { special::check(name, &arguments, places) } else { Ok(()) }
+    if operands.are(OperandTrait::Check) { special::check(name, &arguments, places) } else { Ok(()) }
 }
 
-/// Looks for a search for secrets: in what shows contents, and in the history of a repository.
-fn searches(grammar: &Grammar, name: &str, arguments: &Arguments<'_>) -> Result<(), String> {
-    if grammar.operands.shows != Shows::Contents && !name.starts_with("git ") {
+/// Refuses searches for secrets: in file contents, and in the history of a repository.
+fn searches(grammar: &OptionGrammar, name: &str, arguments: &SortedArguments<'_>) -> Result<(), String> {
+    if grammar.operands.shows != FileDisclosure::Contents && !name.starts_with("git ") {
         return Ok(());
     }
     let operands = arguments.operands.iter().map(|word| word.text.as_str());
@@ -160,18 +170,22 @@ fn searches(grammar: &Grammar, name: &str, arguments: &Arguments<'_>) -> Result<
     }
 }
 
-/// Looks at everything that may be a file.
-fn secrets(grammar: &Grammar, arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
+/// Refuses arguments that may name a file with secrets.
+fn secrets(
+    grammar: &OptionGrammar,
+    arguments: &SortedArguments<'_>,
+    places: &WorkingDirectories,
+) -> Result<(), String> {
     let operands = &grammar.operands;
     let found = |secret: Option<String>| secret.map_or(Ok(()), Err);
     let look = |text: &str, glob: bool| match operands.shows {
-        // `rg --files` only lists them.
-        Shows::Contents if arguments.has(&["files"]) => found(secret::kept_in(text, glob, places)),
-        Shows::Contents => found(secret::in_contents(text, glob, places)),
-        Shows::Names => found(secret::in_names(text, places)),
-        // What a wildcard finds is shown by anything that shows its arguments.
-        Shows::Nothing if glob => found(secret::in_names(text, places)),
-        Shows::Nothing => Ok(()),
+        // `rg --files` only lists file names.
+        FileDisclosure::Contents if arguments.has(&["files"]) => found(secret::kept_in(text, glob, places)),
+        FileDisclosure::Contents => found(secret::in_contents(text, glob, places)),
+        FileDisclosure::Names => found(secret::in_names(text, places)),
+        // A program that shows its arguments shows the names that a wildcard matches.
+        FileDisclosure::Nothing if glob => found(secret::in_names(text, places)),
+        FileDisclosure::Nothing => Ok(()),
     };
     let pattern_given = arguments.has(&["e", "regexp", "expression", "files", "type-list"]);
     let files = &arguments.operands[..];
@@ -180,9 +194,9 @@ fn secrets(grammar: &Grammar, arguments: &Arguments<'_>, places: &Places) -> Res
     let values = arguments.options.iter().filter(|(name, _)| !matches!(*name, "e" | "regexp" | "expression"));
     values.filter_map(|(_, value)| *value).try_for_each(|value| look(value, false))?;
     let sweeps = match &operands.sweep {
-        Sweep::Never => false,
-        Sweep::Always => true,
-        Sweep::With(options) => arguments.has(options),
+        DirectoryRecursion::Never => false,
+        DirectoryRecursion::Always => true,
+        DirectoryRecursion::With(options) => arguments.has(options),
     };
     if !sweeps {
         return Ok(());

@@ -1,8 +1,8 @@
-//! What a command line would do: shell parsing, harmless and dangerous commands, rules. Pure: no I/O, no clock, no
-//! environment.
+//! Judges command lines: shell parsing, harmless and dangerous commands, rules. Pure: no I/O, no
+//! clock, no environment.
 //!
-//! A command's text is never the boundary; the sandbox is. Text only settles whether a question can be skipped, so what is
-//! not understood is never safe.
+//! The text of a command is never the security boundary; the sandbox is. The text only decides
+//! whether a question can be skipped, so a command that is not understood is never safe.
 //!
 //! ```
 //! use windlass_contract::effects::CommandLine;
@@ -42,16 +42,17 @@ mod single_program;
 mod suggest;
 mod wrapper;
 
-pub use answer::one_is_an_answer;
-pub use danger::{Danger, Severity};
+pub use answer::exit_one_means_no;
+pub use danger::{CommandDanger, DangerSeverity};
 pub use judge::{judge, judge_in, judge_typed};
-pub use judgement::{Access, Class, FileUse, Judgement, Part, Reason};
+pub use judgement::{Class, FileAccess, FileUse, Judgement, Part, Reason};
 pub use matrix::{Ruling, Wish, ruling, ruling_outward};
 pub use offer::{may_hold_for_session, offer};
 pub use rules::{
-    Action, Rule, RuleError, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Surroundings, Trust,
+    CommandRule, RuleDecision, RuleError, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Surroundings,
+    Trust,
 };
 pub use secret::{read_shows_secret, search_shows_secret};
-pub use shell::{Unclear, What};
+pub use shell::{UnclearKind, UnclearText};
 pub use single_program::single_program;
-pub use suggest::{Suggestion, suggest};
+pub use suggest::{RuleSuggestion, suggest};

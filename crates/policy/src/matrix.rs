@@ -1,28 +1,28 @@
-//! Who decides about a command: the policy alone, or a person. One table, to be read in one look.
+//! The table of rulings: the policy alone decides about a command, or a person is asked.
 
 use serde::Serialize;
 use windlass_contract::policy::{ApprovalPolicy, SandboxMode};
 
 use crate::Class;
 
-/// How the model wants a command to run.
+/// The confinement that the model requests for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// As the sandbox mode says.
+    /// As the sandbox mode requires.
     Contained,
     /// Without the sandbox. A request, never a decision.
     Escalated,
 }
 
-/// Who decides.
+/// The decision about a command, or who makes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ruling {
-    /// It runs as the sandbox mode says.
+    /// It runs as the sandbox mode requires.
     Run,
-    /// A person decides; then it runs as the sandbox mode says.
+    /// A person decides; if approved, it runs as the sandbox mode requires.
     Ask,
-    /// A person decides; then it runs without the sandbox.
+    /// A person decides; if approved, it runs without the sandbox.
     AskToLeave,
     /// It does not run: a rule forbids it, or the policy rules out the question it would need.
     Refuse,
@@ -30,7 +30,7 @@ pub enum Ruling {
     RefuseWish,
 }
 
-/// The ruling for a command.
+/// Returns the ruling for a command.
 #[expect(clippy::match_same_arms, reason = "a table is read row by row")]
 pub fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Class, wish: Wish) -> Ruling {
     use ApprovalPolicy::{Never, OnFailure, OnRequest, Untrusted};
@@ -41,7 +41,7 @@ pub fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Class, wish
     match (wish, class, approval, sandbox) {
         (_, Forbidden, _, _) => Ruling::Refuse,
 
-        // Only where the model may ask for it at all; a command known to be safe is no exception.
+        // The model may request this only under `on-request`; a safe command is no exception.
         (Escalated, _, Untrusted | OnFailure | Never, _) => Ruling::RefuseWish,
         (Escalated, _, OnRequest, ReadOnly | WorkspaceWrite) => Ruling::AskToLeave,
         // Without a sandbox of ours there is nothing to leave.
@@ -56,8 +56,9 @@ pub fn ruling(approval: ApprovalPolicy, sandbox: SandboxMode, class: Class, wish
     }
 }
 
-/// The ruling for a command with effects beyond the machine that are to be asked about: where it would simply run, a person
-/// decides, if the policy is one that asks beforehand. No sandbox is needed for that.
+/// Returns the ruling for a command with effects beyond the machine that must be asked about. If it
+/// would simply run, a person decides, provided that the policy asks beforehand. This does not
+/// depend on a sandbox.
 pub fn ruling_outward(approval: ApprovalPolicy, class: Class, ruling: Ruling) -> Ruling {
     match (ruling, class, approval) {
         (Ruling::Run, Class::Ordinary, ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest) => Ruling::Ask,

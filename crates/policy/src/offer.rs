@@ -1,4 +1,4 @@
-//! The rule that an answer to a question about a command could make.
+//! The rule that an answer to a question about a command could create.
 
 mod lasting;
 
@@ -8,14 +8,15 @@ use windlass_contract::{
 };
 
 use crate::{
-    Class, RuleFile, Rules, Suggestion, Surroundings, Trust, Wish, judge_in, single_program, suggest,
+    Class, RuleFile, RuleSuggestion, Rules, Surroundings, Trust, Wish, judge_in, single_program, suggest,
     suggest::quoted, wrapper::base_name,
 };
 
-/// The smallest rule that lets this command pass without a question, or none: what is unclear, dangerous or could be
-/// anything deserves a question each time. A model may propose the beginning of the command; it counts only if it is
-/// one, and if no more than that is needed. Outside the sandbox a rule is about one program with all its words and the file
-/// of that program, and only what nothing in a workspace can steer gets one.
+/// Returns the smallest rule that lets this command pass without a question. There is none for
+/// commands that are unclear, dangerous or too general: each of those deserves its own question. A
+/// model may propose the first words of the command; they count only if they match and no more is
+/// needed. Outside the sandbox a rule names one program by its file, with all its words. Only
+/// programs that nothing in a workspace can influence get one.
 pub fn offer(
     command: &CommandLine,
     rules: &Rules,
@@ -29,7 +30,7 @@ pub fn offer(
     }
     let smallest = suggest(std::slice::from_ref(command), &[]);
     let shorter = match &smallest[..] {
-        [only] if !proposed.is_empty() && only.prefix.starts_with(proposed) => Some(Suggestion {
+        [only] if !proposed.is_empty() && only.prefix.starts_with(proposed) => Some(RuleSuggestion {
             prefix: proposed.to_vec(),
             explanation: format!(
                 "every command that begins with `{}`, whatever words follow",
@@ -43,13 +44,13 @@ pub fn offer(
     shorter.or_else(|| written(&smallest).filter(works))
 }
 
-fn written(suggestions: &[Suggestion]) -> Option<Offer> {
-    let toml = suggestions.iter().map(Suggestion::to_toml).collect();
+fn written(suggestions: &[RuleSuggestion]) -> Option<Offer> {
+    let toml = suggestions.iter().map(RuleSuggestion::to_toml).collect();
     let allows: Vec<_> = suggestions.iter().map(|suggestion| suggestion.explanation.as_str()).collect();
     (!suggestions.is_empty()).then(|| Offer { toml, allows: allows.join("; ") })
 }
 
-/// A rule for one program with all its words, outside the sandbox.
+/// Returns a rule for one program with all its words, outside the sandbox.
 fn exactly(command: &CommandLine, surroundings: &Surroundings<'_>) -> Option<Offer> {
     let argv = single_program(command)?;
     let (program, rest) = argv.split_first()?;
@@ -66,13 +67,14 @@ fn exactly(command: &CommandLine, surroundings: &Surroundings<'_>) -> Option<Off
     Some(Offer { toml, allows: format!("exactly `{line}`, run by `{file}`") })
 }
 
-/// Whether a yes outside the sandbox holds for the session: not for what others notice. It is sent where settings say that
-/// commands in the sandbox may change, such as the address of a remote, so that each time is another question.
+/// Returns true if an approval outside the sandbox may hold for the session. Outward effects are
+/// excluded: their destination depends on settings that commands in the sandbox may change, such as
+/// the URL of a remote. Each time is another question.
 pub fn may_hold_for_session(outward: &[OutwardEffect]) -> bool {
     outward.iter().all(|effect| *effect == OutwardEffect::Install)
 }
 
-/// Whether the command would really pass with it: an offer that changes nothing is none.
+/// Returns true if the command would really pass with the rule: an offer without effect is useless.
 fn works(
     offer: &Offer,
     command: &CommandLine,

@@ -1,8 +1,9 @@
-//! Commands with effects beyond this machine: what is pushed, published, deployed, sent, done on another machine, or
-//! installed from elsewhere. No sandbox can take that back, so the approval policy can ask about it where there is none.
+//! Commands with effects beyond this machine: they push, publish, deploy, send, act on another
+//! machine, or install from elsewhere. No sandbox can undo that, so the approval policy can ask
+//! about it even without one.
 //!
-//! Found by suspicion, as dangers are. Where the word that decides is not literal, every effect it could stand for
-//! counts.
+//! The search is suspicious, as for dangers. If the deciding word is not literal, every effect that
+//! it could stand for counts.
 
 mod code;
 mod git;
@@ -16,24 +17,25 @@ use std::{cell::OnceCell, collections::BTreeSet};
 use windlass_contract::effects::OutwardEffect;
 
 use crate::{
-    shell::{Dialect, Script, Simple, What, Word},
-    wrapper::{self, Inner},
+    shell::{ShellDialect, ShellScript, ShellWord, SimpleCommand, UnclearKind},
+    wrapper::{self, InnerCommand},
 };
 
-/// How deep programs that run programs are followed here; the judge follows wrappers by itself.
+/// Maximum depth of programs that run programs; the judge follows wrappers by itself.
 const MAX_DEPTH: usize = 3;
 
-/// The longest script behind such programs that is read as one; of a longer one it counts what it names.
+/// Maximum size of a nested script that is parsed; a longer one is only searched for names of
+/// commands.
 const MAX_SCRIPT_BYTES: usize = 4096;
 
-/// Programs that give their command further words, which are in no text.
+/// Programs that add words to their command which are in no text.
 const FEEDERS: &[&str] = &["xargs", "parallel", "find", "fd", "fdfind"];
 
-/// A command and what surrounds it.
+/// A command and its position in the script.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandContext<'a> {
-    pub(crate) script: &'a Script,
-    /// The number of the command in its script.
+    pub(crate) script: &'a ShellScript,
+    /// The index of the command in its script.
     pub(crate) at: usize,
     /// The programs that run it, outermost first.
     pub(crate) via: &'a [String],
@@ -44,7 +46,7 @@ pub(crate) struct CommandContext<'a> {
 #[derive(Default)]
 pub(crate) struct SourceText {
     text: String,
-    /// The effects of all commands that it names, found when they are first asked for.
+    /// The effects of all commands that the text names, computed on first use.
     named: OnceCell<BTreeSet<OutwardEffect>>,
 }
 
@@ -62,43 +64,45 @@ impl SourceText {
     }
 }
 
-/// The effects that a command has or may have, apart from those of the programs that it runs.
-pub(crate) fn of_command(context: CommandContext<'_>) -> BTreeSet<OutwardEffect> {
+/// Returns the effects that a command has or may have, apart from those of the programs that it
+/// runs.
+pub(crate) fn command_effects(context: CommandContext<'_>) -> BTreeSet<OutwardEffect> {
     let Some(simple) = context.script.commands.get(context.at) else { return BTreeSet::new() };
     let words = with_further_words(simple, context.via);
     let source = &context.source.text;
-    let mut found = of_words(&words, source, 0);
+    let mut found = word_effects(&words, source, 0);
     found.extend(git::configured(simple));
     found.extend(network::redirected(simple));
     found.extend(network::derived(&words, context.script));
     if hidden::is_hidden(context, &words) {
         found.extend(context.source.named());
-        found.extend(words.get(1).and_then(|verb| hidden::by_verb(&verb.text)));
+        found.extend(words.get(1).and_then(|verb| hidden::verb_effect(&verb.text)));
     }
     found.extend(hidden::in_code(simple));
-    found.extend(of_replaced(&words, source));
+    found.extend(replaced_effects(&words, source));
     found
 }
 
-/// The words of a command, and one nobody can read for those that `xargs` and the like add.
-fn with_further_words(simple: &Simple, via: &[String]) -> Vec<Word> {
+/// Returns the words of a command, with an unclear word for those that `xargs` and the like add.
+fn with_further_words(simple: &SimpleCommand, via: &[String]) -> Vec<ShellWord> {
     let mut words = simple.words.clone();
     let Some(feeder) = via.iter().rfind(|program| FEEDERS.contains(&program.as_str())) else { return words };
     for word in &mut words {
-        // `{}`, or whatever `-I` names instead.
+        // `{}`, or the replacement string of `-I`.
         let stands_for_another = word.text.contains("{}") || !word.text.contains(char::is_alphanumeric);
         if stands_for_another && !matches!(word.text.as_str(), "." | ".." | "/" | "-" | "--" | ";" | "+") {
-            word.unclear = word.unclear.or(Some(What::Expansion));
+            word.unclear = word.unclear.or(Some(UnclearKind::Expansion));
         }
     }
     if matches!(feeder.as_str(), "xargs" | "parallel") {
-        words.push(Word { unclear: Some(What::Expansion), ..Word::default() });
+        words.push(ShellWord { unclear: Some(UnclearKind::Expansion), ..ShellWord::default() });
     }
     words
 }
 
-/// The effects of what `xargs -I NAME` runs, where NAME is a word that is replaced.
-fn of_replaced(words: &[Word], source: &str) -> BTreeSet<OutwardEffect> {
+/// Returns the effects of a command that `xargs -I NAME` runs, where NAME is a word that is
+/// replaced.
+fn replaced_effects(words: &[ShellWord], source: &str) -> BTreeSet<OutwardEffect> {
     let is_feeder = words.first().is_some_and(|word| matches!(word.text.as_str(), "xargs" | "parallel"));
     let name = words.iter().enumerate().find_map(|(at, word)| {
         let name = word.text.strip_prefix("-I").or_else(|| word.text.strip_prefix("--replace="))?;
@@ -109,14 +113,14 @@ fn of_replaced(words: &[Word], source: &str) -> BTreeSet<OutwardEffect> {
     };
     let mut inner = words.get(range).unwrap_or_default().to_vec();
     for word in inner.iter_mut().filter(|word| word.text.contains(name)) {
-        word.unclear = word.unclear.or(Some(What::Expansion));
+        word.unclear = word.unclear.or(Some(UnclearKind::Expansion));
     }
-    of_words_and_inner(&inner, source, 0)
+    nested_effects(&inner, source, 0)
 }
 
-/// The effects of a command by its words.
-fn of_words(words: &[Word], source: &str, depth: usize) -> BTreeSet<OutwardEffect> {
-    let Some(call) = name::ToolCall::new(words).filter(|_| depth <= MAX_DEPTH) else {
+/// Returns the effects of a command by its words.
+fn word_effects(words: &[ShellWord], source: &str, depth: usize) -> BTreeSet<OutwardEffect> {
+    let Some(call) = name::ToolCommand::new(words).filter(|_| depth <= MAX_DEPTH) else {
         return BTreeSet::new();
     };
     if call.only_shows() {
@@ -126,40 +130,40 @@ fn of_words(words: &[Word], source: &str, depth: usize) -> BTreeSet<OutwardEffec
     found.extend(code::effects(&call, source));
     found.extend(git::alias(&call));
     for words in table::runs(&call).into_iter().chain(code::runs(&call)) {
-        found.extend(of_words_and_inner(&words, source, depth + 1));
+        found.extend(nested_effects(&words, source, depth + 1));
     }
     found
 }
 
-/// The effects of a command, and of what a wrapper or a shell among its words runs.
-fn of_words_and_inner(words: &[Word], source: &str, depth: usize) -> BTreeSet<OutwardEffect> {
-    let mut found = of_words(words, source, depth);
+/// Returns the effects of a command, and of the command that a wrapper or a shell among its words
+/// runs.
+fn nested_effects(words: &[ShellWord], source: &str, depth: usize) -> BTreeSet<OutwardEffect> {
+    let mut found = word_effects(words, source, depth);
     if depth > MAX_DEPTH {
         return found;
     }
     for inner in wrapper::open(words) {
         match inner {
-            Inner::Words { range, .. } => {
+            InnerCommand::Words { range, .. } => {
                 let words = words.get(range).unwrap_or_default();
-                found.extend(of_words_and_inner(words, source, depth + 1));
+                found.extend(nested_effects(words, source, depth + 1));
             }
-            // Every path through such programs would read it again.
-            Inner::Script { text, .. } if text.len() > MAX_SCRIPT_BYTES => {
+            // Otherwise every path through such programs would parse it again.
+            InnerCommand::Script { text, .. } if text.len() > MAX_SCRIPT_BYTES => {
                 found.extend(hidden::named_in(&text))
             }
-            Inner::Script { text, .. } => {
-                let script = Script::parse(&text, Dialect::Bash);
+            InnerCommand::Script { text, .. } => {
+                let script = ShellScript::parse(&text, ShellDialect::Bash);
                 let commands = script.commands.iter();
-                found
-                    .extend(commands.flat_map(|simple| of_words_and_inner(&simple.words, source, depth + 1)));
+                found.extend(commands.flat_map(|simple| nested_effects(&simple.words, source, depth + 1)));
             }
         }
     }
     found
 }
 
-/// Whether a word is exactly what it says.
-fn is_literal(word: &Word) -> bool {
+/// Returns true if a word stands for exactly its text.
+fn is_literal(word: &ShellWord) -> bool {
     word.unclear.is_none() && !word.glob
 }
 

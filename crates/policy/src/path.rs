@@ -2,19 +2,20 @@
 
 use std::{borrow::Cow, path::Path};
 
-/// Where a command may be when it is run: where it starts, and wherever a `cd` before it may have gone.
+/// The directories that a command may run in: the starting one, and all that a `cd` before it may
+/// have entered.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
-    /// `""` is a directory nobody named.
+pub(crate) struct WorkingDirectories {
+    /// `""` is an unknown directory.
     directories: Vec<String>,
     /// `""` if there is none.
     workspace: String,
 }
 
-/// More than anyone changes directories in one command.
+/// Maximum number of directories. A command written by hand has fewer.
 const MAX_PLACES: usize = 16;
 
-impl Places {
+impl WorkingDirectories {
     pub(crate) fn starting(cwd: Option<&Path>) -> Self {
         Self { directories: vec![cwd.map(settled).unwrap_or_default()], workspace: String::new() }
     }
@@ -23,14 +24,15 @@ impl Places {
         Self { workspace: settled(workspace), ..self }
     }
 
-    /// Where the user works, wherever the command is.
+    /// Returns the directory that the user works in, wherever the command runs.
     pub(crate) fn workspace(&self) -> &str {
         &self.workspace
     }
 
-    /// After a `cd`, which may or may not have worked. Says whether all the places could be kept.
+    /// Follows a `cd`, which may or may not have succeeded. Returns false if there are too many
+    /// directories to keep.
     pub(crate) fn enter(&mut self, directory: &str) -> bool {
-        // `cd .` and `cd` to where one already is lead nowhere else.
+        // `cd .` and `cd` to a directory that is already listed add nothing.
         let further: Vec<_> = self
             .resolve(directory)
             .map(Cow::into_owned)
@@ -43,24 +45,25 @@ impl Places {
         fits
     }
 
-    /// Whether there was a `cd`.
+    /// Returns true if there was a `cd`.
     pub(crate) fn have_changed(&self) -> bool {
         self.directories.len() > 1
     }
 
-    /// What a path may mean: absolute, below `~`, or below a directory nobody named.
+    /// Returns the paths that a path may stand for: absolute, below `~`, or below an unknown
+    /// directory.
     pub(crate) fn resolve<'a>(&'a self, path: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
-        self.directories.iter().map(move |directory| normal(directory, path))
+        self.directories.iter().map(move |directory| normalize_lexically(directory, path))
     }
 }
 
 fn settled(path: &Path) -> String {
-    normal("", &path.to_string_lossy()).into_owned()
+    normalize_lexically("", &path.to_string_lossy()).into_owned()
 }
 
-/// Joins two paths and settles `.` and `..` by their text.
-fn normal<'a>(base: &str, path: &'a str) -> Cow<'a, str> {
-    // What most words of a command are.
+/// Joins two paths and resolves `.` and `..` lexically.
+fn normalize_lexically<'a>(base: &str, path: &'a str) -> Cow<'a, str> {
+    // The fast path for most words.
     if (base.is_empty() || path.starts_with('/')) && !path.starts_with('$') && is_settled(path) {
         return path.into();
     }
@@ -87,13 +90,13 @@ fn normal<'a>(base: &str, path: &'a str) -> Cow<'a, str> {
     if out.is_empty() && rooted { "/".into() } else { out.into() }
 }
 
-/// Whether a path has nothing to settle.
+/// Returns true if a path has no `.` or `..` to resolve.
 fn is_settled(path: &str) -> bool {
     let names = path.strip_prefix('/').unwrap_or(path);
     names.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }
 
-/// How much of a path is the directory above it, if its text tells.
+/// Returns the length of the parent directory of a path, if the text determines it.
 fn parent(path: &str, rooted: bool) -> Option<usize> {
     let parent = path.rfind('/').unwrap_or(0);
     let last = path.get(parent..).unwrap_or_default().trim_start_matches('/');
@@ -105,14 +108,14 @@ fn parent(path: &str, rooted: bool) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn resolved(places: &Places, path: &str) -> Vec<String> {
+    fn resolved(places: &WorkingDirectories, path: &str) -> Vec<String> {
         places.resolve(path).map(Cow::into_owned).collect()
     }
 
     #[test]
     fn a_path_is_settled_by_its_text() {
-        let somewhere = Places::starting(None);
-        let there = Places::starting(Some(Path::new("/home/u/p")));
+        let somewhere = WorkingDirectories::starting(None);
+        let there = WorkingDirectories::starting(Some(Path::new("/home/u/p")));
         assert_eq!(resolved(&somewhere, "./a//b/../c"), ["a/c"]);
         assert_eq!(resolved(&somewhere, "../x"), ["../x"]);
         assert_eq!(resolved(&somewhere, "~/x/../.."), ["~/.."]);
@@ -124,7 +127,7 @@ mod tests {
 
     #[test]
     fn after_a_cd_both_directories_are_possible() {
-        let mut places = Places::starting(None);
+        let mut places = WorkingDirectories::starting(None);
         assert!(!places.have_changed());
         assert!(places.enter("~/.ssh"));
         assert!(places.have_changed());

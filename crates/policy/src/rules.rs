@@ -1,4 +1,5 @@
-//! What a person has settled about commands beforehand: rules in TOML, by the words a command begins with.
+//! Rules in TOML by which a person decides about commands beforehand, by the first words of a
+//! command.
 
 mod fault;
 mod file;
@@ -17,15 +18,15 @@ pub use fault::{RuleError, RuleFault, RuleProblem};
 
 use crate::{
     known::{self, system_name},
-    shell::Word,
+    shell::ShellWord,
     wrapper::base_name,
 };
 
 /// Rules from any number of files.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    all: Vec<Rule>,
-    /// The programs they are about: most commands are of none.
+    all: Vec<CommandRule>,
+    /// The programs that the rules name: most commands run none of them.
     programs: HashSet<String>,
     notes: Vec<String>,
 }
@@ -33,15 +34,15 @@ pub struct Rules {
 /// A file with rules.
 #[derive(Debug, Clone, Copy)]
 pub struct RuleFile<'a> {
-    /// What to call it in messages.
+    /// The name for messages.
     pub name: &'a str,
-    /// What is in it.
+    /// The contents.
     pub text: &'a str,
-    /// Whose it is.
+    /// The owner of the file.
     pub trust: Trust,
 }
 
-/// Whose word a file of rules is.
+/// The owner of a rule file, who determines what its rules may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// The user's: it may allow.
@@ -52,87 +53,88 @@ pub enum Trust {
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rule {
-    /// The commands it is about.
+pub struct CommandRule {
+    /// The commands that it matches.
     #[serde(flatten)]
     pub matches: RuleMatch,
-    /// What it says.
-    pub decision: Action,
-    /// Why, for whoever is asked or refused.
+    /// The decision for these commands.
+    pub decision: RuleDecision,
+    /// The reason, shown to the person who is asked and to the model that is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// Whether what it allows may also run outside the sandbox.
+    /// The allowed commands may also run outside the sandbox.
     pub escape_sandbox: bool,
-    /// When a person made it by an answer, in UTC.
+    /// The time, in UTC, at which a person created it by an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<String>,
-    /// The file it is from.
+    /// The file that contains it.
     pub file: String,
-    /// Its line there.
+    /// The line in that file.
     pub line: usize,
 }
 
-/// The commands a rule is about.
+/// The commands that a rule matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleMatch {
-    /// Those that begin with these words, each with its alternatives. Any words may follow.
+    /// Commands that begin with these words, each with its alternatives. Any words may follow.
     Prefix(Vec<Vec<String>>),
-    /// Those of exactly these words. Where the program is an absolute path, it is the file that counts, not the name.
+    /// Commands of exactly these words. If the program is an absolute path, the file counts, not
+    /// the name.
     Argv(Vec<String>),
-    /// Those with this effect beyond the machine.
+    /// Commands with this effect beyond the machine.
     Effect(OutwardEffect),
 }
 
-/// What a rule says about a command.
+/// The decision of a rule about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum RuleDecision {
     /// It runs without a question.
     Allow,
-    /// It is asked about, whatever the approval policy says.
+    /// It is asked about under every approval policy.
     Ask,
     /// It is refused.
     Forbid,
 }
 
 impl Rules {
-    /// Reads files of rules. A file that makes no sense is an error, with all that is wrong in any of them: nobody shall
-    /// believe in a rule that is not in force.
+    /// Loads rule files. A malformed file is an error that lists all faults in all files, so that a
+    /// person never relies on a rule that is not in force.
     pub fn load(files: &[RuleFile<'_>]) -> Result<Self, RuleError> {
         let mut rules = Self::default();
         let faults: Vec<_> = files.iter().flat_map(|file| file::read(file, &mut rules)).collect();
         if !faults.is_empty() {
             return Err(RuleError { faults });
         }
-        rules.programs = rules.all.iter().flat_map(Rule::program_names).collect();
+        rules.programs = rules.all.iter().flat_map(CommandRule::program_names).collect();
         Ok(rules)
     }
 
-    /// Adds the rules of another reading.
+    /// Adds the rules of another load.
     pub fn add(&mut self, other: Self) {
         self.all.extend(other.all);
         self.programs.extend(other.programs);
         self.notes.extend(other.notes);
     }
 
-    /// What was left out and why, one line each.
+    /// Returns notes about rules that are ignored and why, one line each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Every rule in force.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+    /// Returns every rule in force.
+    pub fn iter(&self) -> impl Iterator<Item = &CommandRule> {
         self.all.iter()
     }
 
-    /// The strictest rule for the words of a command; of several, the one that says the most about it. One that lets any
-    /// words follow outside the sandbox counts only where there is no other.
-    pub(crate) fn find(&self, words: &[Word], surroundings: &Surroundings<'_>) -> Option<&Rule> {
+    /// Returns the strictest rule for the words of a command; of several, the most specific one. A
+    /// rule that lets any words follow outside the sandbox counts only if there is no other.
+    pub(crate) fn find(&self, words: &[ShellWord], surroundings: &Surroundings<'_>) -> Option<&CommandRule> {
         let (program, rest) = words.split_first()?;
-        let program = Program::of(program);
+        let program = ProgramNames::from_word(program);
         let known = |name: &str| self.programs.contains(name);
-        // Most are called by their bare name, and no rule is about them.
+        // Most programs are called by their bare name, and no rule names them.
         if !known(program.base)
             && program.literal.is_none_or(|literal| literal == program.base || !known(literal))
         {
@@ -144,27 +146,29 @@ impl Rules {
         })
     }
 
-    /// The strictest rule for an effect beyond the machine.
-    pub(crate) fn find_effect(&self, effect: OutwardEffect) -> Option<&Rule> {
+    /// Returns the strictest rule for an effect beyond the machine.
+    pub(crate) fn find_effect(&self, effect: OutwardEffect) -> Option<&CommandRule> {
         let fitting = self.all.iter().filter(|rule| rule.matches == RuleMatch::Effect(effect));
         fitting.max_by_key(|rule| rule.decision)
     }
 }
 
-/// What of the machine a rule needs to know. Rules that leave the sandbox fit nothing where it is not known.
+/// The facts about the machine that rules need. Without them, rules that leave the sandbox match
+/// nothing.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Where the user works. A rule that leaves the sandbox holds for commands that start there.
+    /// The directory that the user works in. A rule that leaves the sandbox holds for commands that
+    /// start there.
     pub workspace: Option<&'a Path>,
     /// Finds the file that a program's name stands for, if no command in the sandbox can write it.
     pub programs: &'a dyn Fn(&str) -> Option<PathBuf>,
-    /// Tells whether an earlier command may have written the file that a program's name stands for. Such a name is not known
-    /// to be harmless. Only told where nothing holds what runs.
+    /// Returns true if an earlier command may have written the file of a program. Such a name is
+    /// not known to be harmless. Present only if nothing holds the files of programs.
     pub replaceable: Option<&'a dyn Fn(&str) -> bool>,
 }
 
 impl Surroundings<'_> {
-    /// Knows nothing of the machine.
+    /// Returns surroundings without any facts.
     pub fn unknown() -> Self {
         Self { workspace: None, programs: &|_| None, replaceable: None }
     }
@@ -176,30 +180,30 @@ impl fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// The names a program goes by.
-struct Program<'a> {
+/// The names of a program.
+struct ProgramNames<'a> {
     /// As it is called; none if that is unclear.
     literal: Option<&'a str>,
-    /// Without the directory, if that is one of the system's.
+    /// Without the directory, if that is a directory of the system.
     system: Option<&'a str>,
     /// Without any directory.
     base: &'a str,
 }
 
-impl<'a> Program<'a> {
-    fn of(word: &'a Word) -> Self {
+impl<'a> ProgramNames<'a> {
+    fn from_word(word: &'a ShellWord) -> Self {
         let literal = is_literal(word).then_some(word.text.as_str());
         Self { literal, system: system_name(word), base: base_name(&word.text) }
     }
 }
 
-fn is_literal(word: &Word) -> bool {
+fn is_literal(word: &ShellWord) -> bool {
     word.unclear.is_none() && !word.glob
 }
 
-impl Rule {
-    /// Whether a command is one that the rule is about, by its words alone.
-    pub(crate) fn fits(&self, words: &[Word]) -> bool {
+impl CommandRule {
+    /// Returns true if the rule matches a command, by its words alone.
+    pub(crate) fn fits(&self, words: &[ShellWord]) -> bool {
         let Some((program, rest)) = words.split_first() else { return false };
         let found = |name: &str| {
             self.argv()
@@ -208,10 +212,15 @@ impl Rule {
                 .map(PathBuf::from)
         };
         let surroundings = Surroundings { programs: &found, ..Surroundings::unknown() };
-        self.fits_words(&Program::of(program), rest, &surroundings)
+        self.fits_words(&ProgramNames::from_word(program), rest, &surroundings)
     }
 
-    fn fits_words(&self, program: &Program<'_>, rest: &[Word], surroundings: &Surroundings<'_>) -> bool {
+    fn fits_words(
+        &self,
+        program: &ProgramNames<'_>,
+        rest: &[ShellWord],
+        surroundings: &Surroundings<'_>,
+    ) -> bool {
         match &self.matches {
             RuleMatch::Prefix(prefix) => self.fits_program(prefix, program) && fits_rest(prefix, rest),
             RuleMatch::Argv(argv) => self.fits_argv(argv, program, rest, surroundings),
@@ -219,22 +228,24 @@ impl Rule {
         }
     }
 
-    /// What allows wants a program of the system, or the very path it names; what forbids sees it behind any path.
-    fn fits_program(&self, prefix: &[Vec<String>], program: &Program<'_>) -> bool {
+    /// Returns true if the rule matches the program. An allowing rule needs a program of the
+    /// system, or the exact path; a forbidding rule matches behind any path.
+    fn fits_program(&self, prefix: &[Vec<String>], program: &ProgramNames<'_>) -> bool {
         let Some(names) = prefix.first() else { return false };
         let by_name = match self.decision {
-            Action::Allow => program.system,
-            Action::Ask | Action::Forbid => Some(program.base),
+            RuleDecision::Allow => program.system,
+            RuleDecision::Ask | RuleDecision::Forbid => Some(program.base),
         };
         names.iter().any(|name| by_name == Some(name) || program.literal == Some(name))
     }
 
-    /// The same words, or the same but for options of a program whose options are all known to be harmless.
+    /// Returns true for the same words, or for words that differ only in options known to be
+    /// harmless.
     fn fits_argv(
         &self,
         argv: &[String],
-        program: &Program<'_>,
-        rest: &[Word],
+        program: &ProgramNames<'_>,
+        rest: &[ShellWord],
         surroundings: &Surroundings<'_>,
     ) -> bool {
         let Some((own, wanted)) = argv.split_first() else { return false };
@@ -250,12 +261,13 @@ impl Rule {
         same_program && (same || literal() && known::differ_in_harmless_options(base_name(own), wanted, rest))
     }
 
-    /// Whether it lets any words follow outside the sandbox. Such rules are not obeyed; what they fit is asked about.
+    /// Returns true if the rule lets any words follow outside the sandbox. Such rules are not
+    /// obeyed; the commands they match are asked about.
     pub fn leaves_with_any_words(&self) -> bool {
         self.escape_sandbox && matches!(self.matches, RuleMatch::Prefix(_))
     }
 
-    /// The whole command it is about, if it is about one.
+    /// Returns the whole command, if the rule is for exactly one.
     fn argv(&self) -> Option<&[String]> {
         match &self.matches {
             RuleMatch::Argv(argv) => Some(argv),
@@ -263,7 +275,7 @@ impl Rule {
         }
     }
 
-    /// How many words it names.
+    /// Returns the number of words that it names.
     pub(crate) fn length(&self) -> usize {
         match &self.matches {
             RuleMatch::Prefix(prefix) => prefix.len(),
@@ -272,7 +284,7 @@ impl Rule {
         }
     }
 
-    /// The names by which commands it is about may be called.
+    /// Returns the program names of the commands that it matches.
     fn program_names(&self) -> Vec<String> {
         match &self.matches {
             RuleMatch::Prefix(prefix) => prefix.first().cloned().unwrap_or_default(),
@@ -283,7 +295,7 @@ impl Rule {
         }
     }
 
-    /// The commands as a person would write them.
+    /// Returns the commands as a person would write them.
     pub fn shown(&self) -> String {
         let part = |names: &Vec<String>| match &names[..] {
             [name] => name.clone(),
@@ -297,13 +309,13 @@ impl Rule {
     }
 }
 
-fn fits_rest(prefix: &[Vec<String>], words: &[Word]) -> bool {
+fn fits_rest(prefix: &[Vec<String>], words: &[ShellWord]) -> bool {
     let wanted = prefix.get(1..).unwrap_or_default();
-    let fits = |(names, word): (&Vec<String>, &Word)| is_literal(word) && names.contains(&word.text);
+    let fits = |(names, word): (&Vec<String>, &ShellWord)| is_literal(word) && names.contains(&word.text);
     words.len() >= wanted.len() && wanted.iter().zip(words).all(fits)
 }
 
-/// Whether nobody could mean to allow everything that begins with these words.
+/// Returns true if an allowing rule with these words would be far too general.
 pub(crate) fn is_too_wide(prefix: &[String]) -> bool {
     let prefix: Vec<_> = prefix.iter().map(|word| vec![word.clone()]).collect();
     wide::find(&prefix).is_some()

@@ -1,7 +1,9 @@
-//! A shell script, read as far as it can be read for certain: simple commands with the words their programs would get.
+//! A shell script, parsed as far as its meaning is certain: simple commands with the words that
+//! their programs would get.
 //!
-//! The grammar only cuts the script into tokens and names what it sees. Every word is then decoded from its own text,
-//! and every byte between two tokens must be white space: where grammar and decoder disagree, the script is unclear.
+//! The grammar only splits the script into tokens and names them. Every word is then decoded from
+//! its own text, and every byte between two tokens must be white space. If grammar and decoder
+//! disagree, the script is unclear.
 
 mod brace;
 mod draft;
@@ -13,68 +15,71 @@ mod word;
 
 use std::ops::Range;
 
-pub use unclear::{Unclear, What};
-pub(crate) use word::Word;
+pub use unclear::{UnclearKind, UnclearText};
+pub(crate) use word::ShellWord;
 
-/// The longest script that is read. Linux starts no program with a longer argument (`MAX_ARG_STRLEN`).
+/// Maximum size of a script that is parsed. Linux starts no program with a longer argument
+/// (`MAX_ARG_STRLEN`).
 const MAX_BYTES: usize = 128 * 1024;
 
-/// Which shell reads a script: they agree on almost everything that is literal.
+/// The shell that reads a script. All agree on almost everything that is literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub(crate) enum ShellDialect {
     /// bash and zsh, as far as they agree.
     Bash,
     /// sh and dash: no braces, no `&>`.
     Posix,
 }
 
-/// A script in parts.
+/// A script, split into commands.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
-    /// Every simple command, also those inside what is unclear. A command in a substitution comes before its outer one.
-    pub(crate) commands: Vec<Simple>,
-    /// What is not literal. Empty means: exactly these commands are run, with exactly these words.
-    pub(crate) unclear: Vec<Unclear>,
+pub(crate) struct ShellScript {
+    /// Every simple command, also those inside unclear texts. A command in a substitution comes
+    /// before its outer one.
+    pub(crate) commands: Vec<SimpleCommand>,
+    /// Texts that are not literal. Empty means: exactly these commands are run, with exactly these
+    /// words.
+    pub(crate) unclear: Vec<UnclearText>,
 }
 
 /// A simple command.
 #[derive(Debug, Default)]
-pub(crate) struct Simple {
-    pub(crate) assignments: Vec<Assignment>,
-    pub(crate) words: Vec<Word>,
-    pub(crate) redirects: Vec<Redirect>,
-    pub(crate) joined: Joined,
+pub(crate) struct SimpleCommand {
+    pub(crate) assignments: Vec<VariableAssignment>,
+    pub(crate) words: Vec<ShellWord>,
+    pub(crate) redirects: Vec<ShellRedirect>,
+    pub(crate) joined: CommandSeparator,
     /// The text of its here-document.
     pub(crate) here: Option<String>,
-    /// Which commands are in its substitutions.
+    /// The indices of the commands in its substitutions.
     pub(crate) inner: Range<usize>,
 }
 
-/// How a command follows the one before it.
+/// The operator between a command and the one before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Joined {
-    /// First, or after `;`, `&&`, `||`, a new line.
+pub(crate) enum CommandSeparator {
+    /// First, or after `;`, `&&`, `||`, a newline.
     #[default]
     Apart,
-    /// It reads what the one before prints.
+    /// A pipe: it reads the output of the one before.
     Piped,
 }
 
 /// A variable set for one command, or for the shell if there is no command.
 #[derive(Debug)]
-pub(crate) struct Assignment {
+pub(crate) struct VariableAssignment {
     pub(crate) name: String,
-    pub(crate) value: Word,
+    pub(crate) value: ShellWord,
 }
 
 /// A redirection.
 #[derive(Debug)]
-pub(crate) struct Redirect {
+pub(crate) struct ShellRedirect {
     pub(crate) kind: RedirectKind,
-    pub(crate) target: Word,
+    pub(crate) target: ShellWord,
 }
 
-/// What a redirection does.
+/// The kind of a redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedirectKind {
     /// Reads a file.
@@ -83,45 +88,48 @@ pub(crate) enum RedirectKind {
     Write,
     /// Writes at the end of a file.
     Append,
-    /// Copies or closes a descriptor.
+    /// Duplicates or closes a file descriptor.
     Descriptor,
-    /// Reads the word itself.
+    /// Reads the word itself: a here-string.
     Text,
 }
 
-impl Script {
-    /// Reads a script. Never fails: what cannot be read is unclear.
-    pub(crate) fn parse(source: &str, dialect: Dialect) -> Self {
+impl ShellScript {
+    /// Parses a script. Never fails: a script that cannot be parsed is unclear.
+    pub(crate) fn parse(source: &str, dialect: ShellDialect) -> Self {
         if source.len() > MAX_BYTES {
             let text = format!("{} bytes", source.len());
-            return Self { commands: Vec::new(), unclear: vec![Unclear { what: What::TooLong, text }] };
+            return Self {
+                commands: Vec::new(),
+                unclear: vec![UnclearText { what: UnclearKind::TooLong, text }],
+            };
         }
         let mut script = tree::read(source, dialect);
-        script.unclear.extend(Unclear::hidden(source));
+        script.unclear.extend(UnclearText::hidden(source));
         script
     }
 
-    /// Whether exactly these commands are run, with exactly these words.
+    /// Returns true if exactly these commands are run, with exactly these words.
     pub(crate) fn is_clear(&self) -> bool {
         self.unclear.is_empty()
     }
 }
 
-impl Simple {
-    /// A command whose words are given, not read.
-    pub(crate) fn of(words: Vec<Word>) -> Self {
+impl SimpleCommand {
+    /// Creates a command from words that need no parsing.
+    pub(crate) fn from_words(words: Vec<ShellWord>) -> Self {
         Self { words, ..Self::default() }
     }
 
-    /// Which of its words are unclear.
-    pub(crate) fn unclear(&self) -> impl Iterator<Item = Unclear> {
+    /// Returns the unclear ones of its words.
+    pub(crate) fn unclear(&self) -> impl Iterator<Item = UnclearText> {
         let values = self.assignments.iter().map(|assignment| &assignment.value);
         let targets = self.redirects.iter().map(|redirect| &redirect.target);
         let words = self.words.iter().chain(values).chain(targets);
-        words.filter_map(|word| Some(Unclear::new(word.unclear?, &word.text)))
+        words.filter_map(|word| Some(UnclearText::new(word.unclear?, &word.text)))
     }
 
-    /// The program's name, if it has one.
+    /// Returns the name of the program, if there is one.
     pub(crate) fn program(&self) -> Option<&str> {
         self.words.first().map(|word| word.text.as_str())
     }

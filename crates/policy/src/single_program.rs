@@ -1,55 +1,58 @@
-//! Commands that are exactly one program with literal words: the only ones an answer can let out of the sandbox for
-//! longer than once (`docs/decisions/0047-what-leaves-the-sandbox-is-one-program.md`).
+//! Commands that are exactly one program with literal words. Only these can be allowed outside the
+//! sandbox for longer than once (`docs/decisions/0047-what-leaves-the-sandbox-is-one-program.md`).
 
 use windlass_contract::effects::CommandLine;
 
 use crate::{
     known::system_name,
-    shell::{Dialect, Joined, Redirect, RedirectKind, Script, Simple, Word},
+    shell::{
+        CommandSeparator, RedirectKind, ShellDialect, ShellRedirect, ShellScript, ShellWord, SimpleCommand,
+    },
     wrapper::{self, base_name},
 };
 
-/// Returns the words of a command that is exactly one program, its name first. `None` if anything else has a say in what
-/// runs: a wrapper, a variable, a file or a text as input, an output file, a list or a pipe, a login or interactive shell,
-/// or a shell that the call chose.
+/// Returns the words of a command that is exactly one program, its name first. `None` if anything
+/// else influences what runs: a wrapper, a variable, a file or a text as input, an output file, a
+/// list or a pipe, a login or interactive shell, or a shell that the call chose.
 pub fn single_program(command: &CommandLine) -> Option<Vec<String>> {
     let words = match &command.argv[..] {
         [shell, flag, line] if flag == "-c" && usual_dialect(shell).is_some() => {
             words_of_line(line, usual_dialect(shell)?)?
         }
-        argv => argv.iter().map(|word| Word::literal(word)).collect(),
+        argv => argv.iter().map(|word| ShellWord::literal(word)).collect(),
     };
     let program = words.first().filter(|program| !program.text.is_empty())?;
     let runs_another = wrapper::is_wrapper(base_name(&program.text)) || !wrapper::open(&words).is_empty();
     (!runs_another).then(|| words.into_iter().map(|word| word.text).collect())
 }
 
-/// How a shell that the tools use reads a line. A bare `zsh` is a choice of the call: the tools name theirs by its path.
-fn usual_dialect(shell: &str) -> Option<Dialect> {
-    let is_of_system = system_name(&Word::literal(shell)).is_some();
+/// Returns the dialect of a shell that the tools use. A bare `zsh` is a choice of the call: the
+/// tools name theirs by its path.
+fn usual_dialect(shell: &str) -> Option<ShellDialect> {
+    let is_of_system = system_name(&ShellWord::literal(shell)).is_some();
     wrapper::dialect(base_name(shell)).filter(|_| is_of_system && shell != "zsh")
 }
 
-fn words_of_line(line: &str, dialect: Dialect) -> Option<Vec<Word>> {
-    let mut script = Script::parse(line, dialect);
-    // `! x` is one command too, with the exit code turned around.
+fn words_of_line(line: &str, dialect: ShellDialect) -> Option<Vec<ShellWord>> {
+    let mut script = ShellScript::parse(line, dialect);
+    // `! x` is one command too, with an inverted exit code.
     let is_one = script.is_clear() && script.commands.len() == 1 && !line.trim_start().starts_with('!');
     let simple = script.commands.pop().filter(|simple| is_one && is_plain(simple))?;
     Some(simple.words)
 }
 
-fn is_plain(simple: &Simple) -> bool {
-    let is_literal = |word: &Word| word.unclear.is_none() && !word.glob && !word.home;
+fn is_plain(simple: &SimpleCommand) -> bool {
+    let is_literal = |word: &ShellWord| word.unclear.is_none() && !word.glob && !word.home;
     simple.assignments.is_empty()
         && simple.here.is_none()
         && simple.inner.is_empty()
-        && simple.joined == Joined::Apart
+        && simple.joined == CommandSeparator::Apart
         && simple.words.iter().all(is_literal)
         && simple.redirects.iter().all(changes_nothing)
 }
 
-/// Whether a redirection can be left out: `/dev/null`, and one output to the other.
-fn changes_nothing(redirect: &Redirect) -> bool {
+/// Returns true if a redirection can be left out: `/dev/null`, and one output to the other.
+fn changes_nothing(redirect: &ShellRedirect) -> bool {
     let target = redirect.target.text.as_str();
     match redirect.kind {
         RedirectKind::Read | RedirectKind::Write | RedirectKind::Append => target == "/dev/null",

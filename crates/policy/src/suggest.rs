@@ -1,4 +1,4 @@
-//! Rules that would have spared a person questions, from what was approved.
+//! Suggests rules that would have avoided questions, from approved commands.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use windlass_contract::effects::CommandLine;
 
 use crate::{Class, Reason, Rules, judge, rules};
 
-/// A rule worth having.
+/// A suggested rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Suggestion {
-    /// The words it would allow.
+pub struct RuleSuggestion {
+    /// The words that it would allow.
     pub prefix: Vec<String>,
-    /// The approved commands it covers.
+    /// The approved commands that it covers.
     pub covers: Vec<String>,
-    /// Other commands on record that it would also let pass.
+    /// Other recorded commands that it would also allow.
     pub also: Vec<String>,
-    /// What else it would allow.
+    /// Describes what else it would allow.
     pub explanation: String,
 }
 
-impl Suggestion {
-    /// The rule as a file of rules has it.
+impl RuleSuggestion {
+    /// Returns the rule in the syntax of a rule file.
     pub fn to_toml(&self) -> String {
         let words = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
         let example =
@@ -30,9 +30,10 @@ impl Suggestion {
     }
 }
 
-/// The smallest rules that cover what was approved, those that spare the most questions first. Commands that are unclear or
-/// dangerous are left out: the next one of their kind deserves a question of its own.
-pub fn suggest(approved: &[CommandLine], recorded: &[CommandLine]) -> Vec<Suggestion> {
+/// Returns the smallest rules that cover the approved commands, those that avoid the most questions
+/// first. Unclear and dangerous commands are left out: the next one of their kind deserves its own
+/// question.
+pub fn suggest(approved: &[CommandLine], recorded: &[CommandLine]) -> Vec<RuleSuggestion> {
     let mut groups: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
     for argv in approved.iter().flat_map(uncovered) {
         let kind = argv.iter().take(2).filter(|word| is_name(word)).cloned().collect();
@@ -45,7 +46,7 @@ pub fn suggest(approved: &[CommandLine], recorded: &[CommandLine]) -> Vec<Sugges
     suggestions
 }
 
-/// The parts of a command that a rule could have covered.
+/// Returns the parts of a command that a rule could have covered.
 fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
     let judged = judge(command, &Rules::default());
     if !judged.unclear.is_empty() || judged.class > Class::Ordinary {
@@ -60,7 +61,7 @@ fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
     ordinary.map(|part| part.argv).filter(|argv| !argv.is_empty()).collect()
 }
 
-fn suggestion(group: &[Vec<String>], recorded: &[Vec<String>]) -> Option<Suggestion> {
+fn suggestion(group: &[Vec<String>], recorded: &[Vec<String>]) -> Option<RuleSuggestion> {
     let first = group.first()?;
     let common = group.iter().map(|argv| argv.iter().zip(first).take_while(|(a, b)| a == b).count()).min()?;
     let prefix = first.get(..common)?.to_vec();
@@ -70,7 +71,7 @@ fn suggestion(group: &[Vec<String>], recorded: &[Vec<String>]) -> Option<Suggest
     let covers = lines(group.iter());
     let fitting = recorded.iter().filter(|argv| argv.starts_with(&prefix) && !group.contains(argv));
     let shown = prefix.join(" ");
-    Some(Suggestion {
+    Some(RuleSuggestion {
         also: lines(fitting),
         explanation: format!("every command that begins with `{shown}`, whatever words follow"),
         prefix,
@@ -86,13 +87,13 @@ fn lines<'a>(commands: impl Iterator<Item = &'a Vec<String>>) -> Vec<String> {
     lines
 }
 
-/// Whether a word names a program or what it does, rather than what it does it to.
+/// Returns true if a word names a program or an action, rather than an object.
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte))
 }
 
-/// A string as TOML has it.
+/// Returns a text as a TOML string.
 pub(crate) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
@@ -114,14 +115,14 @@ mod tests {
         assert_eq!(
             suggestions,
             [
-                Suggestion {
+                RuleSuggestion {
                     prefix: ["cargo", "test", "-p"].map(str::to_owned).to_vec(),
                     covers: ["cargo test -p a", "cargo test -p b"].map(str::to_owned).to_vec(),
                     also: vec!["cargo test -p evil".to_owned()],
                     explanation: "every command that begins with `cargo test -p`, whatever words follow"
                         .to_owned(),
                 },
-                Suggestion {
+                RuleSuggestion {
                     prefix: ["npm", "run", "lint"].map(str::to_owned).to_vec(),
                     covers: vec!["npm run lint".to_owned()],
                     also: Vec::new(),
@@ -148,7 +149,7 @@ mod tests {
             "git push --force",
         ];
         assert_eq!(suggest(&approved.map(line), &[]), []);
-        // What they have in common says nothing about what they do.
+        // Their common words do not determine what they do.
         assert_eq!(suggest(&["git -C a fetch", "git -C b fetch"].map(line), &[]), []);
     }
 }

@@ -1,6 +1,6 @@
-//! Programs that run another program: what they would run, as facts of their own.
+//! Programs that run another program, and the commands that they would run.
 //!
-//! A wrapper that is not listed is not opened, and is simply a program nobody knows.
+//! A wrapper that is not listed is not opened, and is treated as an unknown program.
 
 mod input;
 mod scripts;
@@ -9,34 +9,34 @@ use std::ops::Range;
 
 use crate::{
     known::system_name,
-    shell::{Dialect, Script, Word},
+    shell::{ShellDialect, ShellScript, ShellWord},
 };
 
 pub(crate) use input::reads_input;
 
-/// Something a command would run.
+/// A command or script that a command would run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Inner {
-    /// These of its words are a command. The wrapper adds nothing to it if `plain`.
+pub(crate) enum InnerCommand {
+    /// A range of its words is a command. If `plain`, the wrapper adds nothing to it.
     Words { range: Range<usize>, plain: bool },
-    /// A text is a script. The shell adds nothing to it if `plain`.
-    Script { text: String, dialect: Dialect, plain: bool },
+    /// A text is a script. If `plain`, the shell adds nothing to it.
+    Script { text: String, dialect: ShellDialect, plain: bool },
 }
 
-/// A program that takes options, perhaps other things, and then a command.
-struct Wrapper {
+/// A program that takes options, perhaps operands, and then a command.
+struct WrapperProgram {
     name: &'static str,
     /// Options with a value: letters, and long names.
     short: &'static str,
     long: &'static str,
-    /// How many operands come before the command.
+    /// The number of operands before the command.
     operands: usize,
-    /// Whether it changes nothing about what the command does: it only limits or measures.
+    /// It changes nothing about what the command does: it only limits or measures.
     plain: bool,
 }
 
-/// In the order of their names, for being looked up in.
-const WRAPPERS: &[Wrapper] = &[
+/// Sorted by name, for binary search.
+const WRAPPERS: &[WrapperProgram] = &[
     wrapper("builtin", "", "", 0),
     wrapper("busybox", "", "", 0),
     wrapper("caffeinate", "tw", "", 0),
@@ -113,28 +113,33 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("xvfb-run", "efnpsw", "error-file auth-file server-num xauth-protocol server-args wait", 0),
 ];
 
-const fn wrapper(name: &'static str, short: &'static str, long: &'static str, operands: usize) -> Wrapper {
-    Wrapper { name, short, long, operands, plain: false }
+const fn wrapper(
+    name: &'static str,
+    short: &'static str,
+    long: &'static str,
+    operands: usize,
+) -> WrapperProgram {
+    WrapperProgram { name, short, long, operands, plain: false }
 }
 
-impl Wrapper {
+impl WrapperProgram {
     const fn plain(mut self) -> Self {
         self.plain = true;
         self
     }
 
-    fn inner(&self, words: &[Word], start: usize) -> Inner {
-        // These put their words together again and give them to a shell.
+    fn inner(&self, words: &[ShellWord], start: usize) -> InnerCommand {
+        // These join their words and pass them to a shell.
         if matches!(self.name, "watch" | "parallel" | "ssh") {
             let text = joined(words.get(start..).unwrap_or_default());
-            return Inner::Script { text, dialect: Dialect::Bash, plain: false };
+            return InnerCommand::Script { text, dialect: ShellDialect::Bash, plain: false };
         }
         let plain = self.plain && is_plain_call(self.name, words, start);
-        Inner::Words { range: start..words.len(), plain }
+        InnerCommand::Words { range: start..words.len(), plain }
     }
 
-    /// Where the command begins.
-    fn start(&self, words: &[Word]) -> usize {
+    /// Returns the index at which the command begins.
+    fn start(&self, words: &[ShellWord]) -> usize {
         let mut at = 1;
         let mut operands = self.operands;
         while let Some(word) = words.get(at) {
@@ -146,7 +151,8 @@ impl Wrapper {
                 let valued = self.long.split(' ').any(|each| each == long);
                 at += usize::from(valued);
             } else if text.len() > 1 && text.starts_with('-') {
-                // The first letter with a value takes the rest of the bundle, or else the next word.
+                // The first letter with a value takes the rest of the bundle, or else the next
+                // word.
                 let valued = text.char_indices().find(|(at, letter)| *at > 0 && self.short.contains(*letter));
                 at += usize::from(valued.is_some_and(|(at, letter)| at + letter.len_utf8() == text.len()));
             } else if is_assignment(text) && matches!(self.name, "env" | "sudo" | "doas") {
@@ -160,93 +166,96 @@ impl Wrapper {
     }
 }
 
-/// Everything a command would run besides its own program.
-pub(crate) fn open(words: &[Word]) -> Vec<Inner> {
+/// Returns everything that a command would run besides its own program.
+pub(crate) fn open(words: &[ShellWord]) -> Vec<InnerCommand> {
     let Some(program) = words.first() else { return Vec::new() };
     let name = base_name(&program.text);
-    let scripts = scripts::given(name, words).into_iter();
-    let scripts = scripts.map(|text| Inner::Script { text, dialect: Dialect::Bash, plain: false });
+    let scripts = scripts::argument_scripts(name, words).into_iter();
+    let scripts =
+        scripts.map(|text| InnerCommand::Script { text, dialect: ShellDialect::Bash, plain: false });
     let inner = shell(name, words).into_iter().chain(wrapped(name, words)).chain(scripts);
     inner.chain(actions(name, words)).collect()
 }
 
-/// Everything that a command of a script would run besides its own program: what its words name, its variables, and what
-/// a shell reads as its input.
-pub(crate) fn open_in(script: &Script, at: usize) -> Vec<Inner> {
+/// Returns everything that a command of a script would run besides its own program: from its words,
+/// its variables, and the input of a shell.
+pub(crate) fn open_in(script: &ShellScript, at: usize) -> Vec<InnerCommand> {
     let Some(simple) = script.commands.get(at) else { return Vec::new() };
     let texts = scripts::in_variables(simple).into_iter().chain(input::scripts(script, at));
-    let scripts = texts.map(|text| Inner::Script { text, dialect: Dialect::Bash, plain: false });
+    let scripts = texts.map(|text| InnerCommand::Script { text, dialect: ShellDialect::Bash, plain: false });
     open(&simple.words).into_iter().chain(scripts).collect()
 }
 
-/// The first command among the words of a command.
-pub(crate) fn command(words: &[Word]) -> Option<Range<usize>> {
+/// Returns the range of the first command among the words of a command.
+pub(crate) fn command(words: &[ShellWord]) -> Option<Range<usize>> {
     let name = base_name(&words.first()?.text);
     wrapped(name, words).into_iter().chain(actions(name, words)).find_map(|inner| match inner {
-        Inner::Words { range, .. } => Some(range),
-        Inner::Script { .. } => None,
+        InnerCommand::Words { range, .. } => Some(range),
+        InnerCommand::Script { .. } => None,
     })
 }
 
-/// What comes after a wrapper and all that is its own.
-fn wrapped(name: &str, words: &[Word]) -> Option<Inner> {
+/// Returns the command after a wrapper and its own arguments.
+fn wrapped(name: &str, words: &[ShellWord]) -> Option<InnerCommand> {
     let wrapper = find(name)?;
     let start = wrapper.start(words);
-    // `command -v` only says where a program is.
+    // `command -v` only prints where a program is.
     let asks =
         name == "command" && words.get(1).is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"));
     (start < words.len() && !asks).then(|| wrapper.inner(words, start))
 }
 
-/// Whether a program is there to run others.
+/// Returns true if the purpose of a program is to run others.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     find(name).is_some() || name == "su"
 }
 
-fn find(name: &str) -> Option<&'static Wrapper> {
+fn find(name: &str) -> Option<&'static WrapperProgram> {
     WRAPPERS.binary_search_by_key(&name, |wrapper| wrapper.name).ok().map(|at| &WRAPPERS[at])
 }
 
-/// The name of a program without its directory.
+/// Returns the name of a program without its directory.
 pub(crate) fn base_name(program: &str) -> &str {
     let slash = program.bytes().rposition(|byte| byte == b'/');
     slash.and_then(|at| program.get(at + 1..)).unwrap_or(program)
 }
 
-/// Whether a word reads `NAME=value`.
+/// Returns true if a word has the form `NAME=value`.
 fn is_assignment(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }
 
-/// `timeout 5 ls`, `time ls`, and no options: their grammars are not worth a table.
-fn is_plain_call(name: &str, words: &[Word], start: usize) -> bool {
+/// Returns true for `timeout 5 ls` and `time ls` without options: their grammars are not worth a
+/// table.
+fn is_plain_call(name: &str, words: &[ShellWord], start: usize) -> bool {
     let known = words.first().and_then(system_name) == Some(name);
-    let seconds = |word: &Word| {
+    let seconds = |word: &ShellWord| {
         let number = word.text.trim_end_matches(['s', 'm', 'h']);
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     };
     known && words.get(1..start).is_some_and(|before| before.iter().all(seconds))
 }
 
-/// Which shell reads scripts how.
-pub(crate) fn dialect(name: &str) -> Option<Dialect> {
+/// Returns the dialect of a shell.
+pub(crate) fn dialect(name: &str) -> Option<ShellDialect> {
     match name {
-        "bash" | "zsh" => Some(Dialect::Bash),
-        "sh" | "dash" => Some(Dialect::Posix),
+        "bash" | "zsh" => Some(ShellDialect::Bash),
+        "sh" | "dash" => Some(ShellDialect::Posix),
         _ => None,
     }
 }
 
-/// Whether a program reads scripts for a shell.
+/// Returns true if a program runs shell scripts.
 pub(crate) fn is_shell(name: &str) -> bool {
     dialect(name).is_some()
         || matches!(name, "ksh" | "mksh" | "ash" | "fish" | "csh" | "tcsh" | "rbash" | "pwsh")
 }
 
-/// `bash -c SCRIPT`. It is plain with no other options than these: read login files, stop at errors.
-fn shell(name: &str, words: &[Word]) -> Option<Inner> {
+/// Opens `bash -c SCRIPT`. It is plain if its only other options are these: read login files, stop
+/// at errors.
+fn shell(name: &str, words: &[ShellWord]) -> Option<InnerCommand> {
     if !is_shell(name) {
         return None;
     }
@@ -270,8 +279,8 @@ fn shell(name: &str, words: &[Word]) -> Option<Inner> {
             }
             _ if reads_script => {
                 plain &= word.unclear.is_none() && !word.glob && !word.home && words.next().is_none();
-                let dialect = known.unwrap_or(Dialect::Bash);
-                return Some(Inner::Script { text: word.text.clone(), dialect, plain });
+                let dialect = known.unwrap_or(ShellDialect::Bash);
+                return Some(InnerCommand::Script { text: word.text.clone(), dialect, plain });
             }
             _ => return None,
         }
@@ -279,40 +288,40 @@ fn shell(name: &str, words: &[Word]) -> Option<Inner> {
     None
 }
 
-fn joined(words: &[Word]) -> String {
+fn joined(words: &[ShellWord]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// `find -exec … ;` and the like.
-fn actions(name: &str, words: &[Word]) -> Vec<Inner> {
+/// Returns the commands of `find -exec … ;` and the like.
+fn actions(name: &str, words: &[ShellWord]) -> Vec<InnerCommand> {
     let starts: &[&str] = match name {
         "find" => &["-exec", "-execdir", "-ok", "-okdir"],
         "fd" | "fdfind" => &["-x", "-X", "--exec", "--exec-batch"],
         _ => return Vec::new(),
     };
-    let is_start = |word: &Word| starts.contains(&word.text.as_str());
+    let is_start = |word: &ShellWord| starts.contains(&word.text.as_str());
     let begins = words.iter().enumerate().filter(|(_, word)| is_start(word)).map(|(at, _)| at + 1);
     let ends = |begin: usize| {
         let rest = words.get(begin..).unwrap_or_default();
         begin + rest.iter().position(|word| matches!(word.text.as_str(), ";" | "+")).unwrap_or(rest.len())
     };
-    begins.map(|begin| Inner::Words { range: begin..ends(begin), plain: false }).collect()
+    begins.map(|begin| InnerCommand::Words { range: begin..ends(begin), plain: false }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::Script;
+    use crate::shell::ShellScript;
 
-    /// What is run inside, as text; plain ones marked.
+    /// Returns the inner commands as text; plain ones are marked.
     fn opened(source: &str) -> Vec<String> {
-        let script = Script::parse(source, Dialect::Bash);
+        let script = ShellScript::parse(source, ShellDialect::Bash);
         let words = &script.commands[0].words;
         let show = |inner| match inner {
-            Inner::Words { range, plain } => {
+            InnerCommand::Words { range, plain } => {
                 format!("{}{}", joined(&words[range]), if plain { "!" } else { "" })
             }
-            Inner::Script { text, plain, .. } => format!("'{text}'{}", if plain { "!" } else { "" }),
+            InnerCommand::Script { text, plain, .. } => format!("'{text}'{}", if plain { "!" } else { "" }),
         };
         open(words).into_iter().map(show).collect()
     }

@@ -1,5 +1,5 @@
-//! What we judge is what runs: scripts we call clear are given to real shells, whose programs write down the words they
-//! get.
+//! Compares judgements with real shells: scripts that are judged clear are run, and their programs
+//! record the words they get.
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 
@@ -18,18 +18,18 @@ use proptest::{
     test_runner::{RngAlgorithm, TestRng, TestRunner},
 };
 use windlass_contract::effects::CommandLine;
-use windlass_policy::{Access, FileUse, Judgement, Rules, judge};
+use windlass_policy::{FileAccess, FileUse, Judgement, Rules, judge};
 
-/// A shell in an empty directory, and programs that only write their words down.
+/// A shell in an empty directory, with programs that only record their words.
 struct Shell {
     path: PathBuf,
-    /// What is run before a script, and not judged.
+    /// Commands that run before a script, and are not judged.
     prelude: &'static str,
     root: tempfile::TempDir,
 }
 
 impl Shell {
-    /// None, said aloud, if the machine has no such shell.
+    /// Returns `None`, and prints a note, if the machine has no such shell.
     fn find(name: &str) -> Option<Self> {
         let path = ["/bin", "/usr/bin"].iter().map(|directory| Path::new(directory).join(name));
         let Some(path) = path.into_iter().find(|path| path.exists()) else {
@@ -47,7 +47,7 @@ impl Shell {
         Some(Self { path, prelude: "", root })
     }
 
-    /// Runs a script: every program with its words, and the files that are there afterwards.
+    /// Runs a script and returns every program with its words, and the files that exist afterwards.
     fn run(&self, script: &str) -> Ran {
         let (out, work) = (self.root.path().join("out"), self.root.path().join("work"));
         fs::write(&out, "").unwrap();
@@ -89,7 +89,7 @@ impl Shell {
 const PROGRAMS: [&str; 4] = ["p", "q", "pq", "["];
 const INPUTS: [&str; 2] = ["in", "i 2"];
 
-/// What a shell did.
+/// The recorded result of a shell.
 #[derive(Debug, PartialEq, Eq)]
 struct Ran {
     commands: Vec<Vec<String>>,
@@ -107,15 +107,16 @@ fn judged(shell: &str, script: &str) -> Judgement {
     judge(&CommandLine { argv, cwd: None }, &Rules::default())
 }
 
-/// What a judgement says a shell would do; nothing if it is not certain, or a command would fail and end the script.
+/// Returns the result that a judgement predicts; none if it is not certain, or if a command would
+/// fail and end the script.
 fn expected(shell: &Shell, script: &str, judgement: &Judgement) -> Option<Ran> {
-    // `[` is the shell's own, unless it was told otherwise.
+    // `[` is a builtin of the shell, unless the prelude disables it.
     let own = |name: &str| name == "[" && shell.prelude.is_empty();
     let exists =
         |argv: &Vec<String>| argv.first().is_none_or(|name| PROGRAMS.contains(&name.as_str()) && !own(name));
     let missing = |file: &FileUse| match file.access {
-        Access::Read => !INPUTS.contains(&file.path.as_str()),
-        Access::Write | Access::Append => file.path.contains('/') || file.path.is_empty(),
+        FileAccess::Read => !INPUTS.contains(&file.path.as_str()),
+        FileAccess::Write | FileAccess::Append => file.path.contains('/') || file.path.is_empty(),
     };
     let fails = judgement.parts.iter().any(|part| !exists(&part.argv)) || judgement.files.iter().any(missing);
     let skips = script.contains("||") || (script.contains("! ") && script.contains("&&"));
@@ -123,7 +124,7 @@ fn expected(shell: &Shell, script: &str, judgement: &Judgement) -> Option<Ran> {
         return None;
     }
     let commands = judgement.parts.iter().map(|part| part.argv.clone()).filter(|argv| !argv.is_empty());
-    let written = judgement.files.iter().filter(|file| file.access != Access::Read);
+    let written = judgement.files.iter().filter(|file| file.access != FileAccess::Read);
     let mut files = sorted(written.map(|file| file.path.clone()).collect());
     files.dedup();
     Some(Ran { commands: sorted(commands.collect()), files, understood: true })
@@ -237,9 +238,9 @@ fn test_script() -> impl Strategy<Value = String> {
     prop::collection::vec(one, 1..3).prop_map(|tests| tests.concat())
 }
 
-/// Compares many scripts, and counts how many were clear. They are always the same, so that nobody's change fails by
-/// chance; `PROPTEST_CASES` makes them more, and `SEED` others: a number, as a failure names it, or `random`. Whoever
-/// changes the parser should run many random ones.
+/// Compares many scripts, and counts the clear ones. They are always the same, so that no unrelated
+/// change fails by chance. `PROPTEST_CASES` sets their number, and `SEED` selects others: a number,
+/// as a failure prints it, or `random`. After a change of the parser, run many random ones.
 fn compare(shell: &Shell, name: &str, scripts: &impl Strategy<Value = String>, cases: u32) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let cases = number("PROPTEST_CASES").unwrap_or(cases.into());

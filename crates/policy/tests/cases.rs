@@ -1,4 +1,4 @@
-//! Tables of commands: what is harmless, what hides, what shows secrets, what destroys. One line, one command.
+//! Tables of commands: harmless, hidden, secret-revealing, destructive. One line, one command.
 
 use serde_json::Value;
 use windlass_contract::effects::CommandLine;
@@ -9,7 +9,7 @@ fn class(command: &str) -> Class {
     judge(&CommandLine { argv, cwd: None }, &Rules::default()).class
 }
 
-/// Every line of a table that is not as it should be.
+/// Returns every line of a table with another result than expected.
 fn wrong(table: &str, right: impl Fn(Class) -> bool) -> Vec<String> {
     let commands = table.lines().filter(|line| !line.is_empty() && !line.starts_with("## "));
     let judged = commands.map(|command| (class(command), command));

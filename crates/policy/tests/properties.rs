@@ -1,4 +1,4 @@
-//! What must hold for every command there is.
+//! Properties that must hold for every command.
 
 use proptest::{prelude::*, sample::select};
 use windlass_contract::effects::CommandLine;
@@ -171,7 +171,7 @@ proptest! {
     fn what_changes_nothing_redirects_to_nothing(text in shell_like()) {
         let judged = line(&format!("ls {text}"));
         if judged.changes_nothing {
-            prop_assert!(judged.files.iter().all(|file| file.access == windlass_policy::Access::Read));
+            prop_assert!(judged.files.iter().all(|file| file.access == windlass_policy::FileAccess::Read));
         }
     }
 }

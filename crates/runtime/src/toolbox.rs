@@ -7,7 +7,7 @@ use windlass_contract::{
     Effects, Event, Journal, Output, ParsedCall, Sandbox, ToolCall, ToolError, event::EventSink, host::Exit,
     item::Body, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
 };
-use windlass_policy::one_is_an_answer;
+use windlass_policy::exit_one_means_no;
 use windlass_shape::{Failure, Shaper};
 
 use crate::{
@@ -223,7 +223,7 @@ impl Toolbox {
 fn answered(effects: &Effects, output: &Output) -> bool {
     output.facts.exit() == Some(Exit::Code(1))
         && output.facts.denials().is_empty()
-        && effects.command.as_ref().is_some_and(one_is_an_answer)
+        && effects.command.as_ref().is_some_and(exit_one_means_no)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ Exit codes:
 
 /// Run an agent until it answers.
 #[derive(Debug, Args)]
-pub(crate) struct Exec {
+pub(crate) struct ExecArguments {
     #[command(flatten)]
     pub(crate) options: ExecOptions,
     /// What to do. Without it, or with `-`, it is read from stdin; with it, stdin is never read.
@@ -93,19 +93,19 @@ pub(crate) struct ModelChoice {
 
 /// What to know about a model.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Models {
+pub(crate) enum ModelsCommand {
     /// Ask a model to call a few test tools, and find out how its calls must be read.
     ///
     /// Seven small tasks, first as the server itself sends calls and then, as needed, in the dialects that models write
     /// into their text. Nothing is run. Prints a score for each way that was tried and the lines of configuration for
     /// the best one.
     #[command(after_help = PROBE_EXIT_CODES)]
-    Probe(Probe),
+    Probe(ProbeOptions),
 }
 
 /// Ask a model to call a few test tools.
 #[derive(Debug, Args)]
-pub(crate) struct Probe {
+pub(crate) struct ProbeOptions {
     #[command(flatten)]
     pub(crate) choice: ModelChoice,
     /// As JSON.
@@ -132,7 +132,7 @@ pub(crate) enum ExecAction {
 
 /// Run one tool through the whole pipeline, without a model.
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallOptions {
     /// The tool, by name or alias.
     pub(crate) name: String,
     /// Its arguments as JSON (freeform tools: as text). Without it, or with `-`, read from stdin.

@@ -17,7 +17,7 @@ const STATUSES: [&str; 7] =
   windlass undo --to 3fa2b1        take back that call and all of its session since
   windlass redo                    take back the last undo")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
-pub(crate) struct Undo {
+pub(crate) struct UndoOptions {
     /// The call to take back, as `--list` and `windlass history` name it, or the beginning of its name. Without it, the newest
     /// that is not undone. Undoing is a call as well, and can be taken back by its name.
     #[arg(conflicts_with_all = ["turn", "list", "to", "redo"])]
@@ -56,7 +56,7 @@ pub(crate) struct Undo {
 #[command(after_help = "Examples:
   windlass redo                    show what the last undo took back, ask, and do it again
   windlass redo --preview          only show it")]
-pub(crate) struct Redo {
+pub(crate) struct RedoOptions {
     /// Only show what would change.
     #[arg(long)]
     preview: bool,
@@ -71,9 +71,9 @@ pub(crate) struct Redo {
     session: Option<String>,
 }
 
-impl From<Redo> for Undo {
-    fn from(redo: Redo) -> Self {
-        let Redo { preview, yes, json, session } = redo;
+impl From<RedoOptions> for UndoOptions {
+    fn from(redo: RedoOptions) -> Self {
+        let RedoOptions { preview, yes, json, session } = redo;
         let (call, to, turn, list, keep_changed) = (None, None, false, false, false);
         Self { call, to, turn, redo: true, list, preview, keep_changed, yes, json, session }
     }
@@ -81,7 +81,7 @@ impl From<Redo> for Undo {
 
 /// How often tools work, how long they take and how they fail.
 #[derive(Debug, Args)]
-pub(crate) struct Stats {
+pub(crate) struct StatsOptions {
     /// What calls are put together by.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = StatsBy::Tool)]
     pub(crate) by: StatsBy,
@@ -109,7 +109,7 @@ pub(crate) enum StatsBy {
 
 /// Which calls there were.
 #[derive(Debug, Args)]
-pub(crate) struct History {
+pub(crate) struct HistoryOptions {
     /// Only of this tool.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
@@ -127,7 +127,7 @@ pub(crate) struct History {
     pub(crate) session: Option<String>,
     /// Only those you said this of.
     #[arg(long, value_enum, value_name = "RATING")]
-    pub(crate) feedback: Option<Said>,
+    pub(crate) feedback: Option<FeedbackRating>,
     /// At most so many.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) limit: usize,
@@ -138,12 +138,12 @@ pub(crate) struct History {
 
 /// Whether a call was of use.
 #[derive(Debug, Args)]
-pub(crate) struct Feedback {
+pub(crate) struct FeedbackOptions {
     /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
     pub(crate) call: String,
     /// Whether it was.
     #[arg(value_enum, required_unless_present = "clear", conflicts_with = "clear")]
-    pub(crate) rating: Option<Said>,
+    pub(crate) rating: Option<FeedbackRating>,
     /// Why, for whoever reads `windlass show` later.
     #[arg(conflicts_with = "clear")]
     pub(crate) note: Option<String>,
@@ -157,7 +157,7 @@ pub(crate) struct Feedback {
 
 /// What a person says of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Said {
+pub(crate) enum FeedbackRating {
     /// It did what you wanted.
     Good,
     /// It did not.
@@ -165,7 +165,7 @@ pub(crate) enum Said {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Audit {
+pub(crate) enum AuditCommand {
     /// Check that no line of a session file was changed, removed, added or moved.
     ///
     /// Every line names the hash of the line before it, and the index of calls remembers where the file ended. The exit code

@@ -10,7 +10,7 @@ Examples:
                                            session files, too";
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Sessions {
+pub(crate) enum SessionsCommand {
     /// List sessions, the newest first.
     #[command(after_help = "Example:\n  windlass sessions list --limit 5")]
     List {
@@ -39,11 +39,11 @@ pub(crate) enum Sessions {
     },
     /// Remove what is beyond the limits of `retention` now. A running session keeps everything.
     #[command(after_help = COLLECT_EXAMPLES)]
-    Gc(Collect),
+    Gc(CollectOptions),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Collect {
+pub(crate) struct CollectOptions {
     /// Only show what would be removed.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -1,4 +1,5 @@
-//! The environment of the programs that tools start: the usual variables, and those that the user names.
+//! The environment of programs that tools start: the usual variables, and those that the user
+//! names.
 
 mod usual;
 
@@ -14,7 +15,7 @@ use windlass::{
     model::Provider,
 };
 
-use super::Config;
+use super::WindlassConfig;
 use usual::USUAL;
 
 /// Which variables the programs that tools start are given. The steps are taken in the order of these keys.
@@ -22,7 +23,7 @@ use usual::USUAL;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ShellEnvironmentPolicy {
     /// Which variables of Windlass itself are taken to begin with.
-    pub(crate) inherit: Inherit,
+    pub(crate) inherit: InheritedVariables,
     /// Further variables that are taken. A name without a wildcard is passed on whatever it looks like; with one, what
     /// looks like a secret is left out. Patterns as in `exclude`.
     pub(crate) include: Vec<String>,
@@ -46,7 +47,8 @@ pub(crate) struct ShellEnvironmentPolicy {
 /// Which variables to begin with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Inherit {
+#[schemars(rename = "Inherit")]
+pub(crate) enum InheritedVariables {
     /// Those that programs usually need and that hold no credentials: of shells, terminals, languages, compilers, package
     /// managers, git and build servers. `windlass doctor` lists what is left out.
     #[default]
@@ -60,7 +62,7 @@ pub(crate) enum Inherit {
     None,
 }
 
-/// Why a variable is not passed on.
+/// The reason why a variable is not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     NotInherited,
@@ -87,9 +89,9 @@ const CORE: [&str; 12] = [
     "USERNAME",
 ];
 
-/// Returns whether a value holds a password or has the form of a token.
+/// Returns true if a value holds a password or has the form of a token.
 fn looks_like_credential(name: &str, value: &str) -> bool {
-    // What lies at a path is another matter, and no program runs without these.
+    // A path is not a credential, and no program runs without these variables.
     if CORE.contains(&name) && value.starts_with('/') {
         return false;
     }
@@ -99,8 +101,8 @@ fn looks_like_credential(name: &str, value: &str) -> bool {
         || Secrets::default().clean(value) != value
 }
 
-/// Returns whether an address in a value names a user with a password: `scheme://user:password@host`. What stands there
-/// alone is a token where the scheme is `http`, and no secret elsewhere: `ssh://git@host`.
+/// Returns true if a URL in a value names a user with a password: `scheme://user:password@host`. A
+/// user alone is a token if the scheme is `http`, and no secret otherwise: `ssh://git@host`.
 fn has_userinfo(value: &str) -> bool {
     let addresses = value.match_indices("://").map(|(at, _)| value.split_at(at));
     addresses.into_iter().any(|(before, rest)| {
@@ -110,7 +112,7 @@ fn has_userinfo(value: &str) -> bool {
         let is_password = |text: &str| !text.is_empty() && !text.bytes().all(|byte| byte.is_ascii_digit());
         match authority.rsplit_once('@') {
             Some((user, _)) => is_http || user.contains(':'),
-            // A password with a `/` in it, not encoded as it should be; a port would be a number.
+            // A password with a `/` that is not percent-encoded; a port would be a number.
             None => {
                 path.contains('@') && authority.split_once(':').is_some_and(|(_, text)| is_password(text))
             }
@@ -118,7 +120,7 @@ fn has_userinfo(value: &str) -> bool {
     })
 }
 
-/// Returns whether a word in a value is `user:password@host` without a scheme.
+/// Returns true if a word in a value is `user:password@host` without a scheme.
 fn has_bare_userinfo(value: &str) -> bool {
     let words = value.split(|character| character == '=' || is_between_words(character));
     let mut authorities = words
@@ -131,18 +133,19 @@ fn is_between_words(character: char) -> bool {
     character.is_whitespace() || matches!(character, ',' | ';' | '|' | '"' | '\'' | '<' | '>')
 }
 
-/// Returns whether a variable is the address of a proxy. One that names a user is left out, with or without a password.
+/// Returns true if a variable is the address of a proxy. One that names a user is left out, with or
+/// without a password.
 fn is_proxy(name: &str) -> bool {
     matches("*_PROXY", name) && !matches("NO_PROXY", name)
 }
 
-impl Config {
-    /// The environment of a program that a tool starts, made from our own.
+impl WindlassConfig {
+    /// Returns the environment of a program that a tool starts, made from our own.
     pub(crate) fn child_environment(&self, parent: BTreeMap<String, String>) -> BTreeMap<String, String> {
         self.shell_environment_policy.apply(parent, &self.provider_variables())
     }
 
-    /// Returns the variables of ours that such a program is not given, with the reason for each.
+    /// Returns our variables that such a program does not get, with the reason for each.
     pub(crate) fn left_out(&self, parent: &BTreeMap<String, String>) -> Vec<(String, LeftOut)> {
         let (policy, secret) = (&self.shell_environment_policy, self.provider_variables());
         let reason = |(name, value): (&String, &String)| {
@@ -152,7 +155,7 @@ impl Config {
         parent.iter().filter_map(reason).collect()
     }
 
-    /// Variables that hold keys of providers, whatever they are called.
+    /// Returns variables that hold keys of providers, under any name.
     fn provider_variables<'a>(&'a self) -> BTreeSet<&'a str> {
         let providers = self.model_providers.values();
         let named =
@@ -181,7 +184,7 @@ impl ShellEnvironmentPolicy {
         let is_named = self.include.iter().any(|each| !each.contains(['*', '?']) && matches(each, name));
         let is_taken = self.inherit.takes(name) || any_matches(&self.include, name);
         let checks = !is_named && !self.ignore_default_excludes;
-        let strict = checks && self.inherit != Inherit::All;
+        let strict = checks && self.inherit != InheritedVariables::All;
         if !is_taken {
             Some(LeftOut::NotInherited)
         } else if checks && (secret.contains(name) || (is_secret_name(name) && !self.inherit.names(name))) {
@@ -196,7 +199,7 @@ impl ShellEnvironmentPolicy {
     }
 }
 
-impl Inherit {
+impl InheritedVariables {
     fn takes(self, name: &str) -> bool {
         match self {
             Self::Usual => USUAL.iter().any(|pattern| matches(pattern, name)),
@@ -206,8 +209,8 @@ impl Inherit {
         }
     }
 
-    /// Returns whether a variable is listed by its whole name, as `GOPRIVATE` is: it holds no secret, whatever the name
-    /// looks like.
+    /// Returns true if a variable is listed by its whole name, as `GOPRIVATE` is: it holds no
+    /// secret, even if the name looks like one.
     fn names(self, name: &str) -> bool {
         self == Self::Usual && USUAL.iter().any(|usual| !usual.contains('*') && matches(usual, name))
     }
@@ -217,13 +220,13 @@ fn any_matches(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// Whether a name fits a pattern of `*` and `?`, whatever the case. Takes time in proportion to both lengths at most:
-/// a later `*` never has to give back what an earlier one took.
+/// Returns true if a name matches a pattern of `*` and `?`, ignoring case. Takes time in proportion
+/// to both lengths at most: a later `*` never has to give back what an earlier one took.
 fn matches(pattern: &str, name: &str) -> bool {
     let folded = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (pattern, name) = (folded(pattern), folded(name));
     let (mut p, mut n) = (0, 0);
-    // Where the last `*` was, and how far it has swallowed the name.
+    // The position of the last `*`, and how much of the name it matches.
     let mut star = None;
     while n < name.len() {
         match pattern.get(p) {
@@ -296,7 +299,7 @@ mod tests {
     #[test]
     fn what_is_not_usual_is_not_passed_on_by_default() {
         assert_eq!(left(&ShellEnvironmentPolicy::default(), CREDENTIALS), Vec::<String>::new());
-        let all = ShellEnvironmentPolicy { inherit: Inherit::All, ..Default::default() };
+        let all = ShellEnvironmentPolicy { inherit: InheritedVariables::All, ..Default::default() };
         assert!(left(&all, CREDENTIALS).contains(&"FTP_LOGIN".to_owned()), "only if everything is asked for");
     }
 
@@ -351,7 +354,11 @@ mod tests {
     #[test]
     fn values_are_looked_at_unless_all_variables_are_asked_for() {
         let parent = BTreeMap::from([("LANG".to_owned(), "glpat-x7Kq2mVd9RtLwZ4bNcYf".to_owned())]);
-        for (inherit, passes) in [(Inherit::Usual, false), (Inherit::Core, false), (Inherit::All, true)] {
+        for (inherit, passes) in [
+            (InheritedVariables::Usual, false),
+            (InheritedVariables::Core, false),
+            (InheritedVariables::All, true),
+        ] {
             let policy = ShellEnvironmentPolicy { inherit, ..Default::default() };
             assert_eq!(policy.apply(parent.clone(), &BTreeSet::new()) == parent, passes, "{inherit:?}");
         }
@@ -365,7 +372,7 @@ mod tests {
         };
         let names = ["GITHUB_TOKEN", "MY_SETTING", "MY_TOKEN", "OTHER"];
         assert_eq!(left(&policy, &names), ["GITHUB_TOKEN", "MY_SETTING"]);
-        let config = Config { shell_environment_policy: policy, ..Config::default() };
+        let config = WindlassConfig { shell_environment_policy: policy, ..WindlassConfig::default() };
         let expected =
             [("MY_TOKEN".to_owned(), LeftOut::SecretName), ("OTHER".to_owned(), LeftOut::NotInherited)];
         assert_eq!(config.left_out(&variables(&names)), expected);
@@ -388,7 +395,7 @@ mod tests {
             "SENTRY_DSN",
         ];
         assert_eq!(left(&ShellEnvironmentPolicy::default(), &secrets), Vec::<String>::new());
-        let (ignore_default_excludes, inherit) = (true, Inherit::All);
+        let (ignore_default_excludes, inherit) = (true, InheritedVariables::All);
         let policy = ShellEnvironmentPolicy { inherit, ignore_default_excludes, ..Default::default() };
         assert_eq!(left(&policy, &secrets).len(), secrets.len());
     }
@@ -409,18 +416,20 @@ mod tests {
             env_http_headers: [("x-team".to_owned(), "TEAM".to_owned())].into(),
             ..Provider::default()
         };
-        let mut config =
-            Config { model_providers: [("mine".to_owned(), provider)].into(), ..Config::default() };
+        let mut config = WindlassConfig {
+            model_providers: [("mine".to_owned(), provider)].into(),
+            ..WindlassConfig::default()
+        };
         let parent = variables(&["LLM_ACCESS", "PATH", "TEAM"]);
         assert_eq!(config.child_environment(parent.clone()), variables(&["PATH"]));
         config.shell_environment_policy.ignore_default_excludes = true;
-        config.shell_environment_policy.inherit = Inherit::All;
+        config.shell_environment_policy.inherit = InheritedVariables::All;
         assert_eq!(config.child_environment(parent.clone()), parent);
     }
 
     #[test]
     fn the_core_is_what_every_program_expects() {
-        let policy = ShellEnvironmentPolicy { inherit: Inherit::Core, ..Default::default() };
+        let policy = ShellEnvironmentPolicy { inherit: InheritedVariables::Core, ..Default::default() };
         assert_eq!(left(&policy, &["EDITOR", "HOME", "PATH", "USER"]), ["HOME", "PATH", "USER"]);
     }
 
@@ -437,8 +446,11 @@ mod tests {
 
     #[test]
     fn inheriting_nothing_leaves_what_is_set() {
-        let policy =
-            ShellEnvironmentPolicy { inherit: Inherit::None, set: variables(&["A"]), ..Default::default() };
+        let policy = ShellEnvironmentPolicy {
+            inherit: InheritedVariables::None,
+            set: variables(&["A"]),
+            ..Default::default()
+        };
         assert_eq!(left(&policy, &["PATH"]), ["A"]);
     }
 

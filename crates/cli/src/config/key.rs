@@ -6,12 +6,12 @@ use toml::{Table, Value};
 
 /// A path of names through tables.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key(Vec<String>);
+pub(crate) struct ConfigKey(Vec<String>);
 
-impl Key {
-    /// Reads a key as TOML spells it: names with dots between them, odd ones in quotes.
+impl ConfigKey {
+    /// Parses a key as TOML spells it: names with dots between them, unusual ones in quotes.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        // The parser of the file does the work; a line break in `text` would make it see more than a key.
+        // The TOML parser does the work; a line break in `text` would add more than a key.
         let document: Table = toml::from_str(&format!("{text} = 0")).ok().filter(|_| !text.contains('\n'))?;
         let mut names = Vec::new();
         let mut value = Value::Table(document);
@@ -27,29 +27,29 @@ impl Key {
         &self.0
     }
 
-    /// The first names of the key.
+    /// Returns the first names of the key.
     pub(crate) fn up_to(&self, names: usize) -> Self {
         Self(self.0.iter().take(names).cloned().collect())
     }
 
-    /// A key below this one.
+    /// Returns a key below this one.
     pub(crate) fn child(&self, name: impl Into<String>) -> Self {
         Self(self.0.iter().cloned().chain([name.into()]).collect())
     }
 
-    /// Before any name.
+    /// Returns the empty key.
     pub(crate) fn root() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<const N: usize> From<[&str; N]> for Key {
+impl<const N: usize> From<[&str; N]> for ConfigKey {
     fn from(names: [&str; N]) -> Self {
         Self(names.map(str::to_owned).to_vec())
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ConfigKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, name) in self.0.iter().enumerate() {
             let dot = if at == 0 { "" } else { "." };
@@ -73,17 +73,17 @@ mod tests {
     fn a_key_reads_as_it_is_written() {
         for text in ["model", "a.b-c.d_1", r#"model_providers."llama.cpp".base_url"#, r#"set."with \"quote""#]
         {
-            let shown = Key::parse(text).unwrap().to_string();
-            assert_eq!(Key::parse(&shown), Key::parse(text), "{shown}");
+            let shown = ConfigKey::parse(text).unwrap().to_string();
+            assert_eq!(ConfigKey::parse(&shown), ConfigKey::parse(text), "{shown}");
         }
-        assert_eq!(Key::parse(r#"a."b.c".'d'"#).unwrap().names(), ["a", "b.c", "d"]);
-        assert_eq!(Key::parse(" a . b ").unwrap().to_string(), "a.b");
+        assert_eq!(ConfigKey::parse(r#"a."b.c".'d'"#).unwrap().names(), ["a", "b.c", "d"]);
+        assert_eq!(ConfigKey::parse(" a . b ").unwrap().to_string(), "a.b");
     }
 
     #[test]
     fn what_is_no_key_is_refused() {
         for text in ["", ".", "a.", "a b", "a\nb", "a = 1\nb", "[a]", "ü"] {
-            assert_eq!(Key::parse(text), None, "{text}");
+            assert_eq!(ConfigKey::parse(text), None, "{text}");
         }
     }
 }

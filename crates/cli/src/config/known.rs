@@ -1,21 +1,21 @@
-//! The keys there are, taken from the schema of [`Config`], so that nothing is listed twice.
+//! The existing keys, taken from the schema of [`WindlassConfig`], so that nothing is listed twice.
 
 use schemars::schema_for;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 use toml::{Table, Value};
 
-use super::{Config, key::Key, show::is_secret};
+use super::{WindlassConfig, key::ConfigKey, show::is_secret};
 use crate::spelling::nearness;
 
-/// The JSON Schema of the configuration file.
+/// Returns the JSON Schema of the configuration file.
 pub(crate) fn schema() -> Json {
-    let mut schema = schema_for!(Config).to_value();
+    let mut schema = schema_for!(WindlassConfig).to_value();
     drop_null_defaults(&mut schema);
     schema
 }
 
-/// TOML has no null: a key without a default is simply not there.
+/// Removes defaults of null, which TOML does not have: a key without a default is absent.
 fn drop_null_defaults(schema: &mut Json) {
     if let Json::Object(map) = schema {
         map.retain(|key, value| key != "default" || !value.is_null());
@@ -23,56 +23,56 @@ fn drop_null_defaults(schema: &mut Json) {
     }
 }
 
-/// All that is known about keys.
-pub(super) struct Known {
+/// The schema of all keys.
+pub(super) struct KnownKeys {
     schema: Json,
 }
 
-/// What is wrong with a setting.
+/// A fault of a setting.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Complaint {
-    pub(super) about: Part,
+pub(super) struct SettingFault {
+    pub(super) about: SettingPart,
     pub(super) message: String,
 }
 
 /// The part of a setting that is wrong.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The name at this place of its key.
+pub(super) enum SettingPart {
+    /// The name at this position of its key.
     Name(usize),
-    /// Its value.
+    /// The value.
     Value,
 }
 
-impl Known {
+impl KnownKeys {
     pub(super) fn new() -> Self {
         Self { schema: schema() }
     }
 
-    /// Whether a key exists and may have this value.
-    pub(super) fn check(&self, key: &Key, value: &Value) -> Result<(), Complaint> {
+    /// Checks that a key exists and may have this value.
+    pub(super) fn check(&self, key: &ConfigKey, value: &Value) -> Result<(), SettingFault> {
         let mut at = self.resolve(&self.schema);
         for (depth, name) in key.names().iter().enumerate() {
-            let Some(table) = Shape::of(at) else { return Err(not_a_table(key, depth)) };
+            let Some(table) = TableSchema::from_schema(at) else { return Err(not_a_table(key, depth)) };
             at = match table.child(name) {
                 Some(child) => self.resolve(child),
                 None => return Err(self.unknown(key, depth)),
             };
         }
-        let fits = match (Shape::of(at), value) {
+        let fits = match (TableSchema::from_schema(at), value) {
             (Some(_), Value::Table(_)) => true,
             (Some(_), _) => false,
-            (None, _) => Config::deserialize(nested(key, value)).is_ok(),
+            (None, _) => WindlassConfig::deserialize(nested(key, value)).is_ok(),
         };
         if fits { Ok(()) } else { Err(wrong_value(key, value, &self.expected(at))) }
     }
 
-    fn unknown(&self, key: &Key, depth: usize) -> Complaint {
+    fn unknown(&self, key: &ConfigKey, depth: usize) -> SettingFault {
         let name = &key.names()[depth];
         let table = self.pattern(&key.up_to(depth));
         let near = self.all().into_iter().filter_map(|(other_table, other)| {
             let is_elsewhere = other_table != table;
-            // A key of another table counts only if it is spelt nearly the same.
+            // A key of another table counts only if its spelling is very close.
             let is_part = !is_elsewhere && is_word_of(name, &other);
             let letters = nearness(name, &other).or_else(|| is_part.then_some(name.len()))?;
             Some((letters + usize::from(is_elsewhere), other_table.child(other)))
@@ -80,15 +80,15 @@ impl Known {
         let nearest = near.min_by_key(|(letters, _)| *letters);
         let hint = nearest.map(|(_, key)| format!("; did you mean `{key}`?"));
         let message = format!("unknown key `{}`{}", key.up_to(depth + 1), hint.unwrap_or_default());
-        Complaint { about: Part::Name(depth), message }
+        SettingFault { about: SettingPart::Name(depth), message }
     }
 
-    /// Every key, as its table and its name.
-    pub(super) fn all(&self) -> Vec<(Key, String)> {
+    /// Returns every key, as its table and its name.
+    pub(super) fn all(&self) -> Vec<(ConfigKey, String)> {
         let mut found = Vec::new();
-        let mut tables = vec![(Key::root(), self.resolve(&self.schema))];
+        let mut tables = vec![(ConfigKey::root(), self.resolve(&self.schema))];
         while let Some((key, schema)) = tables.pop() {
-            let Some(shape) = Shape::of(schema) else { continue };
+            let Some(shape) = TableSchema::from_schema(schema) else { continue };
             for (name, child) in shape.properties.into_iter().flatten() {
                 found.push((key.clone(), name.clone()));
                 tables.push((key.child(name), self.resolve(child)));
@@ -98,12 +98,12 @@ impl Known {
         found
     }
 
-    /// A key with the names of a user's own choice replaced by a stand-in.
-    fn pattern(&self, key: &Key) -> Key {
+    /// Returns a key with user-chosen names replaced by a placeholder.
+    fn pattern(&self, key: &ConfigKey) -> ConfigKey {
         let mut at = self.resolve(&self.schema);
-        let mut pattern = Key::root();
+        let mut pattern = ConfigKey::root();
         for name in key.names() {
-            let shape = Shape::of(at);
+            let shape = TableSchema::from_schema(at);
             let free = shape.as_ref().is_some_and(|shape| shape.any.is_some());
             pattern = pattern.child(if free { ANY } else { name });
             at = shape.and_then(|shape| shape.child(name)).map_or(at, |child| self.resolve(child));
@@ -111,7 +111,7 @@ impl Known {
         pattern
     }
 
-    /// Follows references, and looks past the null that an optional key may be.
+    /// Follows references, and skips the null of an optional key.
     fn resolve<'a>(&'a self, schema: &'a Json) -> &'a Json {
         let target = schema.get("$ref").and_then(Json::as_str).and_then(|path| path.strip_prefix('#'));
         if let Some(target) = target.and_then(|path| self.schema.pointer(path)) {
@@ -122,7 +122,7 @@ impl Known {
         real.map_or(schema, |choice| self.resolve(choice))
     }
 
-    /// What a value must be, in words.
+    /// Describes the expected value.
     fn expected(&self, schema: &Json) -> String {
         let choices = schema.get("oneOf").or(schema.get("enum")).and_then(Json::as_array);
         if let Some(choices) = choices {
@@ -153,20 +153,20 @@ impl Known {
     }
 }
 
-/// Stands for a name of the user's choice, such as a provider's.
+/// Stands for a user-chosen name, such as a provider's.
 const ANY: &str = "NAME";
 
-/// The inside of a table.
-struct Shape<'a> {
+/// The schema of a table.
+struct TableSchema<'a> {
     /// Its keys.
     properties: Option<&'a Map<String, Json>>,
-    /// What any other name leads to.
+    /// The schema of any other name.
     any: Option<&'a Json>,
 }
 
-impl<'a> Shape<'a> {
-    /// None if this is not a table.
-    fn of(schema: &'a Json) -> Option<Self> {
+impl<'a> TableSchema<'a> {
+    /// Returns `None` if this is not a table.
+    fn from_schema(schema: &'a Json) -> Option<Self> {
         let properties = schema.get("properties").and_then(Json::as_object);
         let any = schema.get("additionalProperties").filter(|any| any.is_object());
         (properties.is_some() || any.is_some()).then_some(Self { properties, any })
@@ -177,26 +177,29 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// A document with one setting.
-pub(super) fn nested(key: &Key, value: &Value) -> Value {
+/// Returns a document with one setting.
+pub(super) fn nested(key: &ConfigKey, value: &Value) -> Value {
     let wrap = |inner: Value, name: &String| Value::Table(Table::from_iter([(name.clone(), inner)]));
     key.names().iter().rev().fold(value.clone(), wrap)
 }
 
-fn not_a_table(key: &Key, depth: usize) -> Complaint {
+fn not_a_table(key: &ConfigKey, depth: usize) -> SettingFault {
     let message = format!("`{}` is a single value and has no key `{}`", key.up_to(depth), key.names()[depth]);
-    Complaint { about: Part::Name(depth), message }
+    SettingFault { about: SettingPart::Name(depth), message }
 }
 
-fn wrong_value(key: &Key, value: &Value, expected: &str) -> Complaint {
-    /// How much of a value is repeated.
-    const SHOWN: usize = 60;
+fn wrong_value(key: &ConfigKey, value: &Value, expected: &str) -> SettingFault {
+    /// Maximum length of a value that a message repeats.
+    const MAX_SHOWN_CHARS: usize = 60;
     let kind = value.type_str();
     let shown = value.to_string();
     let secret = is_secret(key);
-    let found =
-        if secret || shown.chars().count() > SHOWN { kind.to_owned() } else { format!("{kind} {shown}") };
-    Complaint { about: Part::Value, message: format!("`{key}` must be {expected}; found {found}") }
+    let found = if secret || shown.chars().count() > MAX_SHOWN_CHARS {
+        kind.to_owned()
+    } else {
+        format!("{kind} {shown}")
+    };
+    SettingFault { about: SettingPart::Value, message: format!("`{key}` must be {expected}; found {found}") }
 }
 
 /// Finds `network` in `network_access`, and `ode` nowhere.
@@ -210,9 +213,11 @@ mod tests {
 
     fn complaint(setting: &str) -> String {
         let (key, value) = setting.split_once('=').unwrap();
-        let key = Key::parse(key).unwrap();
+        let key = ConfigKey::parse(key).unwrap();
         let value = value.trim().parse().unwrap();
-        Known::new().check(&key, &value).map_or_else(|complaint| complaint.message, |()| "fine".to_owned())
+        KnownKeys::new()
+            .check(&key, &value)
+            .map_or_else(|complaint| complaint.message, |()| "fine".to_owned())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where settings come from: the file, variables, `-c`, other options.
+//! Sources of settings: the file, variables, `-c`, other options.
 
 use std::{
     fmt, fs, io,
@@ -12,24 +12,24 @@ use toml::{
 };
 
 use super::{
-    key::Key,
-    known::{Complaint, Part},
-    load::Flag,
-    problem::{Excerpt, Problem},
+    key::ConfigKey,
+    known::{SettingFault, SettingPart},
+    load::ConfigFlag,
+    problem::{ConfigProblem, LineExcerpt},
     show::is_secret,
 };
 use crate::screen::visible_path;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// Nobody set it.
+pub(crate) enum SettingOrigin {
+    /// The default.
     Default,
     /// The configuration file.
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Where in it, from 1.
+        /// The line, from 1.
         line: usize,
     },
     /// An environment variable.
@@ -40,7 +40,7 @@ pub(crate) enum Origin {
     Flag(&'static str),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -51,44 +51,45 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One key with its value, as someone gave it.
+/// One key with its value, from one source.
 #[derive(Debug)]
-pub(super) struct Setting {
-    pub(super) key: Key,
+pub(super) struct ConfigSetting {
+    pub(super) key: ConfigKey,
     pub(super) value: Value,
-    pub(super) origin: Origin,
-    /// Where it is in the file, name by name.
-    marks: Option<Marks>,
+    pub(super) origin: SettingOrigin,
+    /// The position of each name in the file.
+    marks: Option<SettingExcerpts>,
 }
 
 #[derive(Debug)]
-struct Marks {
-    names: Vec<Excerpt>,
-    value: Excerpt,
+struct SettingExcerpts {
+    names: Vec<LineExcerpt>,
+    value: LineExcerpt,
 }
 
-/// What a source says: settings, and what in it makes no sense.
-pub(super) type Read = Vec<Result<Setting, Problem>>;
+/// The settings of a source, and its malformed parts.
+pub(super) type ReadSettings = Vec<Result<ConfigSetting, ConfigProblem>>;
 
-impl Setting {
-    /// The complaint about this setting as a problem of its source.
-    pub(super) fn problem(&self, Complaint { about, message }: Complaint) -> Problem {
+impl ConfigSetting {
+    /// Turns a fault of this setting into a problem of its source.
+    pub(super) fn problem(&self, SettingFault { about, message }: SettingFault) -> ConfigProblem {
         let excerpt = self.marks.as_ref().and_then(|marks| match about {
-            Part::Name(at) => marks.names.get(at).cloned(),
-            Part::Value => Some(marks.value.clone()).filter(|_| !is_secret(&self.key)),
+            SettingPart::Name(at) => marks.names.get(at).cloned(),
+            SettingPart::Value => Some(marks.value.clone()).filter(|_| !is_secret(&self.key)),
         });
         let source = match (&self.origin, &excerpt) {
-            // The excerpt says which line.
-            (Origin::File { path, .. }, Some(_)) => visible_path(path),
+            // The excerpt shows the line.
+            (SettingOrigin::File { path, .. }, Some(_)) => visible_path(path),
             (other, _) => other.to_string(),
         };
-        Problem { source, excerpt, message }
+        ConfigProblem { source, excerpt, message }
     }
 }
 
-/// The configuration file. A missing one says nothing.
-pub(super) fn from_file(path: &Path) -> Read {
-    let problem = |excerpt, message| vec![Err(Problem { source: visible_path(path), excerpt, message })];
+/// Reads the configuration file. A missing one has no settings.
+pub(super) fn from_file(path: &Path) -> ReadSettings {
+    let problem =
+        |excerpt, message| vec![Err(ConfigProblem { source: visible_path(path), excerpt, message })];
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -96,28 +97,28 @@ pub(super) fn from_file(path: &Path) -> Read {
     };
     match DeTable::parse(&text) {
         Ok(table) => {
-            let mut document = Document { path, text: &text, settings: Vec::new() };
-            document.table(table.get_ref(), &Key::root(), &[]);
+            let mut document = ConfigDocument { path, text: &text, settings: Vec::new() };
+            document.table(table.get_ref(), &ConfigKey::root(), &[]);
             document.settings
         }
         Err(error) => {
-            let excerpt = error.span().map(|span| Excerpt::new(&text, &span));
+            let excerpt = error.span().map(|span| LineExcerpt::new(&text, &span));
             problem(excerpt, error.message().to_owned())
         }
     }
 }
 
-struct Document<'a> {
+struct ConfigDocument<'a> {
     path: &'a Path,
     text: &'a str,
-    settings: Read,
+    settings: ReadSettings,
 }
 
-impl Document<'_> {
-    /// Takes every key of a table. `key` leads to it, and `names` are the places where that is written.
-    fn table(&mut self, table: &DeTable<'_>, key: &Key, names: &[Excerpt]) {
+impl ConfigDocument<'_> {
+    /// Reads every key of a table. `key` leads to it, and `names` are the positions of its names.
+    fn table(&mut self, table: &DeTable<'_>, key: &ConfigKey, names: &[LineExcerpt]) {
         for (name, value) in table {
-            let mark = Excerpt::new(self.text, &name.span());
+            let mark = LineExcerpt::new(self.text, &name.span());
             let names: Vec<_> = names.iter().cloned().chain([mark]).collect();
             let key = key.child(name.get_ref().as_ref());
             match value.get_ref() {
@@ -127,19 +128,19 @@ impl Document<'_> {
         }
     }
 
-    fn leaf(&mut self, value: &Spanned<DeValue<'_>>, key: Key, names: Vec<Excerpt>) {
+    fn leaf(&mut self, value: &Spanned<DeValue<'_>>, key: ConfigKey, names: Vec<LineExcerpt>) {
         let line = names.last().map_or(1, |name| name.line);
-        let mark = Excerpt::new(self.text, &value.span());
+        let mark = LineExcerpt::new(self.text, &value.span());
         let parsed = Value::deserialize(ValueDeserializer::from(value.clone()));
         self.settings.push(match parsed {
-            Ok(value) => Ok(Setting {
+            Ok(value) => Ok(ConfigSetting {
                 key,
                 value,
-                origin: Origin::File { path: self.path.to_owned(), line },
-                marks: Some(Marks { names, value: mark }),
+                origin: SettingOrigin::File { path: self.path.to_owned(), line },
+                marks: Some(SettingExcerpts { names, value: mark }),
             }),
-            // The text is TOML already; all that can go wrong is a number larger than TOML has.
-            Err(_) => Err(Problem {
+            // The text is valid TOML; the only possible error is a number that is too large.
+            Err(_) => Err(ConfigProblem {
                 source: visible_path(self.path),
                 excerpt: Some(mark),
                 message: format!("`{key}`: the number is out of range"),
@@ -157,52 +158,57 @@ const VARIABLES: [(&str, &str); 5] = [
     ("WINDLASS_SANDBOX_MODE", "sandbox_mode"),
 ];
 
-/// The environment. An empty variable says nothing.
-pub(super) fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Read {
+/// Reads the environment. An empty variable is ignored.
+pub(super) fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> ReadSettings {
     let set = |(name, key): (&'static str, &str)| {
         let value = variable(name).filter(|value| !value.is_empty())?;
-        let (key, value, origin) = (Key::from([key]), Value::String(value), Origin::Variable(name));
-        Some(Ok(Setting { key, value, origin, marks: None }))
+        let (key, value, origin) =
+            (ConfigKey::from([key]), Value::String(value), SettingOrigin::Variable(name));
+        Some(Ok(ConfigSetting { key, value, origin, marks: None }))
     };
     VARIABLES.into_iter().filter_map(set).collect()
 }
 
-/// What was said with `-c`.
-pub(super) fn from_overrides(overrides: &[String]) -> Read {
+/// Reads the texts after `-c`.
+pub(super) fn from_overrides(overrides: &[String]) -> ReadSettings {
     overrides.iter().flat_map(|text| from_override(text)).collect()
 }
 
-fn from_override(text: &str) -> Read {
-    let problem = |message| vec![Err(Problem { source: "-c".to_owned(), excerpt: None, message })];
+fn from_override(text: &str) -> ReadSettings {
+    let problem = |message| vec![Err(ConfigProblem { source: "-c".to_owned(), excerpt: None, message })];
     let Some((name, _)) = text.split_once('=') else {
         return problem(format!("`{text}` has no value; write KEY=VALUE"));
     };
     // The first `=` may be inside a quoted name.
     let mut splits = text.match_indices('=').map(|(at, _)| (&text[..at], text[at + 1..].trim()));
-    let Some((key, value)) = splits.find_map(|(key, value)| Some((Key::parse(key)?, value))) else {
+    let Some((key, value)) = splits.find_map(|(key, value)| Some((ConfigKey::parse(key)?, value))) else {
         let hint = r#"write names with dots between them and odd ones in quotes, as in a."b c".d"#;
         return problem(format!("`{name}` is not a key; {hint}"));
     };
-    // What is no TOML is meant as text: nobody wants to quote the quotes of `-c model="o3"` for the shell.
+    // A value that is not TOML is a string, so that `-c model="o3"` needs no extra quotes in the
+    // shell.
     let value = value.parse().unwrap_or_else(|_| Value::from(value));
-    flattened(key, value, &Origin::Override).into_iter().map(Ok).collect()
+    flattened(key, value, &SettingOrigin::Override).into_iter().map(Ok).collect()
 }
 
-/// What other options said.
-pub(super) fn from_flags(flags: &[Flag]) -> Read {
-    let set = |flag: &Flag| {
-        flattened(Key::from([flag.key]), flag.value.clone(), &Origin::Flag(flag.name)).into_iter().map(Ok)
+/// Reads other options.
+pub(super) fn from_flags(flags: &[ConfigFlag]) -> ReadSettings {
+    let set = |flag: &ConfigFlag| {
+        flattened(ConfigKey::from([flag.key]), flag.value.clone(), &SettingOrigin::Flag(flag.name))
+            .into_iter()
+            .map(Ok)
     };
     flags.iter().flat_map(set).collect()
 }
 
-/// A table as one setting for each of its keys. An empty one stays: it may be a provider that is all default.
-pub(super) fn flattened(key: Key, value: Value, origin: &Origin) -> Vec<Setting> {
+/// Splits a table into one setting for each of its keys. An empty one stays: it may be a provider
+/// with only defaults.
+pub(super) fn flattened(key: ConfigKey, value: Value, origin: &SettingOrigin) -> Vec<ConfigSetting> {
     match value {
         Value::Table(table) if !table.is_empty() => {
             let inner = |(name, value): (String, Value)| flattened(key.child(name), value, origin);
             table.into_iter().flat_map(inner).collect()
         }
-        value => vec![Setting { key, value, origin: origin.clone(), marks: None }],
+        value => vec![ConfigSetting { key, value, origin: origin.clone(), marks: None }],
     }
 }

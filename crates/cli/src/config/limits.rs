@@ -1,16 +1,17 @@
-//! The limits that hold for every command unless an option says otherwise.
+//! The default limits of every command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{DefaultLimits, host::physical_memory};
 
-/// More than a large `make -j`, a JVM or a test suite of Node has; threads count, too.
+/// More than a large `make -j`, a JVM or a test suite of Node needs; threads count, too.
 const PROCESSES: u64 = 2048;
 
-/// Leaves the user a machine that still answers.
+/// Keeps the machine responsive for the user.
 const MEMORY_PERCENT: u8 = 75;
 
-/// Enough for any program that is not a large server. Some close every number up to their limit when they start.
+/// Enough for any program except a large server. Some programs close every descriptor up to their
+/// limit at startup.
 const OPEN_FILES: u64 = 65_536;
 
 /// Limits of each command in the sandbox, where `--limit` sets no other. 0 switches one off.
@@ -34,7 +35,7 @@ impl Default for CommandLimits {
 }
 
 impl CommandLimits {
-    /// The limits of commands, on this machine.
+    /// Returns the limits of commands, on this machine.
     pub(crate) fn defaults(&self) -> DefaultLimits {
         let share = |total: u64| total / 100 * u64::from(self.memory_percent);
         DefaultLimits {

@@ -1,18 +1,18 @@
-//! What is wrong with a configuration, where, and what to do.
+//! Problems of a configuration: their positions, and how to fix them.
 
 use std::{error::Error, fmt, ops::Range};
 
 use windlass::clean::is_secret_name;
 
-/// Everything that is wrong with a configuration, found in one go.
+/// All problems of a configuration, found in one pass.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfigError {
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl ConfigError {
-    /// Problems of the file come in the order of its lines, the others as they are.
-    pub(super) fn new(mut problems: Vec<Problem>) -> Self {
+    /// Sorts problems of the file by line; the others keep their order.
+    pub(super) fn new(mut problems: Vec<ConfigProblem>) -> Self {
         problems.sort_by_key(|problem| problem.excerpt.as_ref().map_or(usize::MAX, |excerpt| excerpt.line));
         Self { problems }
     }
@@ -30,27 +30,27 @@ impl fmt::Display for ConfigError {
     }
 }
 
-impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigError {
+    fn from(problem: ConfigProblem) -> Self {
         Self { problems: vec![problem] }
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct ConfigProblem {
     /// The file, variable or option it is in.
     pub(super) source: String,
-    /// Where in the file.
-    pub(super) excerpt: Option<Excerpt>,
-    /// What is wrong and what to do.
+    /// The position in the file.
+    pub(super) excerpt: Option<LineExcerpt>,
+    /// The fault and how to fix it.
     pub(super) message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, excerpt, message } = self;
-        let Some(Excerpt { line, column, text, indent, marks }) = excerpt else {
+        let Some(LineExcerpt { line, column, text, indent, marks }) = excerpt else {
             return write!(f, "{source}: {message}");
         };
         let (before, marks) = (" ".repeat(*indent), "^".repeat(*marks));
@@ -60,22 +60,22 @@ impl fmt::Display for Problem {
 
 /// A line of a file with something marked in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Excerpt {
+pub(super) struct LineExcerpt {
     /// The number of the line, from 1.
     pub(super) line: usize,
-    /// Where the mark begins, from 1.
+    /// The column at which the mark begins, from 1.
     column: usize,
     /// The line, or the part of a very long one around the mark.
     text: String,
-    /// Where the mark begins in that text, from 0.
+    /// The offset of the mark in that text, from 0.
     indent: usize,
-    /// How long the mark is.
+    /// The length of the mark.
     marks: usize,
 }
 
-impl Excerpt {
-    /// How much of a line is shown.
-    const WIDTH: usize = 160;
+impl LineExcerpt {
+    /// Maximum width of a line that is shown.
+    const MAX_LINE_WIDTH: usize = 160;
 
     /// Marks a span of a file, as far as it is on its first line.
     pub(super) fn new(file: &str, span: &Range<usize>) -> Self {
@@ -84,8 +84,8 @@ impl Excerpt {
         let line = file[line_start..].lines().next().unwrap_or_default();
         let end = floor(file, span.end).min(line_start + line.len()).max(start);
         let before = file[line_start..start].chars().count();
-        let skipped = before.saturating_sub(Self::WIDTH / 2);
-        // Whoever misspells the name of a key, or forgets its quotes, must not find the key in a log.
+        let skipped = before.saturating_sub(Self::MAX_LINE_WIDTH / 2);
+        // After a misspelt key name, or without quotes, a secret must not end up in a log.
         let is_number = |value: &str| value.trim().chars().all(|c| c.is_ascii_digit());
         let is_secret = |(name, value): &(&str, &str)| {
             (is_secret_name(line) || is_secret_name(name.trim())) && !is_number(value)
@@ -94,19 +94,19 @@ impl Excerpt {
         let value = secret.map_or(line.len(), |(name, _)| name.len() + 1);
         let hidden = line[value..].chars().map(|c| if c.is_alphanumeric() { '*' } else { c });
         let line = line[..value].chars().chain(hidden);
-        // One cell per character, whatever it is, so that the mark stands below what it marks.
+        // One cell per character, so that the mark is below the marked text.
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         Self {
             line: file[..start].matches('\n').count() + 1,
             column: before + 1,
-            text: line.skip(skipped).take(Self::WIDTH).map(plain).collect(),
+            text: line.skip(skipped).take(Self::MAX_LINE_WIDTH).map(plain).collect(),
             indent: before - skipped,
-            marks: file[start..end].chars().count().clamp(1, Self::WIDTH / 2),
+            marks: file[start..end].chars().count().clamp(1, Self::MAX_LINE_WIDTH / 2),
         }
     }
 }
 
-/// The nearest place at or before `offset` where the text can be cut.
+/// Returns the nearest char boundary at or before `offset`.
 fn floor(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
@@ -118,16 +118,16 @@ mod tests {
     #[test]
     fn a_line_that_may_hold_a_key_is_shown_without_it() {
         let file = "api_key = \"sk-live 12\"\n";
-        assert_eq!(Excerpt::new(file, &(0..7)).text, "api_key = \"**-**** **\"");
-        assert_eq!(Excerpt::new("model = \"x1\"", &(0..5)).text, "model = \"x1\"");
+        assert_eq!(LineExcerpt::new(file, &(0..7)).text, "api_key = \"**-**** **\"");
+        assert_eq!(LineExcerpt::new("model = \"x1\"", &(0..5)).text, "model = \"x1\"");
     }
 
     #[test]
     fn the_mark_stands_below_what_it_marks() {
         let text = "a = 1\n\tü = \"x\"\n";
         let at = text.find("\"x\"").unwrap();
-        let excerpt = Some(Excerpt::new(text, &(at..at + 3)));
-        let problem = Problem { source: "c.toml".to_owned(), excerpt, message: "no".to_owned() };
+        let excerpt = Some(LineExcerpt::new(text, &(at..at + 3)));
+        let problem = ConfigProblem { source: "c.toml".to_owned(), excerpt, message: "no".to_owned() };
         assert_eq!(problem.to_string(), "c.toml:2:6: no\n     ü = \"x\"\n         ^^^");
     }
 
@@ -135,17 +135,17 @@ mod tests {
     fn no_span_is_too_odd_to_be_shown() {
         let text = "ü = 1\r\nb";
         for (start, end) in (0..12).flat_map(|start| (0..12).map(move |end| (start, end))) {
-            let excerpt = Excerpt::new(text, &(start..end));
+            let excerpt = LineExcerpt::new(text, &(start..end));
             assert!(excerpt.column >= 1 && excerpt.marks >= 1, "{excerpt:?}");
         }
-        let empty = Excerpt { line: 1, column: 1, text: String::new(), indent: 0, marks: 1 };
-        assert_eq!(Excerpt::new("", &(0..0)), empty);
+        let empty = LineExcerpt { line: 1, column: 1, text: String::new(), indent: 0, marks: 1 };
+        assert_eq!(LineExcerpt::new("", &(0..0)), empty);
     }
 
     #[test]
     fn of_a_very_long_line_only_the_part_around_the_mark_is_shown() {
         let text = format!("{}x{}", " ".repeat(100_000), " ".repeat(100_000));
-        let excerpt = Excerpt::new(&text, &(100_000..200_001));
+        let excerpt = LineExcerpt::new(&text, &(100_000..200_001));
         assert_eq!((excerpt.column, excerpt.indent, excerpt.marks), (100_001, 80, 80));
         assert_eq!(excerpt.text.trim_end(), format!("{}x", " ".repeat(80)));
     }

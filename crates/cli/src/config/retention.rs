@@ -1,4 +1,4 @@
-//! Limits on what is kept below the home directory.
+//! Limits on the data below the home directory.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// the program, but not that of the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Durability {
+#[schemars(rename = "Durability")]
+pub(crate) enum SessionDurability {
     /// After every record.
     Always,
     /// Before a call that may change something, at the end of a turn, and otherwise within a second.
@@ -23,12 +24,12 @@ pub(crate) enum Durability {
     Never,
 }
 
-impl From<Durability> for record::DurabilityMode {
-    fn from(durability: Durability) -> Self {
+impl From<SessionDurability> for record::DurabilityMode {
+    fn from(durability: SessionDurability) -> Self {
         match durability {
-            Durability::Always => Self::Always,
-            Durability::Effects => Self::Effects,
-            Durability::Never => Self::Never,
+            SessionDurability::Always => Self::Always,
+            SessionDurability::Effects => Self::Effects,
+            SessionDurability::Never => Self::Never,
         }
     }
 }
@@ -37,7 +38,8 @@ impl From<Durability> for record::DurabilityMode {
 /// one off. Session files are never removed by limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Retention {
+#[schemars(rename = "Retention")]
+pub(crate) struct RetentionSettings {
     /// The most megabytes of long outputs; the oldest are removed first. 0 means no limit.
     pub(crate) outputs_megabytes: u32,
     /// How many days a long output is kept. 0 means for ever.
@@ -49,14 +51,14 @@ pub(crate) struct Retention {
     pub(crate) edits_days: u32,
 }
 
-impl Default for Retention {
+impl Default for RetentionSettings {
     fn default() -> Self {
         Self { outputs_megabytes: 1024, outputs_days: 30, edits_megabytes: 2048, edits_days: 90 }
     }
 }
 
-impl From<Retention> for RetentionLimits {
-    fn from(kept: Retention) -> Self {
+impl From<RetentionSettings> for RetentionLimits {
+    fn from(kept: RetentionSettings) -> Self {
         Self {
             outputs: limit(kept.outputs_megabytes, kept.outputs_days),
             edits: limit(kept.edits_megabytes, kept.edits_days),
@@ -78,11 +80,12 @@ mod tests {
 
     #[test]
     fn limits_are_on_by_default_and_zero_switches_each_off() {
-        let limits = RetentionLimits::from(Retention::default());
+        let limits = RetentionLimits::from(RetentionSettings::default());
         assert_eq!(limits.outputs, KeepLimit { max_bytes: Some(1 << 30), max_age: Some(DAY * 30) });
         assert_eq!(limits.edits, KeepLimit { max_bytes: Some(2 << 30), max_age: Some(DAY * 90) });
         assert_eq!(limits.sessions, KeepLimit::default());
-        let off = Retention { outputs_megabytes: 0, outputs_days: 0, edits_megabytes: 0, edits_days: 0 };
+        let off =
+            RetentionSettings { outputs_megabytes: 0, outputs_days: 0, edits_megabytes: 0, edits_days: 0 };
         assert_eq!(RetentionLimits::from(off), RetentionLimits::default());
     }
 }

@@ -1,36 +1,36 @@
-//! What is in effect, for people and programs. Secrets are not shown.
+//! Prints the configuration in effect, for people and programs. Secrets are not shown.
 
 use serde_json::{Map, Value as Json, json};
 use toml::Value;
 use windlass::clean::is_secret_name;
 
 use super::{
-    Loaded,
-    key::Key,
-    layer::{Origin, Setting, flattened},
+    LoadedConfig,
+    key::ConfigKey,
+    layer::{ConfigSetting, SettingOrigin, flattened},
 };
 
-/// How a configuration is shown.
+/// The output format of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ConfigFormat {
     /// TOML, one line for each key.
     Toml,
-    /// The same, with a comment that says where the value comes from.
+    /// The same, with a comment that names the source of the value.
     TomlWithOrigins,
     /// An object with the value and the origin of each key.
     Json,
 }
 
-/// Every value in effect, defaults included, sorted by key.
-pub(crate) fn show(loaded: &Loaded, format: Format) -> String {
+/// Formats every value in effect, defaults included, sorted by key.
+pub(crate) fn show(loaded: &LoadedConfig, format: ConfigFormat) -> String {
     let mut settings = effective(loaded);
     settings.sort_by(|one, other| one.key.cmp(&other.key));
     match format {
-        Format::Toml | Format::TomlWithOrigins => {
+        ConfigFormat::Toml | ConfigFormat::TomlWithOrigins => {
             settings.iter().fold(String::new(), |text, setting| text + &line(loaded, setting, format))
         }
-        Format::Json => {
-            let entry = |setting: &Setting| {
+        ConfigFormat::Json => {
+            let entry = |setting: &ConfigSetting| {
                 let origin = loaded.origin(&setting.key).to_string();
                 (setting.key.to_string(), json!({"value": setting.value, "origin": origin}))
             };
@@ -40,24 +40,29 @@ pub(crate) fn show(loaded: &Loaded, format: Format) -> String {
     }
 }
 
-fn effective(loaded: &Loaded) -> Vec<Setting> {
-    // A configuration came from TOML, so it can be written as TOML; what could not would be shown as nothing.
+fn effective(loaded: &LoadedConfig) -> Vec<ConfigSetting> {
+    // A configuration came from TOML, so it can be written as TOML.
     let whole = Value::try_from(&loaded.config).unwrap_or_else(|_| Value::Table(toml::Table::new()));
-    let mut settings = flattened(Key::root(), whole, &Origin::Default);
+    let mut settings = flattened(ConfigKey::root(), whole, &SettingOrigin::Default);
     settings.iter_mut().for_each(hide);
     settings
 }
 
-/// One line of TOML. Of the values there are, each is also TOML when written as JSON, and then takes one line only.
-fn line(loaded: &Loaded, Setting { key, value, .. }: &Setting, format: Format) -> String {
+/// Formats one line of TOML. Every value here is valid TOML when written as JSON, and then takes
+/// only one line.
+fn line(
+    loaded: &LoadedConfig,
+    ConfigSetting { key, value, .. }: &ConfigSetting,
+    format: ConfigFormat,
+) -> String {
     let value = json!(value);
     match format {
-        Format::TomlWithOrigins => format!("{key} = {value}  # {}\n", loaded.origin(key)),
-        Format::Toml | Format::Json => format!("{key} = {value}\n"),
+        ConfigFormat::TomlWithOrigins => format!("{key} = {value}  # {}\n", loaded.origin(key)),
+        ConfigFormat::Toml | ConfigFormat::Json => format!("{key} = {value}\n"),
     }
 }
 
-fn hide(setting: &mut Setting) {
+fn hide(setting: &mut ConfigSetting) {
     if is_secret(&setting.key) {
         setting.value = Value::from(HIDDEN);
     } else if let Some(url) = setting.value.as_str().and_then(without_password) {
@@ -67,7 +72,7 @@ fn hide(setting: &mut Setting) {
 
 const HIDDEN: &str = "<hidden>";
 
-/// A URL that holds a password, without it.
+/// Returns a URL without its password, if it has one.
 fn without_password(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -75,9 +80,9 @@ fn without_password(url: &str) -> Option<String> {
     Some(format!("{scheme}://{HIDDEN}@{host}{path}"))
 }
 
-/// Whether a value is not for everyone's eyes: keys of providers, whatever is sent along with requests, and variables
-/// for programs that are called like a secret.
-pub(super) fn is_secret(key: &Key) -> bool {
+/// Returns true if a value must not be shown: keys of providers, data sent along with requests, and
+/// variables for programs with the name of a secret.
+pub(super) fn is_secret(key: &ConfigKey) -> bool {
     let names: Vec<_> = key.names().iter().map(String::as_str).collect();
     match names[..] {
         ["model_providers", _, "experimental_bearer_token" | "http_headers" | "query_params", ..] => true,

@@ -1,4 +1,4 @@
-//! From files, variables and options to one configuration, and back to what is shown of it.
+//! From files, variables and options to one configuration, and back to its output.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -6,9 +6,9 @@ use tempfile::TempDir;
 use toml::Value;
 
 use super::{
-    key::Key,
-    known::Known,
-    layer::{Origin, flattened},
+    key::ConfigKey,
+    known::KnownKeys,
+    layer::{SettingOrigin, flattened},
     *,
 };
 
@@ -17,7 +17,7 @@ struct User {
     home: TempDir,
     variables: BTreeMap<&'static str, String>,
     overrides: Vec<String>,
-    flags: Vec<Flag>,
+    flags: Vec<ConfigFlag>,
 }
 
 impl User {
@@ -42,12 +42,12 @@ impl User {
     }
 
     fn flag(mut self, name: &'static str, key: &'static str, value: impl Into<Value>) -> Self {
-        self.flags.push(Flag { name, key, value: value.into() });
+        self.flags.push(ConfigFlag { name, key, value: value.into() });
         self
     }
 
-    fn load(&self) -> Result<Loaded, String> {
-        let sources = Sources {
+    fn load(&self) -> Result<LoadedConfig, String> {
+        let sources = ConfigSources {
             home: self.home.path(),
             cwd: Path::new("/project"),
             variable: &|name| self.variables.get(name).cloned(),
@@ -59,7 +59,7 @@ impl User {
             .map_err(|error| error.to_string().replace(&self.home.path().display().to_string(), "~"))
     }
 
-    fn config(&self) -> Config {
+    fn config(&self) -> WindlassConfig {
         self.load().unwrap().config
     }
 
@@ -68,20 +68,20 @@ impl User {
     }
 }
 
-fn shown(loaded: &Loaded, format: Format, keys: &str) -> Vec<String> {
+fn shown(loaded: &LoadedConfig, format: ConfigFormat, keys: &str) -> Vec<String> {
     show(loaded, format).lines().filter(|line| line.starts_with(keys)).map(str::to_owned).collect()
 }
 
 #[test]
 fn without_any_source_everything_is_default() {
-    assert_eq!(User::new().config(), Config::default());
+    assert_eq!(User::new().config(), WindlassConfig::default());
 }
 
 #[test]
 fn every_default_is_a_value_one_could_set() {
-    let known = Known::new();
-    let defaults = Value::try_from(Config::default()).unwrap();
-    for setting in flattened(Key::root(), defaults, &Origin::Default) {
+    let known = KnownKeys::new();
+    let defaults = Value::try_from(WindlassConfig::default()).unwrap();
+    for setting in flattened(ConfigKey::root(), defaults, &SettingOrigin::Default) {
         assert_eq!(known.check(&setting.key, &setting.value), Ok(()), "{}", setting.key);
     }
 }
@@ -92,7 +92,7 @@ fn each_source_wins_over_the_ones_before_it() {
     let origin = |user: &User| {
         let loaded = user.load().unwrap();
         let path = user.home.path().display().to_string();
-        shown(&loaded, Format::TomlWithOrigins, "model =")[0].replace(&path, "~")
+        shown(&loaded, ConfigFormat::TomlWithOrigins, "model =")[0].replace(&path, "~")
     };
     assert_eq!(origin(&user), r#"model = "file"  # ~/config.toml:1"#);
     let user = user.variable("WINDLASS_MODEL", "variable");
@@ -152,7 +152,7 @@ fn a_provider_of_ones_own_may_be_all_default() {
 fn openai_base_url_moves_the_built_in_provider_unless_a_more_important_source_does() {
     let address = |user: &User| {
         let loaded = user.load().unwrap();
-        shown(&loaded, Format::TomlWithOrigins, "model_providers.openai.base_url").concat()
+        shown(&loaded, ConfigFormat::TomlWithOrigins, "model_providers.openai.base_url").concat()
     };
     let user = User::new()
         .file("[model_providers.openai]\nbase_url = 'http://file'")
@@ -200,7 +200,7 @@ fn client_libraries_are_understood() {
         .config();
     assert_eq!(config.model_reasoning_effort.as_deref(), Some("xhigh"));
     assert!(config.sandbox_workspace_write.network_access && config.show_raw_agent_reasoning);
-    assert_eq!(config.web_search, WebSearch::Live);
+    assert_eq!(config.web_search, WebSearchMode::Live);
     assert_eq!(config.approval_policy, ApprovalPolicy::OnFailure);
 }
 
@@ -301,13 +301,13 @@ fn secrets_are_not_shown() {
         )
         .says("model_providers.y.experimental_bearer_token=sk-6");
     let loaded = user.load().unwrap();
-    for format in [Format::Toml, Format::TomlWithOrigins, Format::Json] {
+    for format in [ConfigFormat::Toml, ConfigFormat::TomlWithOrigins, ConfigFormat::Json] {
         let text = show(&loaded, format);
         assert!(!text.contains("sk-"), "{text}");
         assert!(text.contains("vi"), "{text}");
     }
     assert_eq!(
-        shown(&loaded, Format::Toml, "model_providers.x.base_url"),
+        shown(&loaded, ConfigFormat::Toml, "model_providers.x.base_url"),
         [r#"model_providers.x.base_url = "https://<hidden>@host/v1""#]
     );
 }
@@ -319,18 +319,18 @@ fn what_is_shown_is_a_configuration_file() {
         .says("model_providers.mine={}")
         .says("turn_token_limit=5");
     let loaded = user.load().unwrap();
-    for format in [Format::Toml, Format::TomlWithOrigins] {
+    for format in [ConfigFormat::Toml, ConfigFormat::TomlWithOrigins] {
         let again = User::new().file(show(&loaded, format));
         assert_eq!(again.config(), loaded.config);
     }
-    let text = show(&loaded, Format::Toml);
+    let text = show(&loaded, ConfigFormat::Toml);
     assert!(text.lines().is_sorted(), "{text}");
 }
 
 #[test]
 fn as_json_every_key_has_its_value_and_origin() {
     let loaded = User::new().says("turn_token_limit=5").load().unwrap();
-    let shown: serde_json::Value = serde_json::from_str(&show(&loaded, Format::Json)).unwrap();
+    let shown: serde_json::Value = serde_json::from_str(&show(&loaded, ConfigFormat::Json)).unwrap();
     assert_eq!(shown["turn_token_limit"], serde_json::json!({"value": 5, "origin": "-c"}));
     assert_eq!(shown["sandbox_mode"], serde_json::json!({"value": "read-only", "origin": "default"}));
 }
@@ -363,7 +363,7 @@ fn the_checked_in_schema_is_up_to_date() {
 #[test]
 fn every_key_is_described_in_the_guide_and_in_the_schema() {
     let guide = document("configuration.md");
-    for (table, name) in Known::new().all() {
+    for (table, name) in KnownKeys::new().all() {
         let key = table.child(&*name);
         assert!(guide.contains(&format!("`{name}`")), "docs/configuration.md does not mention `{key}`");
     }

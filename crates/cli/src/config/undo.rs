@@ -1,4 +1,4 @@
-//! Whether and within which bounds changes of commands are recorded.
+//! Limits within which changes of commands are recorded.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ impl Default for UndoOfCommands {
 }
 
 impl UndoOfCommands {
-    /// The bounds; none if nothing is recorded.
+    /// Returns the limits; none if nothing is recorded.
     pub(crate) fn limits(&self) -> Option<SnapshotLimits> {
         let bytes = |megabytes: u64| megabytes.saturating_mul(MEGABYTE);
         self.commands.then(|| SnapshotLimits {

@@ -7,8 +7,8 @@ use windlass::{CommandFacts, CommandLine, EditKind, Exit, Input, PlanStep, Recei
 use super::*;
 
 fn show(events: &[Event]) -> Vec<Value> {
-    let jsonl = Jsonl::new(false, Stop::default());
-    let mut state = State::default();
+    let jsonl = JsonlWriter::new(false, Stop::default());
+    let mut state = JsonlState::default();
     events.iter().flat_map(|event| jsonl.lines(&mut state, event)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Puts the tasks to a model, one way of calling after the other, until all calls go well.
+//! Gives the tasks to a model, with one calling method after the other, until all calls succeed.
 
 use std::time::{Duration, Instant};
 
@@ -8,75 +8,76 @@ use windlass::{
     model::{Dialect, Options, Provider, WireApi},
 };
 
-use super::tasks::{INSTRUCTIONS, TASKS, Task, tools};
-use crate::{exit::Exit, problem::Problem, setup::Served};
+use super::tasks::{INSTRUCTIONS, ProbeTask, TASKS, tools};
+use crate::{exit::ProgramExit, problem::CliProblem, setup::ServedModel};
 
-/// The longest one answer is waited for.
-const ANSWER_LIMIT: Duration = Duration::from_secs(90);
-/// The most tokens of an answer, unless the configuration says: small models that go astray do not come back.
-const ANSWER_TOKENS: u64 = 1024;
-/// A way in which so many calls went wrong and none went well is given up.
-const HOPELESS: usize = 2;
-/// The dialects to tell tools in, the most common first.
-const TOLD: [Dialect; 5] =
+/// Maximum time to wait for one answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
+/// Maximum number of tokens of an answer, unless configured: small models that loop do not stop.
+const MAX_ANSWER_TOKENS: u64 = 1024;
+/// A method with so many failed calls and no successful one is abandoned.
+const MAX_FAILED_CALLS: usize = 2;
+/// The dialects for tools in the instructions, the most common first.
+const PROMPT_DIALECTS: [Dialect; 5] =
     [Dialect::Hermes, Dialect::Json, Dialect::Xml, Dialect::Pythonic, Dialect::Mistral];
 
-/// How calls are read, and whether the tools are told in the instructions.
+/// The dialect of calls, and a flag for tools described in the instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct CallMethod {
     pub(super) dialect: Dialect,
     pub(super) is_told: bool,
 }
 
-impl Way {
-    /// How a provider is set up.
-    pub(super) fn of(provider: &Provider) -> Self {
+impl CallMethod {
+    /// Returns the configured method of a provider.
+    pub(super) fn from_provider(provider: &Provider) -> Self {
         Self { dialect: provider.tool_dialect.unwrap_or_default(), is_told: provider.tool_prompt }
     }
 }
 
-/// The tasks, one way.
+/// The results of the tasks with one method.
 #[derive(Debug)]
-pub(super) struct Trial {
-    pub(super) way: Way,
-    pub(super) done: Vec<Done>,
+pub(super) struct ProbeTrial {
+    pub(super) way: CallMethod,
+    pub(super) done: Vec<TaskResult>,
 }
 
-/// What came of one task.
+/// The result of one task.
 #[derive(Debug)]
-pub(super) struct Done {
-    pub(super) task: &'static Task,
-    /// What was wrong, if something was.
+pub(super) struct TaskResult {
+    pub(super) task: &'static ProbeTask,
+    /// The fault, if there was one.
     pub(super) wrong: Option<String>,
     pub(super) took: Duration,
-    /// What the model wrote beside its calls.
+    /// The text of the model beside its calls.
     text: String,
 }
 
-impl Trial {
+impl ProbeTrial {
     pub(super) fn score(&self) -> usize {
         self.done.iter().filter(|done| done.wrong.is_none()).count()
     }
 
-    /// How many calls went well.
+    /// Returns the number of successful calls.
     pub(super) fn called(&self) -> usize {
         self.done.iter().filter(|done| done.wrong.is_none() && done.task.wants_call()).count()
     }
 
     fn is_hopeless(&self) -> bool {
-        self.called() == 0 && self.done.iter().filter(|done| done.task.wants_call()).count() >= HOPELESS
+        self.called() == 0
+            && self.done.iter().filter(|done| done.task.wants_call()).count() >= MAX_FAILED_CALLS
     }
 }
 
-/// Why probing ended before all was known.
+/// The reason why probing ended early.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stopped {
+pub(super) enum ProbeStop {
     TimeUp,
     Interrupted,
 }
 
-impl Stopped {
-    pub(super) fn said(self) -> &'static str {
+impl ProbeStop {
+    pub(super) fn message(self) -> &'static str {
         match self {
             Self::TimeUp => "the time was up; `--time-limit` gives more",
             Self::Interrupted => "interrupted",
@@ -90,30 +91,30 @@ impl Stopped {
         }
     }
 
-    pub(super) fn exit(self) -> Exit {
+    pub(super) fn exit(self) -> ProgramExit {
         match self {
-            Self::TimeUp => Exit::Limit,
-            Self::Interrupted => Exit::Interrupted,
+            Self::TimeUp => ProgramExit::Limit,
+            Self::Interrupted => ProgramExit::Interrupted,
         }
     }
 }
 
-/// A model under examination. What was found out survives when [`run`](Self::run) is dropped.
-pub(super) struct Probing<'a> {
-    served: Served<'a>,
+/// A model that is probed. Results survive when [`run`](Self::run) is dropped.
+pub(super) struct ModelProbe<'a> {
+    served: ServedModel<'a>,
     tools: Cached<Vec<ToolSpec>>,
-    trials: Vec<Trial>,
+    trials: Vec<ProbeTrial>,
     has_answered: bool,
     first_error: Option<ModelError>,
 }
 
-impl<'a> Probing<'a> {
-    pub(super) fn new(served: &Served<'a>) -> Result<Self, Problem> {
-        let limit = served.options.max_output_tokens.or(Some(ANSWER_TOKENS));
+impl<'a> ModelProbe<'a> {
+    pub(super) fn new(served: &ServedModel<'a>) -> Result<Self, CliProblem> {
+        let limit = served.options.max_output_tokens.or(Some(MAX_ANSWER_TOKENS));
         let options = Options { max_output_tokens: limit, ..served.options.clone() };
-        let tools = tools().map_err(|error| Problem::failed(error.to_string()))?;
+        let tools = tools().map_err(|error| CliProblem::failed(error.to_string()))?;
         Ok(Self {
-            served: Served { id: served.id, provider: served.provider, options },
+            served: ServedModel { id: served.id, provider: served.provider, options },
             tools: Cached::new(tools),
             trials: Vec::new(),
             has_answered: false,
@@ -121,30 +122,31 @@ impl<'a> Probing<'a> {
         })
     }
 
-    pub(super) fn trials(&self) -> &[Trial] {
+    pub(super) fn trials(&self) -> &[ProbeTrial] {
         &self.trials
     }
 
-    /// Tries ways until one does all calls: nothing else depends on the way. An error is one that no way could do anything about.
+    /// Tries methods until one succeeds at all calls; the other tasks do not depend on the method.
+    /// Returns an error that affects every method.
     pub(super) async fn run(&mut self) -> Result<(), ModelError> {
-        let native = Way { dialect: Dialect::Native, is_told: false };
+        let native = CallMethod { dialect: Dialect::Native, is_told: false };
         if self.calls_all(native).await? || self.served.provider.wire_api != WireApi::Chat {
             return self.unless_silent();
         }
         if let Some(dialect) = self.readable()
-            && self.calls_all(Way { dialect, is_told: false }).await?
+            && self.calls_all(CallMethod { dialect, is_told: false }).await?
         {
             return Ok(());
         }
-        for dialect in TOLD {
-            if self.calls_all(Way { dialect, is_told: true }).await? {
+        for dialect in PROMPT_DIALECTS {
+            if self.calls_all(CallMethod { dialect, is_told: true }).await? {
                 return Ok(());
             }
         }
         self.unless_silent()
     }
 
-    /// A server that has answered nothing at all has a problem of another kind.
+    /// Returns the first error of a server that has not answered at all.
     fn unless_silent(&mut self) -> Result<(), ModelError> {
         match self.first_error.take() {
             Some(error) if !self.has_answered => Err(error),
@@ -152,7 +154,7 @@ impl<'a> Probing<'a> {
         }
     }
 
-    async fn calls_all(&mut self, way: Way) -> Result<bool, ModelError> {
+    async fn calls_all(&mut self, way: CallMethod) -> Result<bool, ModelError> {
         let provider = Provider {
             tool_dialect: Some(way.dialect),
             tool_prompt: way.is_told,
@@ -160,7 +162,7 @@ impl<'a> Probing<'a> {
         };
         let client = self.served.connect(&provider)?;
         let at = self.trials.len();
-        self.trials.push(Trial { way, done: Vec::new() });
+        self.trials.push(ProbeTrial { way, done: Vec::new() });
         for task in &TASKS {
             let done = self.ask(client.as_ref(), task).await?;
             let verdict = done.wrong.as_deref().unwrap_or("right");
@@ -173,8 +175,12 @@ impl<'a> Probing<'a> {
         Ok(self.trials[at].called() == TASKS.iter().filter(|task| task.wants_call()).count())
     }
 
-    async fn ask(&mut self, client: &dyn ModelClient, task: &'static Task) -> Result<Done, ModelError> {
-        let (start, mut said) = (Instant::now(), Said::default());
+    async fn ask(
+        &mut self,
+        client: &dyn ModelClient,
+        task: &'static ProbeTask,
+    ) -> Result<TaskResult, ModelError> {
+        let (start, mut answer) = (Instant::now(), PartialAnswer::default());
         let history = (task.history)();
         let prompt = Prompt {
             thread: &ThreadId::from("probe"),
@@ -184,11 +190,11 @@ impl<'a> Probing<'a> {
             parallel_calls: true,
             output_schema: None,
         };
-        let wrong = match time::timeout(ANSWER_LIMIT, said.listen(client, prompt)).await {
-            Err(_) => Some(format!("no whole answer within {} s", ANSWER_LIMIT.as_secs())),
+        let wrong = match time::timeout(ANSWER_TIMEOUT, answer.receive(client, prompt)).await {
+            Err(_) => Some(format!("no whole answer within {} s", ANSWER_TIMEOUT.as_secs())),
             Ok(Ok(())) => {
                 self.has_answered = true;
-                task.judge(&said.calls, &said.text).err()
+                task.judge(&answer.calls, &answer.text).err()
             }
             Ok(Err(error)) if is_final(&error) => return Err(error),
             Ok(Err(error)) => {
@@ -197,10 +203,11 @@ impl<'a> Probing<'a> {
                 Some(wrong)
             }
         };
-        Ok(Done { task, wrong, took: start.elapsed(), text: said.text })
+        Ok(TaskResult { task, wrong, took: start.elapsed(), text: answer.text })
     }
 
-    /// The dialect in which the answers so far hold more right calls than the server has taken out.
+    /// Returns the dialect in which the answers so far contain more correct calls than the server
+    /// extracted.
     fn readable(&self) -> Option<Dialect> {
         let native = self.trials.first()?;
         let right_in = |dialect: Dialect| {
@@ -217,22 +224,22 @@ impl<'a> Probing<'a> {
     }
 }
 
-/// An answer as far as it came.
+/// An answer, as far as it was received.
 #[derive(Debug, Default)]
-struct Said {
+struct PartialAnswer {
     calls: Vec<ToolCall>,
     text: String,
 }
 
-impl Said {
-    async fn listen(&mut self, client: &dyn ModelClient, prompt: Prompt<'_>) -> Result<(), ModelError> {
+impl PartialAnswer {
+    async fn receive(&mut self, client: &dyn ModelClient, prompt: Prompt<'_>) -> Result<(), ModelError> {
         let mut answer = match client.open(prompt).await {
-            // Some servers close a connection that was kept for the next request.
+            // Some servers close a kept-alive connection before the next request.
             Err(ModelError::Unreachable { .. }) => client.open(prompt).await?,
             opened => opened?,
         };
         while let Some(event) = answer.next().await {
-            // Not every wire sends text in pieces; every one has it whole.
+            // Not every wire streams text in pieces; every one sends it whole.
             let ModelEvent::Item(item) = event? else { continue };
             match item.body {
                 Body::Call(call) => self.calls.push(call),
@@ -244,7 +251,7 @@ impl Said {
     }
 }
 
-/// Whether every other request would fail in the same way.
+/// Returns true if every other request would fail in the same way.
 fn is_final(error: &ModelError) -> bool {
     match error {
         ModelError::MissingKey { .. }

@@ -1,22 +1,22 @@
-//! What a probe has found, for people and for programs.
+//! The report of a probe, for people and for programs.
 
 use std::{cmp::Reverse, fmt};
 
 use serde_json::{Value, json};
 
 use super::{
-    probe::{Done, Stopped, Trial, Way},
+    probe::{CallMethod, ProbeStop, ProbeTrial, TaskResult},
     tasks::TASKS,
 };
-use crate::setup::Served;
+use crate::setup::ServedModel;
 
-/// The way to use: the best, and of equals the one that was tried first. None if no call ever went well.
-pub(super) fn best(trials: &[Trial]) -> Option<&Trial> {
+/// Returns the best trial; of equals the one that was tried first. None if no call ever succeeded.
+pub(super) fn best(trials: &[ProbeTrial]) -> Option<&ProbeTrial> {
     trials.iter().filter(|trial| trial.called() > 0).min_by_key(|trial| Reverse(trial.score()))
 }
 
-/// For people: a table, and the lines to paste.
-pub(super) fn text(served: &Served<'_>, trials: &[Trial], stopped: Option<Stopped>) -> String {
+/// Formats the report for people: a table, and the lines to paste.
+pub(super) fn text(served: &ServedModel<'_>, trials: &[ProbeTrial], stopped: Option<ProbeStop>) -> String {
     let width = trials.iter().map(|trial| trial.way.to_string().len()).max().unwrap_or(0);
     let mut text = format!("{} ({})\n\n{:width$}  score", served.options.model, served.id, "");
     for task in &TASKS {
@@ -38,7 +38,7 @@ pub(super) fn text(served: &Served<'_>, trials: &[Trial], stopped: Option<Stoppe
     match best(trials) {
         None if stopped.is_some() => text += "not enough is known: no call had gone well by then\n",
         None => text += "no way of calling tools worked: this model cannot be an agent\n",
-        Some(trial) if trial.way == Way::of(served.provider) => {
+        Some(trial) if trial.way == CallMethod::from_provider(served.provider) => {
             text += "nothing to change: the provider is set up like this\n"
         }
         Some(trial) => text += &format!("put this into the configuration:\n\n{}", toml(served.id, trial.way)),
@@ -46,10 +46,10 @@ pub(super) fn text(served: &Served<'_>, trials: &[Trial], stopped: Option<Stoppe
     text
 }
 
-/// For programs: everything.
-pub(super) fn json(served: &Served<'_>, trials: &[Trial], stopped: Option<Stopped>) -> String {
-    let trial = |trial: &Trial| {
-        let task = |done: &Done| {
+/// Formats the report for programs.
+pub(super) fn json(served: &ServedModel<'_>, trials: &[ProbeTrial], stopped: Option<ProbeStop>) -> String {
+    let trial = |trial: &ProbeTrial| {
+        let task = |done: &TaskResult| {
             json!({
                 "name": done.task.name,
                 "passed": done.wrong.is_none(),
@@ -78,13 +78,13 @@ pub(super) fn json(served: &Served<'_>, trials: &[Trial], stopped: Option<Stoppe
         "model": served.options.model,
         "profiles": trials.iter().map(trial).collect::<Vec<_>>(),
         "recommended": recommended,
-        "stopped": stopped.map(Stopped::name)
+        "stopped": stopped.map(ProbeStop::name)
     });
     format!("{all:#}\n")
 }
 
-/// The lines of configuration for a way.
-fn toml(id: &str, way: Way) -> String {
+/// Returns the lines of configuration for a method.
+fn toml(id: &str, way: CallMethod) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let id = if id.chars().all(is_bare) { id.to_owned() } else { format!("{id:?}") };
     let told = if way.is_told { "true" } else { "false" };
@@ -95,7 +95,7 @@ fn millis(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for CallMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told = if self.is_told { ", told" } else { "" };
         write!(f, "{}{told}", self.dialect.name())

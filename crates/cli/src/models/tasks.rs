@@ -1,74 +1,78 @@
-//! What a model is asked to show that it can call tools: a few tools that do nothing, and tasks with an answer that can be
-//! checked.
+//! Tasks that test whether a model can call tools: a few tools that do nothing, and tasks with
+//! answers that can be checked.
 
 use serde_json::{Value, json};
 use windlass::{
     Body, Cached, Content, Input, InputKind, Item, Role, Schema, SchemaError, SpecKind, ToolCall, ToolSpec,
 };
 
-/// What the model is told before each task.
+/// The instructions before each task.
 pub(super) const INSTRUCTIONS: &str = "You are an assistant with tools. When a tool can do what is asked, call it at once \
      and do not ask back. When no tool is needed, answer in a few words.";
 
 /// A task.
 #[derive(Debug)]
-pub(super) struct Task {
-    /// What it is about, for a table.
+pub(super) struct ProbeTask {
+    /// The subject, for a table.
     pub(super) name: &'static str,
     pub(super) history: fn() -> Vec<Cached<Item>>,
-    check: Check,
+    check: TaskCheck,
 }
 
 #[derive(Debug)]
-enum Check {
+enum TaskCheck {
     /// Exactly these calls, in any order.
-    Calls(&'static [Wanted]),
+    Calls(&'static [WantedCall]),
     /// No call, and an answer with one of these words in it; any answer, if there are none.
     Answer(&'static [&'static str]),
 }
 
-/// A call that is wanted: its tool, and what must hold for its arguments.
-type Wanted = (&'static str, fn(&Value) -> bool);
+/// An expected call: its tool, and a condition on its arguments.
+type WantedCall = (&'static str, fn(&Value) -> bool);
 
 /// The tasks, the simplest first.
-pub(super) const TASKS: [Task; 7] = [
-    Task {
+pub(super) const TASKS: [ProbeTask; 7] = [
+    ProbeTask {
         name: "one call",
         history: || says("What is the weather in Paris?"),
-        check: Check::Calls(&[("get_weather", |given| is(given, "/city", "Paris"))]),
+        check: TaskCheck::Calls(&[("get_weather", |given| is(given, "/city", "Paris"))]),
     },
-    Task {
+    ProbeTask {
         name: "two calls",
         history: || says("What is the weather in Rome, and what is it in Madrid? Look up both at once."),
-        check: Check::Calls(&[
+        check: TaskCheck::Calls(&[
             ("get_weather", |given| is(given, "/city", "Rome")),
             ("get_weather", |given| is(given, "/city", "Madrid")),
         ]),
     },
-    Task {
+    ProbeTask {
         name: "enum",
         history: || says("Make the light in the kitchen red."),
-        check: Check::Calls(&[("set_light", |given| {
+        check: TaskCheck::Calls(&[("set_light", |given| {
             is(given, "/room", "kitchen") && given.pointer("/color") == Some(&json!("red"))
         })]),
     },
-    Task {
+    ProbeTask {
         name: "nested",
         history: || says("Book a table at 19:30 for 4 people; the guest's name is Kim."),
-        check: Check::Calls(&[("book_table", |given| {
+        check: TaskCheck::Calls(&[("book_table", |given| {
             is(given, "/guest/name", "Kim") && given.pointer("/guest/people") == Some(&json!(4))
         })]),
     },
-    Task {
+    ProbeTask {
         name: "Chinese",
         history: || says("请用 add_note 把这句话记下来：明天下午三点开会"),
-        check: Check::Calls(&[("add_note", |given| is(given, "/text", "明天下午三点开会"))]),
+        check: TaskCheck::Calls(&[("add_note", |given| is(given, "/text", "明天下午三点开会"))]),
     },
-    Task { name: "no tool", history: || says("What is 2 + 2?"), check: Check::Answer(&["4", "four"]) },
-    Task {
+    ProbeTask {
+        name: "no tool",
+        history: || says("What is 2 + 2?"),
+        check: TaskCheck::Answer(&["4", "four"]),
+    },
+    ProbeTask {
         name: "result",
-        history: after_a_result,
-        check: Check::Answer(&["-3", "−3", "minus 3", "minus three", "snow"]),
+        history: conversation_with_result,
+        check: TaskCheck::Answer(&["-3", "−3", "minus 3", "minus three", "snow"]),
     },
 ];
 
@@ -115,27 +119,27 @@ pub(super) fn tools() -> Result<Vec<ToolSpec>, SchemaError> {
     rows.into_iter().map(spec).collect()
 }
 
-impl Task {
-    /// Whether it takes a call.
+impl ProbeTask {
+    /// Returns true if the task needs a call.
     pub(super) fn wants_call(&self) -> bool {
-        matches!(self.check, Check::Calls(_))
+        matches!(self.check, TaskCheck::Calls(_))
     }
 
-    /// Whether an answer is right; if not, what is wrong with it.
+    /// Returns an error that describes what is wrong with an answer.
     pub(super) fn judge(&self, calls: &[ToolCall], text: &str) -> Result<(), String> {
         match self.check {
-            Check::Answer(_) if !calls.is_empty() => Err(format!("called {}", calls[0].name)),
-            Check::Answer(words) => {
+            TaskCheck::Answer(_) if !calls.is_empty() => Err(format!("called {}", calls[0].name)),
+            TaskCheck::Answer(words) => {
                 let text = text.to_lowercase();
                 let is_right = words.iter().any(|word| text.contains(word));
                 if is_right { Ok(()) } else { Err(format!("answered {}", clipped(&text))) }
             }
-            Check::Calls(wanted) => fits(wanted, calls, text),
+            TaskCheck::Calls(wanted) => fits(wanted, calls, text),
         }
     }
 }
 
-fn fits(wanted: &[Wanted], calls: &[ToolCall], text: &str) -> Result<(), String> {
+fn fits(wanted: &[WantedCall], calls: &[ToolCall], text: &str) -> Result<(), String> {
     if calls.is_empty() {
         return Err(format!("no call, but {}", clipped(text)));
     }
@@ -157,7 +161,7 @@ fn fits(wanted: &[Wanted], calls: &[ToolCall], text: &str) -> Result<(), String>
     Ok(())
 }
 
-/// A few words of what a model wrote, without anything that could trouble a terminal.
+/// Returns the beginning of a model's text, safe for a terminal.
 fn clipped(text: &str) -> String {
     let mut short: String = text.trim().chars().take(60).collect();
     if short.len() < text.trim().len() {
@@ -166,7 +170,8 @@ fn clipped(text: &str) -> String {
     format!("{short:?}")
 }
 
-/// Whether a text is there and is this one; case and what surrounds it do not count.
+/// Returns true if a text is present and equal to this one; case and surrounding blanks do not
+/// count.
 fn is(given: &Value, path: &str, wanted: &str) -> bool {
     let text = given.pointer(path).and_then(Value::as_str);
     text.is_some_and(|text| text.to_lowercase().contains(&wanted.to_lowercase()))
@@ -176,8 +181,8 @@ fn says(text: &str) -> Vec<Cached<Item>> {
     vec![Item::message(Role::User, text).into()]
 }
 
-/// A conversation in which a tool has been called, so that only the answer is left to give.
-fn after_a_result() -> Vec<Cached<Item>> {
+/// Returns a conversation in which a tool has been called, so that only the answer is missing.
+fn conversation_with_result() -> Vec<Cached<Item>> {
     let input = Input::Json(r#"{"city": "Oslo"}"#.to_owned());
     let call = ToolCall { id: "call_oslo".into(), name: "get_weather".into(), input };
     let content = vec![Content::Text("-3 degrees, snow".to_owned())];
@@ -222,7 +227,7 @@ mod tests {
     fn every_tool_of_a_task_is_offered() {
         let offered = tools().unwrap();
         for task in &TASKS {
-            let Check::Calls(calls) = task.check else { continue };
+            let TaskCheck::Calls(calls) = task.check else { continue };
             for (name, _) in calls {
                 assert!(offered.iter().any(|tool| tool.name.as_str() == *name), "{name}");
             }

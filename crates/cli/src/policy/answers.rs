@@ -1,4 +1,4 @@
-//! Where the rules are that answers make: a file of the user's, for everything or for one project.
+//! Files for the rules that answers create: the user's, for all projects or for one.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,45 +10,50 @@ use std::{
 use jiff::{Timestamp, Unit};
 use windlass::{
     Offer, Reach, Rulebook,
-    policy::{Rule, RuleFile, Rules, Trust},
+    policy::{CommandRule, RuleFile, Rules, Trust},
 };
 
 use super::files::whole;
 use crate::screen::{visible, visible_path};
 
-/// The name of the file in its directory, beside what a person writes there.
+/// The name of the file in its directory, beside rules that a person writes.
 pub(super) const NAME: &str = "answers.toml";
 
 const FIRST_LINE: &str = "# Rules made by answering questions. Yours to change.\n";
 
-/// The longest part of a project's path that is its directory's name.
+/// Maximum length of the part of a project's path in its directory name.
 const MAX_NAME_BYTES: usize = 180;
 
-/// Writes rules down.
-pub(crate) struct Answers {
+/// Writes rules to these files.
+pub(crate) struct RuleWriter {
     everywhere: PathBuf,
     project: PathBuf,
     root: PathBuf,
 }
 
-impl Answers {
-    /// For a home directory of Windlass and the project that is worked in.
+impl RuleWriter {
+    /// Creates a writer for a home directory of Windlass and the current project.
     pub(crate) fn new(home: &Path, root: &Path) -> Self {
-        Self { everywhere: everywhere(home), project: of_project(home, root), root: root.to_owned() }
+        Self {
+            everywhere: user_directory(home),
+            project: project_directory(home, root),
+            root: root.to_owned(),
+        }
     }
 }
 
-/// The directory of rules that count everywhere.
-pub(super) fn everywhere(home: &Path) -> PathBuf {
+/// Returns the directory of rules for all projects.
+pub(super) fn user_directory(home: &Path) -> PathBuf {
     home.join("rules")
 }
 
-/// The directory of the user's own rules for a project. Not in the project, where anyone could put some.
-pub(super) fn of_project(home: &Path, root: &Path) -> PathBuf {
+/// Returns the directory of the user's own rules for a project. It is not in the project, which
+/// others can write.
+pub(super) fn project_directory(home: &Path, root: &Path) -> PathBuf {
     home.join("projects").join(directory_name(root)).join("rules")
 }
 
-/// A path as one name, different for different paths.
+/// Returns a path as one name, different for different paths.
 fn directory_name(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -59,7 +64,7 @@ fn directory_name(path: &Path) -> String {
     if name.len() <= MAX_NAME_BYTES {
         return name;
     }
-    // FNV-1a, the same in every build: the end of the path and this tell long ones apart.
+    // FNV-1a, the same in every build: it distinguishes long paths with the same end.
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -67,7 +72,7 @@ fn directory_name(path: &Path) -> String {
     format!("{hash:016x}-{}", name.get(end..).unwrap_or_default())
 }
 
-impl Rulebook for Answers {
+impl Rulebook for RuleWriter {
     fn keep(&self, reach: Reach, rule: &Offer) -> Result<(), String> {
         let (directory, about) = match reach {
             Reach::Everywhere => (&self.everywhere, String::new()),
@@ -80,15 +85,15 @@ impl Rulebook for Answers {
     }
 }
 
-/// Keeps others from changing the rules of a directory.
+/// Locks the rules of a directory.
 pub(super) fn lock(directory: &Path) -> io::Result<File> {
     let lock = File::create(directory.join(".answers.lock"))?;
     lock.lock()?;
     Ok(lock)
 }
 
-/// Adds a rule to the file of a directory. Whoever reads it sees it with the rule or without, never in between; what was
-/// in it and what others add at the same time stays.
+/// Adds a rule to the file of a directory. Readers see it with the rule or without, never in
+/// between. Earlier rules and those added at the same time stay.
 fn append(directory: &Path, about: &str, rule: &str, now: &Timestamp) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let path = directory.join(NAME);
@@ -98,7 +103,7 @@ fn append(directory: &Path, about: &str, rule: &str, now: &Timestamp) -> io::Res
         Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{FIRST_LINE}{about}"),
         Err(error) => return Err(error),
     };
-    // A file with a mistake would stop every later run.
+    // A malformed file would stop every later run.
     let (kept, added) = (parsed(&before)?, parsed(rule)?);
     if added.iter().all(|rule| kept.iter().any(|each| is_same(each, rule))) {
         return Ok(());
@@ -113,19 +118,19 @@ fn append(directory: &Path, about: &str, rule: &str, now: &Timestamp) -> io::Res
     fs::rename(&staged, &path)
 }
 
-fn parsed(text: &str) -> io::Result<Vec<Rule>> {
+fn parsed(text: &str) -> io::Result<Vec<CommandRule>> {
     let file = RuleFile { name: NAME, text, trust: Trust::User };
     let rules = Rules::load(&[file]).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(rules.iter().cloned().collect())
 }
 
-fn is_same(one: &Rule, other: &Rule) -> bool {
+fn is_same(one: &CommandRule, other: &CommandRule) -> bool {
     one.matches == other.matches
         && one.decision == other.decision
         && one.escape_sandbox == other.escape_sandbox
 }
 
-/// Rules with the time at which they were made.
+/// Returns rules with their time of creation.
 fn dated(rules: &str, now: &Timestamp) -> String {
     let now = now.round(Unit::Second).unwrap_or(*now);
     let ends = rules.trim_end();
@@ -152,7 +157,7 @@ mod tests {
     #[test]
     fn rules_are_added_once_and_what_was_there_stays() {
         let home = tempfile::tempdir().unwrap();
-        let answers = Answers::new(home.path(), Path::new("/w/a b"));
+        let answers = RuleWriter::new(home.path(), Path::new("/w/a b"));
         for program in ["make", "ninja", "make"] {
             answers.keep(Reach::Project, &offer(program)).unwrap();
         }

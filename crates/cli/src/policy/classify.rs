@@ -5,34 +5,35 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Judge, why, word};
-use crate::{exit::Exit, problem::Problem, setup::Setup};
+use super::{LineJudge, why, word};
+use crate::{exit::ProgramExit, problem::CliProblem, setup::ProgramSetup};
 
-/// The longest line that is read. A command cannot be longer than 128 KiB, and JSON makes at most six bytes of one.
+/// Maximum size of a line. A command cannot be longer than 128 KiB, and JSON needs at most six
+/// bytes for one.
 const MAX_LINE_BYTES: usize = 1024 * 1024;
 
 #[derive(Deserialize)]
-struct Request {
+struct ClassifyRequest {
     id: Value,
     cmd: String,
 }
 
-pub(super) fn run(setup: &Setup) -> Result<Exit, Problem> {
-    let judge = Judge::new(setup)?;
+pub(super) fn run(setup: &ProgramSetup) -> Result<ProgramExit, CliProblem> {
+    let judge = LineJudge::new(setup)?;
     let mut input = BufReader::new(io::stdin().lock());
     let mut output = BufWriter::new(io::stdout().lock());
     match answer_all(&judge, &mut input, &mut output, &|text| crate::note(text)) {
-        Ok(0) => Ok(Exit::Done),
-        Ok(_) => Ok(Exit::Failed),
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(error) => Err(Problem::failed(format!("cannot go on: {error}"))),
+        Ok(0) => Ok(ProgramExit::Done),
+        Ok(_) => Ok(ProgramExit::Failed),
+        // The reader closed early.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ProgramExit::Done),
+        Err(error) => Err(CliProblem::failed(format!("cannot go on: {error}"))),
     }
 }
 
-/// Answers every line, and counts those that made no sense.
+/// Answers every line, and counts the malformed ones.
 fn answer_all(
-    judge: &Judge,
+    judge: &LineJudge,
     input: &mut BufReader<impl Read>,
     output: &mut impl Write,
     complain: &dyn Fn(&str),
@@ -53,7 +54,7 @@ fn answer_all(
             continue;
         }
         let answer = match request(&line, whole) {
-            Ok(Request { id, cmd }) => {
+            Ok(ClassifyRequest { id, cmd }) => {
                 let (ruling, judgement) = judge.line(&cmd);
                 json!({"id": id, "decision": word(ruling), "why": why(ruling, &judgement)})
             }
@@ -64,7 +65,7 @@ fn answer_all(
             }
         };
         writeln!(output, "{answer}")?;
-        // Whoever waits for an answer before asking the next gets it.
+        // Flush for a client that waits for an answer before the next request.
         if input.buffer().is_empty() {
             output.flush()?;
         }
@@ -73,7 +74,7 @@ fn answer_all(
     Ok(bad)
 }
 
-fn request(line: &[u8], whole: bool) -> Result<Request, (Value, String)> {
+fn request(line: &[u8], whole: bool) -> Result<ClassifyRequest, (Value, String)> {
     if !whole {
         return Err((Value::Null, format!("it has more than {MAX_LINE_BYTES} bytes")));
     }
@@ -83,7 +84,7 @@ fn request(line: &[u8], whole: bool) -> Result<Request, (Value, String)> {
     })
 }
 
-/// Drops the rest of a line.
+/// Skips the rest of a line.
 fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
     loop {
         let buffer = input.fill_buf()?;
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
 
     fn answers(input: &[u8]) -> (Vec<Value>, usize) {
-        let judge = Judge::for_tests();
+        let judge = LineJudge::for_tests();
         let mut output = Vec::new();
         let bad = answer_all(&judge, &mut BufReader::new(input), &mut output, &|_| {}).unwrap();
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! `windlass policy explain`: one command, taken apart.
+//! `windlass policy explain`: one command in detail.
 
 use serde_json::json;
 use windlass::{
@@ -6,11 +6,11 @@ use windlass::{
     policy::{Class, Judgement, Part, Ruling},
 };
 
-use super::{Judge, why};
-use crate::{exit::Exit, output::print, problem::Problem, screen::visible, setup::Setup};
+use super::{LineJudge, why};
+use crate::{exit::ProgramExit, output::print, problem::CliProblem, screen::visible, setup::ProgramSetup};
 
-pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Problem> {
-    let judge = Judge::new(setup)?;
+pub(super) fn run(setup: &ProgramSetup, command: &str, json: bool) -> Result<ProgramExit, CliProblem> {
+    let judge = LineJudge::new(setup)?;
     let (ruling, judgement) = judge.line_in(&setup.cwd, command);
     let mode = judge.sandbox;
     let held = held(&setup.policy(judge.approval), &judgement);
@@ -24,7 +24,7 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
             "judgement": judgement,
         });
         print(&format!("{value:#}\n"))?;
-        return Ok(Exit::Done);
+        return Ok(ProgramExit::Done);
     }
     let why = why(ruling, &judgement);
     let mut out = format!("{}: {}\n", says(ruling, judgement.class, mode), visible(&why));
@@ -43,7 +43,7 @@ pub(super) fn run(setup: &Setup, command: &str, json: bool) -> Result<Exit, Prob
         out.push_str(&format!("Beyond this machine: {} (it {})\n", effect.name(), effect.in_words()));
     }
     print(&out)?;
-    Ok(Exit::Done)
+    Ok(ProgramExit::Done)
 }
 
 fn says(ruling: Ruling, class: Class, mode: SandboxMode) -> &'static str {
@@ -68,7 +68,7 @@ fn described(part: &Part) -> String {
     format!("{line}{via}\n   {}: {}{facts}", part.class.name(), visible(&part.reason.to_string()))
 }
 
-/// What would hold the command once it runs.
+/// Describes the confinement of the command once it runs.
 fn held(policy: &Policy, judgement: &Judgement) -> String {
     let network = match policy.walls.network {
         Network::None => "no network",

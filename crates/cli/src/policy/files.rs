@@ -1,4 +1,4 @@
-//! Where rules are: the user's, and those of the project.
+//! Locations of rule files: the user's, and those of the project.
 
 use std::{
     fs, io,
@@ -9,22 +9,22 @@ use std::{
 use windlass::policy::{RuleError, RuleFile, Rules, Trust};
 
 use super::answers;
-use crate::{problem::Problem, screen::visible_path, setup::Setup};
+use crate::{problem::CliProblem, screen::visible_path, setup::ProgramSetup};
 
-/// The largest file of rules that is read.
+/// Maximum size of a rule file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// A file of rules that was read.
+/// A rule file that was read.
 pub(super) struct SourceFile {
     pub(super) path: PathBuf,
-    /// What rules and messages call it.
+    /// The name in rules and messages.
     pub(super) name: String,
     pub(super) text: String,
     pub(super) trust: Trust,
 }
 
 impl SourceFile {
-    /// Reads a text as one of this file.
+    /// Parses a text as the contents of this file.
     pub(super) fn parse(&self, text: &str) -> Result<Rules, RuleError> {
         Rules::load(&[RuleFile { name: &self.name, text, trust: self.trust }])
     }
@@ -34,37 +34,38 @@ impl SourceFile {
     }
 }
 
-/// All rules in force: the user's, those of the user for this project, then `.windlass/rules/*.toml` of the project.
-pub(crate) fn rules(setup: &Setup) -> Result<Rules, Problem> {
+/// Returns all rules in force: the user's, those of the user for this project, then
+/// `.windlass/rules/*.toml` of the project.
+pub(crate) fn rules(setup: &ProgramSetup) -> Result<Rules, CliProblem> {
     load(&sources(setup)?)
 }
 
-/// The rules of files. Everything that is wrong in any of them is said.
-pub(super) fn load(sources: &[SourceFile]) -> Result<Rules, Problem> {
+/// Loads the rules of files. The error lists all faults.
+pub(super) fn load(sources: &[SourceFile]) -> Result<Rules, CliProblem> {
     let files: Vec<_> = sources.iter().map(SourceFile::as_rules).collect();
-    Rules::load(&files).map_err(|error| Problem::usage(error.to_string()))
+    Rules::load(&files).map_err(|error| CliProblem::usage(error.to_string()))
 }
 
-/// All files of rules.
-pub(super) fn sources(setup: &Setup) -> Result<Vec<SourceFile>, Problem> {
+/// Reads all rule files.
+pub(super) fn sources(setup: &ProgramSetup) -> Result<Vec<SourceFile>, CliProblem> {
     let root = project_root(&setup.cwd);
-    let own = answers::everywhere(&setup.home);
+    let own = answers::user_directory(&setup.home);
     let project = root.join(".windlass").join("rules");
     let mut files = read(&own, Trust::User)?;
-    files.extend(read(&answers::of_project(&setup.home, root), Trust::User)?);
-    // Who works in the home directory has no project there.
+    files.extend(read(&answers::project_directory(&setup.home, root), Trust::User)?);
+    // In the home directory there is no project.
     if project != own {
         files.extend(read(&project, Trust::Project)?);
     }
     Ok(files)
 }
 
-/// The nearest directory upwards with a repository in it, or the directory itself.
+/// Returns the nearest directory upwards that has a repository, or the directory itself.
 pub(crate) fn project_root(cwd: &Path) -> &Path {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
 }
 
-fn read(directory: &Path, trust: Trust) -> Result<Vec<SourceFile>, Problem> {
+fn read(directory: &Path, trust: Trust) -> Result<Vec<SourceFile>, CliProblem> {
     let mut paths = match fs::read_dir(directory) {
         Ok(entries) => {
             entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()
@@ -72,17 +73,17 @@ fn read(directory: &Path, trust: Trust) -> Result<Vec<SourceFile>, Problem> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => Err(error),
     }
-    .map_err(|error| Problem::file("cannot list the rules in", directory, &error))?;
+    .map_err(|error| CliProblem::file("cannot list the rules in", directory, &error))?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     let text = |path: PathBuf| {
-        let text = whole(&path).map_err(|error| Problem::file("cannot read the rules", &path, &error))?;
+        let text = whole(&path).map_err(|error| CliProblem::file("cannot read the rules", &path, &error))?;
         Ok(SourceFile { name: visible_path(&path), path, text, trust })
     };
     paths.into_iter().map(text).collect()
 }
 
-/// A text file of a size that makes sense.
+/// Reads a text file of limited size.
 pub(super) fn whole(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     fs::File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;

@@ -1,19 +1,19 @@
-//! A rule as it may be shown: a person may have allowed a command with a secret in it.
+//! A rule as it may be shown: an approved command may contain a secret.
 
 use windlass::{
     CommandLine, Effects,
     clean::Secrets,
-    policy::{Rule, RuleMatch},
+    policy::{CommandRule, RuleMatch},
 };
 
 use crate::redact::own;
 
-/// The rule without the secrets in its words.
-pub(super) fn redacted(rule: &Rule) -> Rule {
+/// Returns the rule without the secrets in its words.
+pub(super) fn redacted(rule: &CommandRule) -> CommandRule {
     redacted_by(own(), rule)
 }
 
-fn redacted_by(secrets: &Secrets, rule: &Rule) -> Rule {
+fn redacted_by(secrets: &Secrets, rule: &CommandRule) -> CommandRule {
     let clean = |word: &String| secrets.clean(word).into_owned();
     let matches = match &rule.matches {
         RuleMatch::Argv(argv) => RuleMatch::Argv(clean_words(secrets, argv)),
@@ -26,10 +26,10 @@ fn redacted_by(secrets: &Secrets, rule: &Rule) -> Rule {
         }
         RuleMatch::Effect(effect) => RuleMatch::Effect(*effect),
     };
-    Rule { matches, justification: rule.justification.as_ref().map(clean), ..rule.clone() }
+    CommandRule { matches, justification: rule.justification.as_ref().map(clean), ..rule.clone() }
 }
 
-/// Each word, read with those before it.
+/// Cleans each word, in the context of those before it.
 fn clean_words(secrets: &Secrets, argv: &[String]) -> Vec<String> {
     let effects = Effects::command(CommandLine { argv: argv.to_vec(), cwd: None });
     secrets.clean_effects(&effects).command.map(|command| command.argv).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `windlass policy suggest`: rules from what was approved before.
+//! `windlass policy suggest`: suggests rules from approved commands.
 
 use std::{
     fs::File,
@@ -9,37 +9,37 @@ use serde::Deserialize;
 use serde_json::json;
 use windlass::{
     CommandLine, Effects, Offer, Reach, Rulebook,
-    policy::{RuleMatch, Suggestion, suggest},
+    policy::{RuleMatch, RuleSuggestion, suggest},
     record::{self, ThreadFolder},
 };
 
 use super::{
-    answers::{Answers, everywhere},
+    answers::{RuleWriter, user_directory},
     files,
 };
 use crate::{
-    args::Suggest,
-    exit::Exit,
+    args::SuggestOptions,
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     screen::{visible, visible_path},
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
-/// How many sessions, and how many files of calls outside of any, are looked at, newest first.
+/// Maximum number of sessions, and of files of calls outside of any, that are read, newest first.
 const MAX_SESSIONS: usize = 100;
 
-/// The longest record that is looked at. A command is never longer.
+/// Maximum size of a record that is read. A command is never longer.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
-/// Commands on record.
+/// Commands in session files.
 #[derive(Default)]
-struct Recorded {
+struct RecordedCommands {
     approved: Vec<CommandLine>,
     all: Vec<CommandLine>,
 }
 
-pub(super) fn run(setup: &Setup, wanted: &Suggest) -> Result<Exit, Problem> {
+pub(super) fn run(setup: &ProgramSetup, wanted: &SuggestOptions) -> Result<ProgramExit, CliProblem> {
     let recorded = recorded(setup, wanted.session.as_deref())?;
     let suggestions = new_ones(setup, suggest(&recorded.approved, &recorded.all))?;
     let shown = match &suggestions[..] {
@@ -53,62 +53,70 @@ pub(super) fn run(setup: &Setup, wanted: &Suggest) -> Result<Exit, Problem> {
     if wanted.write && !suggestions.is_empty() {
         return write(setup, &suggestions, wanted.yes);
     }
-    Ok(Exit::Done)
+    Ok(ProgramExit::Done)
 }
 
 /// Adds the suggestions to the user's rules, if the user agrees.
-fn write(setup: &Setup, suggestions: &[Suggestion], agreed: bool) -> Result<Exit, Problem> {
+fn write(
+    setup: &ProgramSetup,
+    suggestions: &[RuleSuggestion],
+    agreed: bool,
+) -> Result<ProgramExit, CliProblem> {
     if !agreed && !agrees("Add them to your rules? (y or n) ", "give `--yes` to add them all the same")? {
         crate::note("nothing was written");
-        return Ok(Exit::Refused);
+        return Ok(ProgramExit::Refused);
     }
-    let answers = Answers::new(&setup.home, &setup.cwd);
+    let answers = RuleWriter::new(&setup.home, &setup.cwd);
     for suggestion in suggestions {
         let offer = Offer { toml: suggestion.to_toml(), allows: suggestion.explanation.clone() };
-        answers.keep(Reach::Everywhere, &offer).map_err(Problem::failed)?;
+        answers.keep(Reach::Everywhere, &offer).map_err(CliProblem::failed)?;
     }
-    crate::note(&format!("added to the rules in {}", visible_path(&everywhere(&setup.home))));
-    Ok(Exit::Done)
+    crate::note(&format!("added to the rules in {}", visible_path(&user_directory(&setup.home))));
+    Ok(ProgramExit::Done)
 }
 
-/// Whether the person at the terminal says yes. Where there is none, `otherwise` says what to do.
-pub(super) fn agrees(question: &str, otherwise: &str) -> Result<bool, Problem> {
+/// Returns true if the person at the terminal agrees. Without a terminal, the error shows
+/// `otherwise`.
+pub(super) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(Problem::usage(format!("nobody is there to agree; {otherwise}")));
+        return Err(CliProblem::usage(format!("nobody is there to agree; {otherwise}")));
     }
     let mut line = String::new();
     io::stderr()
         .lock()
         .write_all(question.as_bytes())
         .and_then(|()| io::stdin().read_line(&mut line))
-        .map_err(|error| Problem::failed(format!("cannot ask: {error}")))?;
+        .map_err(|error| CliProblem::failed(format!("cannot ask: {error}")))?;
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The commands of the chosen sessions, and of calls outside of any.
-fn recorded(setup: &Setup, session: Option<&str>) -> Result<Recorded, Problem> {
+/// Reads the commands of the chosen sessions, and of calls outside of any.
+fn recorded(setup: &ProgramSetup, session: Option<&str>) -> Result<RecordedCommands, CliProblem> {
     let list =
-        |folder| record::list_in(&setup.home, folder).map_err(|error| Problem::failed(error.to_string()));
+        |folder| record::list_in(&setup.home, folder).map_err(|error| CliProblem::failed(error.to_string()));
     let (sessions, calls) = (list(ThreadFolder::Sessions)?, list(ThreadFolder::Calls)?);
     let chosen: Vec<_> = match session {
         Some(id) => sessions.iter().filter(|entry| entry.id.as_str() == id).collect(),
         None => sessions.iter().take(MAX_SESSIONS).chain(calls.iter().take(MAX_SESSIONS)).collect(),
     };
     if let (Some(id), true) = (session, chosen.is_empty()) {
-        return Err(Problem::usage(format!("there is no session `{id}`")));
+        return Err(CliProblem::usage(format!("there is no session `{id}`")));
     }
-    let mut recorded = Recorded::default();
+    let mut recorded = RecordedCommands::default();
     for entry in chosen {
         let read = File::open(&entry.path).and_then(|file| recorded.read(BufReader::new(file)));
-        read.map_err(|error| Problem::file("cannot read the session", &entry.path, &error))?;
+        read.map_err(|error| CliProblem::file("cannot read the session", &entry.path, &error))?;
     }
     Ok(recorded)
 }
 
-/// Those that the rules in force do not cover yet.
-fn new_ones(setup: &Setup, suggestions: Vec<Suggestion>) -> Result<Vec<Suggestion>, Problem> {
+/// Returns the suggestions that the rules in force do not cover yet.
+fn new_ones(
+    setup: &ProgramSetup,
+    suggestions: Vec<RuleSuggestion>,
+) -> Result<Vec<RuleSuggestion>, CliProblem> {
     let rules = files::rules(setup)?;
-    let covered = |suggestion: &Suggestion| {
+    let covered = |suggestion: &RuleSuggestion| {
         rules.iter().any(|rule| match &rule.matches {
             RuleMatch::Prefix(prefix) => {
                 prefix.len() <= suggestion.prefix.len()
@@ -120,8 +128,8 @@ fn new_ones(setup: &Setup, suggestions: Vec<Suggestion>) -> Result<Vec<Suggestio
     Ok(suggestions.into_iter().filter(|suggestion| !covered(suggestion)).collect())
 }
 
-impl Recorded {
-    /// Takes the commands of a session file. What makes no sense there is not an approval.
+impl RecordedCommands {
+    /// Reads the commands of a session file. A malformed record is not an approval.
     fn read(&mut self, mut file: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
         loop {
@@ -135,17 +143,17 @@ impl Recorded {
 
     fn take(&mut self, line: &[u8]) {
         #[derive(Deserialize)]
-        struct Record {
+        struct RecordLine {
             #[serde(rename = "type")]
             kind: String,
-            payload: Intent,
+            payload: IntentLine,
         }
         #[derive(Deserialize)]
-        struct Intent {
+        struct IntentLine {
             effects: Effects,
             decision: String,
         }
-        let Ok(record) = serde_json::from_slice::<Record>(line) else { return };
+        let Ok(record) = serde_json::from_slice::<RecordLine>(line) else { return };
         let Some(command) = record.payload.effects.command.filter(|_| record.kind == "intent") else {
             return;
         };
@@ -156,7 +164,7 @@ impl Recorded {
     }
 }
 
-fn described(suggestion: &Suggestion) -> String {
+fn described(suggestion: &RuleSuggestion) -> String {
     let list = |title: &str, lines: &[String]| {
         let lines: String = lines.iter().map(|line| format!("#   {}\n", visible(line))).collect();
         if lines.is_empty() { String::new() } else { format!("# {title}\n{lines}") }
@@ -193,7 +201,7 @@ mod tests {
             intent("the sandbox mode is `danger-full-access`", "cargo test -p b").to_string(),
         ]
         .join("\n");
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedCommands::default();
         recorded.read(file.as_bytes()).unwrap();
         assert_eq!((recorded.approved.len(), recorded.all.len()), (1, 2));
         let suggestions = suggest(&recorded.approved, &recorded.all);

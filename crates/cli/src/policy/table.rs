@@ -1,42 +1,42 @@
-//! `windlass policy test`: a table of commands with what must happen to them.
+//! `windlass policy test`: checks a table of commands with expected decisions.
 
 use std::path::Path;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Judge, files, word};
+use super::{LineJudge, files, word};
 use crate::{
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     screen::{visible, visible_path},
-    setup::Setup,
+    setup::ProgramSetup,
 };
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    case: Vec<Spanned<Case>>,
+struct CaseTable {
+    case: Vec<Spanned<DecisionCase>>,
 }
 
-/// A command and what must happen to it: `safe`, `prompt` or `forbidden`.
+/// A command and its expected decision: `safe`, `prompt` or `forbidden`.
 #[derive(Deserialize)]
-struct Case {
+struct DecisionCase {
     #[serde(alias = "cmd")]
     command: String,
-    decision: Expected,
+    decision: ExpectedDecision,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Expected {
+enum ExpectedDecision {
     Safe,
     Prompt,
     Forbidden,
 }
 
-impl Expected {
+impl ExpectedDecision {
     fn word(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -46,21 +46,21 @@ impl Expected {
     }
 }
 
-pub(super) fn run(setup: &Setup, path: &Path) -> Result<Exit, Problem> {
-    let text = files::whole(path).map_err(|error| Problem::file("cannot read the table", path, &error))?;
+pub(super) fn run(setup: &ProgramSetup, path: &Path) -> Result<ProgramExit, CliProblem> {
+    let text = files::whole(path).map_err(|error| CliProblem::file("cannot read the table", path, &error))?;
     let lines = path.extension().is_some_and(|extension| extension == "jsonl");
     let cases = if lines { from_lines(&text) } else { from_toml(&text) };
     let cases = cases.map_err(|(line, problem)| {
-        Problem::usage(format!("`{}`, line {line}: {problem}", visible_path(path)))
+        CliProblem::usage(format!("`{}`, line {line}: {problem}", visible_path(path)))
     })?;
-    let judge = Judge::new(setup)?;
+    let judge = LineJudge::new(setup)?;
     let failures: Vec<_> = cases.iter().filter_map(|(line, case)| failure(&judge, *line, case)).collect();
     let (failed, all) = (failures.len(), cases.len());
     print(&format!("{}{} of {all} as expected\n", failures.concat(), all - failed))?;
-    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+    Ok(if failed == 0 { ProgramExit::Done } else { ProgramExit::Failed })
 }
 
-fn failure(judge: &Judge, line: usize, case: &Case) -> Option<String> {
+fn failure(judge: &LineJudge, line: usize, case: &DecisionCase) -> Option<String> {
     let (ruling, judgement) = judge.line(&case.command);
     let (got, wanted) = (word(ruling), case.decision.word());
     (got != wanted).then(|| {
@@ -69,17 +69,17 @@ fn failure(judge: &Judge, line: usize, case: &Case) -> Option<String> {
     })
 }
 
-/// Cases with their lines, or the line that makes no sense.
-type Cases = Result<Vec<(usize, Case)>, (usize, String)>;
+/// Cases with their lines, or the malformed line.
+type DecisionCases = Result<Vec<(usize, DecisionCase)>, (usize, String)>;
 
-fn from_toml(text: &str) -> Cases {
+fn from_toml(text: &str) -> DecisionCases {
     let line_of = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-    let table: Table = toml::from_str(text)
+    let table: CaseTable = toml::from_str(text)
         .map_err(|error| (line_of(error.span().map_or(0, |span| span.start)), error.message().to_owned()))?;
     Ok(table.case.into_iter().map(|case| (line_of(case.span().start), case.into_inner())).collect())
 }
 
-fn from_lines(text: &str) -> Cases {
+fn from_lines(text: &str) -> DecisionCases {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let case = |(at, line)| {
         let case = serde_json::from_str(line).map_err(|error| (at + 1, error.to_string()))?;
@@ -92,8 +92,8 @@ fn from_lines(text: &str) -> Cases {
 mod tests {
     use super::*;
 
-    fn failures(cases: &Cases) -> Vec<String> {
-        let judge = Judge::for_tests();
+    fn failures(cases: &DecisionCases) -> Vec<String> {
+        let judge = LineJudge::for_tests();
         let cases = cases.as_ref().unwrap_or_else(|(line, problem)| panic!("line {line}: {problem}"));
         cases.iter().filter_map(|(line, case)| failure(&judge, *line, case)).collect()
     }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_table_that_makes_no_sense_is_named_with_its_line() {
-        let line = |cases: Cases| cases.err().map(|(line, _)| line);
+        let line = |cases: DecisionCases| cases.err().map(|(line, _)| line);
         assert_eq!(line(from_toml("[[case]]\ncommand = \"ls\"\ndecision = \"maybe\"\n")), Some(3));
         assert_eq!(line(from_lines("{\"cmd\": \"ls\", \"decision\": \"safe\"}\n{\n")), Some(2));
     }

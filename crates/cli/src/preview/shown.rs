@@ -1,4 +1,5 @@
-//! Changes of a preview as a person reads them: a unified diff, and one line each for what has none.
+//! Changes of a preview as a person reads them: a unified diff, and one line for each change
+//! without one.
 
 use std::{
     collections::BTreeMap,
@@ -11,35 +12,36 @@ use windlass::{
     patch::{Side, diff},
 };
 
-use crate::{paths::Paths, screen::visible};
+use crate::{paths::PathDisplay, screen::visible};
 
-/// A larger file is shown in one line.
+/// Maximum size of a file with a diff; a larger one is shown in one line.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// After so many bytes of diff every further file is shown in one line.
+/// Maximum size of all diffs; after that every further file is shown in one line.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
 
-/// How many changes are shown one by one.
+/// Maximum number of changes that are shown one by one.
 const MAX_LINES: usize = 500;
 
-/// A directory that comes or goes with more files is shown in one line.
+/// Maximum number of files of an added or removed directory that are listed; a larger one is shown
+/// in one line.
 const MAX_FILES_IN_DIRECTORY: usize = 40;
 
-/// Writes changes down.
+/// Formats changes.
 pub(super) struct ShownChanges<'a> {
     preview: &'a Preview,
     changes: &'a PreviewChanges,
-    paths: &'a Paths,
+    paths: &'a PathDisplay,
     text: String,
     lines: usize,
 }
 
 impl<'a> ShownChanges<'a> {
-    pub(super) fn new(preview: &'a Preview, changes: &'a PreviewChanges, paths: &'a Paths) -> Self {
+    pub(super) fn new(preview: &'a Preview, changes: &'a PreviewChanges, paths: &'a PathDisplay) -> Self {
         Self { preview, changes, paths, text: String::new(), lines: 0 }
     }
 
-    /// Everything, ending in a line with counts.
+    /// Returns all changes, with counts in the last line.
     pub(super) fn text(mut self) -> String {
         let collapsed = self.collapsed();
         let mut hidden = 0;
@@ -80,9 +82,10 @@ impl<'a> ShownChanges<'a> {
         self.text
     }
 
-    /// Directories that are shown in one line: git's, and large ones that come or go as a whole.
+    /// Returns directories that are shown in one line: git's, and large ones that are added or
+    /// removed as a whole.
     fn collapsed(&self) -> BTreeMap<PathBuf, String> {
-        let mut counts: BTreeMap<PathBuf, Counts> = BTreeMap::new();
+        let mut counts: BTreeMap<PathBuf, ChangeCounts> = BTreeMap::new();
         let whole: Vec<_> =
             self.changes.layer.changes.iter().filter(|change| is_whole_directory(change)).collect();
         for change in &self.changes.layer.changes {
@@ -102,7 +105,7 @@ impl<'a> ShownChanges<'a> {
         let kinds = (change.before.map(|stat| stat.kind), change.after.map(|stat| stat.kind));
         let is_directory = |kind: Option<EntryKind>| kind.is_none_or(|kind| kind == EntryKind::Directory);
         if is_directory(kinds.0) && is_directory(kinds.1) {
-            // What is in it is shown.
+            // Its contents are shown.
             let is_empty = !self
                 .changes
                 .layer
@@ -138,7 +141,7 @@ impl<'a> ShownChanges<'a> {
         }
     }
 
-    /// The diff of a file; nothing if it has none or is too long.
+    /// Returns the diff of a file; none if it has none or is too long.
     fn file_diff(&self, change: &LayerChange) -> Option<String> {
         let is_small_file = |stat: Option<EntryStat>| {
             stat.is_none_or(|stat| stat.kind == EntryKind::File && stat.size <= MAX_FILE_BYTES)
@@ -155,7 +158,7 @@ impl<'a> ShownChanges<'a> {
         Some(diff(before, after.as_deref().map(|bytes| side(bytes, change.after))))
     }
 
-    /// A change without a diff.
+    /// Describes a change without a diff.
     fn described(&self, change: &LayerChange, path: &str) -> String {
         let size = |stat: Option<EntryStat>| stat.map_or(0, |stat| stat.size);
         let what = match change.after.or(change.before).map(|stat| stat.kind) {
@@ -173,7 +176,7 @@ impl<'a> ShownChanges<'a> {
     }
 
     fn summary(&self) -> String {
-        let mut counts = Counts::default();
+        let mut counts = ChangeCounts::default();
         self.changes.layer.changes.iter().for_each(|change| counts.add(change));
         if counts.all() == 0 && self.changes.git_settings.is_empty() {
             return "no changes".to_owned();
@@ -200,9 +203,9 @@ fn is_whole_directory(change: &LayerChange) -> bool {
     is_directory(change.before) || is_directory(change.after)
 }
 
-/// Counts changes of files; directories count with what is in them.
+/// Counts of changed files; directories count with their contents.
 #[derive(Debug, Default)]
-struct Counts {
+struct ChangeCounts {
     created: usize,
     modified: usize,
     deleted: usize,
@@ -210,7 +213,7 @@ struct Counts {
     bytes: u64,
 }
 
-impl Counts {
+impl ChangeCounts {
     fn add(&mut self, change: &LayerChange) {
         let is_directory =
             |stat: Option<EntryStat>| stat.is_none_or(|stat| stat.kind == EntryKind::Directory);

@@ -6,15 +6,15 @@ use toml::Value;
 use windlass::{ApprovalPolicy, SandboxMode};
 
 use crate::{
-    args::{Common, ExecOptions, ModelChoice},
-    config::Flag,
-    problem::Problem,
+    args::{CommonOptions, ExecOptions, ModelChoice},
+    config::ConfigFlag,
+    problem::CliProblem,
     screen::visible_path,
 };
 
-/// Options of every command that stand for a key.
-pub(super) fn common_flags(common: &Common) -> Vec<Flag> {
-    let set = |name, key, value: &str| Flag { name, key, value: Value::String(value.to_owned()) };
+/// Returns the options of every command that stand for a key.
+pub(super) fn common_flags(common: &CommonOptions) -> Vec<ConfigFlag> {
+    let set = |name, key, value: &str| ConfigFlag { name, key, value: Value::String(value.to_owned()) };
     let mut flags = Vec::new();
     if let Some(mode) = common.sandbox {
         flags.push(set("--sandbox", "sandbox_mode", SandboxMode::from(mode).name()));
@@ -30,19 +30,19 @@ pub(super) fn common_flags(common: &Common) -> Vec<Flag> {
     flags
 }
 
-/// Options that choose a model.
-pub(super) fn choice_flags(choice: &ModelChoice) -> Vec<Flag> {
+/// Returns the options that choose a model.
+pub(super) fn choice_flags(choice: &ModelChoice) -> Vec<ConfigFlag> {
     let flag = |name, key, value: &Option<String>| {
-        value.as_ref().map(|value| Flag { name, key, value: Value::String(value.clone()) })
+        value.as_ref().map(|value| ConfigFlag { name, key, value: Value::String(value.clone()) })
     };
     let model = flag("--model", "model", &choice.model);
     model.into_iter().chain(flag("--provider", "model_provider", &choice.provider)).collect()
 }
 
-/// Options of `exec` that stand for a key.
-pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
+/// Returns the options of `exec` that stand for a key.
+pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<ConfigFlag>, CliProblem> {
     let mut flags = choice_flags(&options.choice);
-    let mut set = |name, key, value| flags.push(Flag { name, key, value });
+    let mut set = |name, key, value| flags.push(ConfigFlag { name, key, value });
     if let Some(path) = &options.script {
         set("--script", "model_provider", Value::String("scripted".to_owned()));
         set("--script", "model_providers", within("scripted", within("script", text("--script", path)?)));
@@ -54,7 +54,7 @@ pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
     let number = |name, limit: u64| {
         i64::try_from(limit)
             .map(Value::Integer)
-            .map_err(|_| Problem::usage(format!("{name}: {limit} is too large")))
+            .map_err(|_| CliProblem::usage(format!("{name}: {limit} is too large")))
     };
     if let Some(seconds) = options.time_limit {
         set("--time-limit", "turn_time_limit_sec", number("--time-limit", seconds)?);
@@ -65,14 +65,14 @@ pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<Flag>, Problem> {
     Ok(flags)
 }
 
-/// A table with one key.
+/// Returns a table with one key.
 fn within(key: &str, value: Value) -> Value {
     Value::Table([(key.to_owned(), value)].into_iter().collect())
 }
 
-fn text(flag: &str, path: &Path) -> Result<Value, Problem> {
+fn text(flag: &str, path: &Path) -> Result<Value, CliProblem> {
     let text = path
         .to_str()
-        .ok_or_else(|| Problem::usage(format!("{flag}: `{}` is not UTF-8", visible_path(path))))?;
+        .ok_or_else(|| CliProblem::usage(format!("{flag}: `{}` is not UTF-8", visible_path(path))))?;
     Ok(Value::String(text.to_owned()))
 }

@@ -2,22 +2,24 @@
 
 use windlass::Quota;
 
-use crate::problem::Problem;
+use crate::problem::CliProblem;
 
 const KNOWN: &str = "pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s, nofile";
 
 const KILO: u64 = 1024;
 const MEGA: u64 = 1024 * KILO;
 
-/// Reads limits; of several with one name the tightest counts.
-pub(super) fn parse(settings: &[String]) -> Result<Quota, Problem> {
+/// Parses limits; of several with one name the tightest counts.
+pub(super) fn parse(settings: &[String]) -> Result<Quota, CliProblem> {
     let mut limits = Quota::default();
     for setting in settings {
-        let (name, number) = setting
-            .split_once('=')
-            .ok_or_else(|| Problem::usage(format!("--limit: `{setting}` is not of the form NAME=NUMBER")))?;
+        let (name, number) = setting.split_once('=').ok_or_else(|| {
+            CliProblem::usage(format!("--limit: `{setting}` is not of the form NAME=NUMBER"))
+        })?;
         let number: u64 = number.parse().ok().filter(|number| *number > 0).ok_or_else(|| {
-            Problem::usage(format!("--limit: `{name}` must be a whole number, at least 1; found `{number}`"))
+            CliProblem::usage(format!(
+                "--limit: `{name}` must be a whole number, at least 1; found `{number}`"
+            ))
         })?;
         let (limit, unit) = match name {
             "pids" => (&mut limits.processes, 1),
@@ -29,7 +31,7 @@ pub(super) fn parse(settings: &[String]) -> Result<Quota, Problem> {
             "out_kb" => (&mut limits.output_bytes, KILO),
             "wall_s" => (&mut limits.wall_seconds, 1),
             _ => {
-                return Err(Problem::usage(format!(
+                return Err(CliProblem::usage(format!(
                     "--limit: there is no limit `{name}`; there are {KNOWN}"
                 )));
             }

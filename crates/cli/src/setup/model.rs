@@ -1,4 +1,4 @@
-//! Which model answers, where it is served, and what is asked of it.
+//! The model that answers, its provider, and the options of its requests.
 
 use std::{num::NonZeroU64, sync::Arc};
 
@@ -9,32 +9,32 @@ use windlass::{
     select::{self, FORMER_NAME, RULES},
 };
 
-use super::{Setup, machine::key};
-use crate::{config, problem::Problem};
+use super::{ProgramSetup, machine::key};
+use crate::{config, problem::CliProblem};
 
-/// The model of the `openai` provider, where none is named.
+/// The default model of the `openai` provider.
 const DEFAULT_OPENAI_MODEL: &str = "gpt-5.2-codex";
 
-impl Setup {
-    /// How many tokens the model can read.
+impl ProgramSetup {
+    /// Returns the number of tokens that the model can read.
     pub(crate) fn context_window(&self) -> u64 {
         let known = || Family::of(&self.model_name().unwrap_or_default()).context_window;
         self.config().model_context_window.unwrap_or_else(known).get()
     }
 
-    /// Whether the provider's wire has tools beyond functions.
+    /// Returns true if the provider's wire has tools beyond functions.
     pub(super) fn speaks_responses(&self) -> bool {
         let id = self.provider_id();
         let provider = self.config().model_providers.get(id);
         id != RULES && provider.is_none_or(|provider| provider.wire_api == WireApi::Responses)
     }
 
-    /// The wire the model is reached by, as [`windlass::ModelInfo`] calls it.
+    /// Returns the wire of the model, as [`windlass::ModelInfo`] names it.
     pub(super) fn wire(&self) -> &'static str {
         if self.speaks_responses() { "responses" } else { "chat" }
     }
 
-    /// Whether a model answers, and not the rules.
+    /// Returns true if a model answers, and not the offline rules.
     pub(crate) fn has_model(&self) -> bool {
         self.provider_id() != RULES
     }
@@ -56,29 +56,30 @@ impl Setup {
         self.config().model.clone().or_else(|| default.map(str::to_owned))
     }
 
-    pub(super) fn client(&self) -> Result<Arc<dyn ModelClient>, Problem> {
+    pub(super) fn client(&self) -> Result<Arc<dyn ModelClient>, CliProblem> {
         if self.provider_id() == RULES {
             return Ok(select::rules());
         }
         let served = self.served()?;
         served.connect(served.provider).map_err(|error| {
-            // Whoever has not chosen a provider may not know that there are others.
+            // Users without a chosen provider may not know that there are others.
             let chosen =
                 self.config().model_provider.is_some() || !matches!(error, ModelError::MissingKey { .. });
             let hint =
                 if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
-            Problem::usage(format!("{error}{hint}"))
+            CliProblem::usage(format!("{error}{hint}"))
         })
     }
 
-    /// Whether anyone has said who answers. Where a key was all that said so, it may be missing today.
+    /// Returns true if the provider was chosen explicitly. If it was only implied by a key, the key
+    /// may be missing today.
     pub(crate) fn has_chosen_provider(&self) -> bool {
         self.config().model_provider.is_some() || self.usual_provider != RULES
     }
 
-    /// Why there is no agent, with what to do about it.
-    pub(crate) fn explain(&self, error: &BuildError) -> Problem {
-        let problem = Problem::build(error);
+    /// Explains why there is no agent, and how to fix that.
+    pub(crate) fn explain(&self, error: &BuildError) -> CliProblem {
+        let problem = CliProblem::build(error);
         let BuildError::OtherProvider { provider, .. } = error else { return problem };
         let known = self.config().model_providers.get(provider);
         let missing = known.and_then(Provider::key_variable).filter(|name| key(name).is_none());
@@ -87,31 +88,31 @@ impl Setup {
             None => format!("choose it with `--provider {provider}`"),
         };
         let message = format!("{}; {how}, or go on with another by `--provider`", problem.message);
-        Problem { message, ..problem }
+        CliProblem { message, ..problem }
     }
 
-    /// Where the model is served, and what is asked of it.
-    pub(crate) fn served(&self) -> Result<Served<'_>, Problem> {
+    /// Returns the chosen model with its provider and the options of its requests.
+    pub(crate) fn served(&self) -> Result<ServedModel<'_>, CliProblem> {
         let (config, id) = (self.config(), self.provider_id());
         if id == RULES {
             let message = "the offline rules have no server; choose a provider with `--provider`";
-            return Err(Problem::usage(message));
+            return Err(CliProblem::usage(message));
         }
         let Some(provider) = config.model_providers.get(id) else {
             let known = [RULES].into_iter().chain(config.model_providers.keys().map(String::as_str));
             let known: Vec<_> = known.collect();
-            return Err(Problem::usage(format!(
+            return Err(CliProblem::usage(format!(
                 "there is no provider `{id}`; there are {}",
                 known.join(", ")
             )));
         };
         let model = self.model_name().ok_or_else(|| {
-            Problem::usage(format!(
+            CliProblem::usage(format!(
                 "which model of `{id}`? give it with `--model`, or set `model` in the configuration"
             ))
         })?;
-        // A model that thinks is asked for a summary of its thoughts, which also makes its server hand the thoughts
-        // themselves over, sealed, so that they are not lost from one request to the next.
+        // A reasoning model is asked for a summary. That also makes its server return the encrypted
+        // reasoning, so that it is not lost between requests.
         let summary = config.model_reasoning_summary;
         let summary =
             summary.or_else(|| Family::of(&model).reasoning.then_some(config::ReasoningSummary::Auto));
@@ -122,25 +123,25 @@ impl Setup {
             verbosity: config.model_verbosity.and_then(spelled),
             max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
         };
-        Ok(Served { id, provider, options })
+        Ok(ServedModel { id, provider, options })
     }
 }
 
 /// A model as it was chosen.
-pub(crate) struct Served<'a> {
+pub(crate) struct ServedModel<'a> {
     pub(crate) id: &'a str,
     pub(crate) provider: &'a Provider,
     pub(crate) options: Options,
 }
 
-impl Served<'_> {
-    /// A client for the model, through this or a changed provider.
+impl ServedModel<'_> {
+    /// Connects to the model, through this or a changed provider.
     pub(crate) fn connect(&self, provider: &Provider) -> Result<Arc<dyn ModelClient>, ModelError> {
         model::connect(self.id, provider, self.options.clone(), &key)
     }
 }
 
-/// A choice as the configuration, and every server, spells it.
+/// Returns a choice as the configuration, and every server, spells it.
 fn spelled(choice: impl Serialize) -> Option<String> {
     serde_json::to_value(choice).ok()?.as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! `windlass tools search` and `windlass tools select`: which tools fit a request.
+//! `windlass tools search` and `windlass tools select`: find tools that fit a request.
 
 use std::path::Path;
 
@@ -14,19 +14,22 @@ use windlass::{
 };
 
 use super::pretty;
-use crate::{args::Choosing, brought, exit::Exit, problem::Problem, screen::visible, table::Table};
+use crate::{
+    args::ToolQuery, exit::ProgramExit, problem::CliProblem, screen::visible, table::TextTable, user_tools,
+};
 
-/// The tools that are chosen from, and what is said about each.
-pub(super) struct Offered {
+/// The tools to choose from, with their descriptions.
+pub(super) struct OfferedTools {
     index: Index,
-    /// By their places in the index.
+    /// Indexed as in the index.
     cards: Vec<Card>,
-    /// What became of earlier calls.
+    /// Results of earlier calls.
     usage: Usage,
 }
 
-impl Offered {
-    /// Every tool that can be called here, but for other forms of those on offer: what is asked for in the same words.
+impl OfferedTools {
+    /// Returns every tool that can be called here, except variants of offered ones, which match the
+    /// same words.
     pub(super) fn here(registry: &Registry) -> Self {
         let tools = registry.tools();
         let is_form_of = |tool: &Registered, other: &Registered| {
@@ -40,17 +43,17 @@ impl Offered {
         Self::new(cards.collect(), None)
     }
 
-    /// The tools of a list from elsewhere.
-    pub(super) fn listed(path: &Path, home: &Path) -> Result<Self, Problem> {
-        Ok(Self::new(brought::cards(path)?, Some(home)))
+    /// Returns the tools of an external list.
+    pub(super) fn listed(path: &Path, home: &Path) -> Result<Self, CliProblem> {
+        Ok(Self::new(user_tools::cards(path)?, Some(home)))
     }
 
     fn new(cards: Vec<Card>, home: Option<&Path>) -> Self {
         Self { index: windlass::index(&cards, home), cards, usage: Usage::default() }
     }
 
-    /// Ranks by what became of earlier calls, too.
-    pub(super) fn knowing(mut self, usage: Usage) -> Self {
+    /// Adds the results of earlier calls to the ranking.
+    pub(super) fn with_usage(mut self, usage: Usage) -> Self {
         self.index.remember(&usage);
         Self { usage, ..self }
     }
@@ -67,12 +70,12 @@ impl Offered {
         self.card(id).map_or("", |card| first_line(&card.description))
     }
 
-    /// The tools that fit best, one line each.
-    pub(super) fn search(&self, args: &Choosing) -> (String, Exit) {
+    /// Returns the tools that fit best, one line each.
+    pub(super) fn search(&self, args: &ToolQuery) -> (String, ProgramExit) {
         let request = ToolRequest::new(&args.request);
         let mut hits = self.index.search(&request, args.limit);
         hits.retain(ToolHit::is_related);
-        let exit = if hits.is_empty() { Exit::Failed } else { Exit::Done };
+        let exit = if hits.is_empty() { ProgramExit::Failed } else { ProgramExit::Done };
         let among: Vec<_> = hits.iter().map(|hit| hit.id).collect();
         let ranked = choose_among(&self.index, &request, self.situation(), &among, args.limit).candidates;
         let hit = |each: &ToolCandidate| hits.iter().find(|hit| hit.id == each.id);
@@ -90,13 +93,13 @@ impl Offered {
         if rows.is_empty() {
             return ("no tool fits\n".to_owned(), exit);
         }
-        (Table { titles: [""; 3], expendable: &[], rows }.text(), exit)
+        (TextTable { titles: [""; 3], expendable: &[], rows }.text(), exit)
     }
 
-    /// The tool to use, or that there is none; and why, if wanted.
-    pub(super) fn select(&self, args: &Choosing, explain: bool) -> (String, Exit) {
+    /// Returns the tool to use, or that there is none; and why, if requested.
+    pub(super) fn select(&self, args: &ToolQuery, explain: bool) -> (String, ProgramExit) {
         let choice = choose(&self.index, &ToolRequest::new(&args.request), self.situation(), args.limit);
-        let exit = if choice.fit.is_likely() { Exit::Done } else { Exit::Failed };
+        let exit = if choice.fit.is_likely() { ProgramExit::Done } else { ProgramExit::Failed };
         let best = choice.candidates.first().filter(|_| choice.fit.is_likely());
         let card = best.and_then(|best| self.card(best.id));
         let inferred = card.map(|card| infer(&args.request, &card.parameters, &InferenceContext::default()));
@@ -121,7 +124,8 @@ impl Offered {
     }
 }
 
-/// The same with names that cannot rewrite the screen, wherever they are from, nor go on in another line.
+/// Escapes names, from any source, so that they cannot rewrite the screen or continue on another
+/// line.
 fn on_screen(mut choice: ToolChoice) -> ToolChoice {
     let candidates = choice.candidates.iter_mut().map(|each| &mut each.name);
     let ruled_out = choice.ruled_out.iter_mut().map(|each| &mut each.name);
@@ -132,7 +136,7 @@ fn on_screen(mut choice: ToolChoice) -> ToolChoice {
     choice
 }
 
-/// How wide a column of names is, unless one is out of all proportion.
+/// Returns the width of a column of names, ignoring extremely long ones.
 fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     names.map(|name| name.chars().count()).max().unwrap_or(0).min(80)
 }
@@ -148,7 +152,7 @@ fn answer(choice: &ToolChoice) -> String {
     }
 }
 
-/// What the request says about the arguments of the tool.
+/// Describes the arguments of the tool that the request contains.
 fn arguments(inferred: &InferredArguments) -> String {
     let line = |label: &str, names: &[String]| match names {
         [] => String::new(),
@@ -158,7 +162,7 @@ fn arguments(inferred: &InferredArguments) -> String {
     format!("\narguments    {}\n{missing}{invalid}", visible(&json!(inferred.args).to_string()))
 }
 
-/// What was understood, the candidates with their parts, and what was ruled out.
+/// Describes the interpretation, the candidates with their scores, and the excluded tools.
 fn reasons(choice: &ToolChoice) -> String {
     let intent = &choice.intent;
     let mut out = format!("operation    {}\n", word(&intent.operation));
@@ -187,7 +191,7 @@ fn reasons(choice: &ToolChoice) -> String {
     out
 }
 
-/// A name of ours, as it is in JSON.
+/// Returns one of our names, as in JSON.
 fn word(value: &impl serde::Serialize) -> String {
     json!(value).as_str().unwrap_or_default().replace('_', " ")
 }

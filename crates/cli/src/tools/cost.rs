@@ -1,4 +1,4 @@
-//! `windlass tools cost`: what it costs to tell a model about tools.
+//! `windlass tools cost`: prints the token cost of describing tools to a model.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 use windlass::{Exposure, Registered};
 
 use super::pretty;
-use crate::{brought, problem::Problem, setup::Setup};
+use crate::{problem::CliProblem, setup::ProgramSetup, user_tools};
 
 /// Runs the command.
-pub(super) fn run(setup: &Setup, tools: Option<&Path>, json: bool) -> Result<String, Problem> {
-    let builder = brought::added(setup.tools()?, tools)?;
-    let toolbox = builder.toolbox().map_err(|errors| Problem::usage(errors.to_string()))?;
-    brought::tell(toolbox.registry.quarantined());
+pub(super) fn run(setup: &ProgramSetup, tools: Option<&Path>, json: bool) -> Result<String, CliProblem> {
+    let builder = user_tools::with_user_tools(setup.tools()?, tools)?;
+    let toolbox = builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))?;
+    user_tools::report_quarantined(toolbox.registry.quarantined());
     let known = toolbox.registry.tools().iter().filter(|tool| tool.exposure != Exposure::Hidden);
-    let costs = Costs {
+    let costs = ToolCosts {
         window: setup.context_window(),
         rows: known.map(|tool| (tool, tool.spec.tokens())).collect(),
     };
     Ok(if json { pretty(&costs.data()) } else { costs.table() })
 }
 
-/// Tools with what each costs in tokens.
-struct Costs<'a> {
+/// Tools with their token costs.
+struct ToolCosts<'a> {
     window: u64,
     rows: Vec<(&'a Registered, usize)>,
 }
 
-impl Costs<'_> {
+impl ToolCosts<'_> {
     fn sum(&self, exposure: Exposure) -> usize {
         self.rows.iter().filter(|(tool, _)| tool.exposure == exposure).map(|(_, tokens)| tokens).sum()
     }
@@ -67,7 +67,7 @@ impl Costs<'_> {
             out.push_str(&format!("{category:width$}  {tokens:>7}\n"));
         }
         let (told, deferred) = (self.sum(Exposure::Advertised), self.sum(Exposure::Deferred));
-        // Four places are more than a count of tokens by the bytes is good for.
+        // An estimate of tokens by bytes is not accurate to four digits.
         let tenths = told as u64 * 1000 / self.window.max(1);
         out.push_str(&format!(
             "\n{:width$}  {told:>7}  {}.{} % of the {} tokens the model can read\n",

@@ -1,4 +1,4 @@
-//! What is to be taken back.
+//! Selects the edits to take back.
 
 use windlass::record::{Edit, UNDO};
 
@@ -7,9 +7,9 @@ use super::{
     names::{CallNames, without_undo},
     newest_first,
 };
-use crate::{args::Undo, calls::one_line, problem::Problem, screen::visible};
+use crate::{args::UndoOptions, calls::one_line, problem::CliProblem, screen::visible};
 
-/// Whether it is a change that was not taken back, and can be.
+/// Returns true if an edit was not taken back, and can be.
 pub(super) fn is_open(edit: &Edit) -> bool {
     !edit.undone && !is_undo(edit) && !edit.files.is_empty()
 }
@@ -18,8 +18,8 @@ fn is_undo(edit: &Edit) -> bool {
     edit.call.as_str().starts_with(UNDO)
 }
 
-/// Says that there is nothing to undo, and why, if it is because nothing was kept.
-fn nothing(places: &[EditPlace]) -> Problem {
+/// Returns the problem that there is nothing to undo, with the reason if nothing was kept.
+fn nothing(places: &[EditPlace]) -> CliProblem {
     let edits = places.iter().flat_map(|place| &place.list);
     let unkept = edits.filter(|edit| edit.files.is_empty()).max_by_key(|edit| edit.order());
     let reason = unkept.and_then(|edit| edit.command.as_ref()).map(|note| {
@@ -27,29 +27,29 @@ fn nothing(places: &[EditPlace]) -> Problem {
         let reason = reason.map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
         format!(" What `{}` changed was not kept{reason}.", one_line(&note.line))
     });
-    Problem::usage(format!(
+    CliProblem::usage(format!(
         "there is nothing to undo here.{} Name a session with --session, or see --list",
         reason.unwrap_or_default()
     ))
 }
 
-/// The edits to take back, the newest first, all of one session.
+/// Returns the edits to take back, the newest first, all of one session.
 pub(super) fn chosen<'a>(
     places: &'a [EditPlace],
-    args: &Undo,
+    args: &UndoOptions,
     names: &CallNames,
-) -> Result<(&'a EditPlace, Vec<&'a Edit>), Problem> {
+) -> Result<(&'a EditPlace, Vec<&'a Edit>), CliProblem> {
     if let Some(name) = args.call.as_ref().or(args.to.as_ref()) {
         return named(places, args, names, name);
     }
     if args.redo {
-        // An undo of an undo has done it again already.
+        // An undo of an undo has restored the change already.
         let is_meant = |edit: &Edit| without_undo(edit.call.as_str()).0 % 2 == 1 && !edit.undone;
         let place = newest_first(places, is_meant).into_iter().next();
         let newest =
             place.and_then(|place| Some((place, place.list.iter().rev().find(|edit| is_meant(edit))?)));
         let (place, edit) =
-            newest.ok_or_else(|| Problem::usage("there is no undo to take back here; see --list"))?;
+            newest.ok_or_else(|| CliProblem::usage("there is no undo to take back here; see --list"))?;
         return Ok((place, vec![edit]));
     }
     let place = newest_first(places, is_open).into_iter().next().ok_or_else(|| nothing(places))?;
@@ -60,37 +60,41 @@ pub(super) fn chosen<'a>(
     Ok((place, chosen))
 }
 
-/// The edits of the call of this name, or those since.
+/// Returns the edits of the call of this name, or those since.
 fn named<'a>(
     places: &'a [EditPlace],
-    args: &Undo,
+    args: &UndoOptions,
     names: &CallNames,
     name: &str,
-) -> Result<(&'a EditPlace, Vec<&'a Edit>), Problem> {
+) -> Result<(&'a EditPlace, Vec<&'a Edit>), CliProblem> {
     let found = places.iter().flat_map(|place| place.list.iter().map(move |edit| (place, edit)));
     let mut found: Vec<_> = found.filter(|(place, edit)| names.is_meant(&place.edits, edit, name)).collect();
     if found.is_empty() {
-        return Err(Problem::usage(format!("there is no call `{name}` that changed files; see --list")));
+        return Err(CliProblem::usage(format!("there is no call `{name}` that changed files; see --list")));
     }
     found.sort_by_key(|(_, edit)| edit.order());
-    let mut different: Vec<_> = found.iter().map(|(place, edit)| names.of(&place.edits, edit)).collect();
+    let mut different: Vec<_> =
+        found.iter().map(|(place, edit)| names.display_name(&place.edits, edit)).collect();
     different.sort();
     different.dedup();
     if different.len() > 1 {
         let lines: String = different.iter().map(|name| format!("\n  {}", visible(name))).collect();
-        return Err(Problem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")));
+        return Err(CliProblem::usage(format!(
+            "`{name}` may be any of these calls; name one of them:{lines}"
+        )));
     }
-    let again =
-        || Problem::usage(format!("`{name}` is undone already; `windlass undo {UNDO}{name}` does it again"));
+    let again = || {
+        CliProblem::usage(format!("`{name}` is undone already; `windlass undo {UNDO}{name}` does it again"))
+    };
     let can_undo = |edit: &Edit| !edit.undone && !edit.files.is_empty();
     if found.iter().all(|(_, edit)| edit.files.is_empty()) {
-        return Err(Problem::usage(format!("nothing that `{name}` changed was kept; see --list")));
+        return Err(CliProblem::usage(format!("nothing that `{name}` changed was kept; see --list")));
     }
     let (place, newest) = found.iter().rev().find(|(_, edit)| can_undo(edit)).copied().ok_or_else(again)?;
     if args.to.is_none() {
         return Ok((place, vec![newest]));
     }
-    // By the log and not by the clock. A command that went on for long may have several edits.
+    // By the log and not by the clock. A long-running command may have several edits.
     let same =
         found.iter().filter(|(other, edit)| other.edits.session() == place.edits.session() && can_undo(edit));
     let first = same.map(|(_, edit)| edit.order()).min().unwrap_or(newest.order());

@@ -1,4 +1,4 @@
-//! Changes that several sessions took for their own, because they were made while commands of each ran.
+//! Changes that several sessions claim, because they were made while commands of each ran.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use windlass::record::{Edit, EditedFile, KeptVersion, UnkeptFile};
 use super::EditPlace;
 use crate::calls::one_line;
 
-/// A change of a file, and the time in which it was made.
-struct Claim {
+/// A change of a file, and the time span in which it was made.
+struct ChangeClaim {
     order: i64,
     begun: jiff::Timestamp,
     ended: jiff::Timestamp,
@@ -17,14 +17,14 @@ struct Claim {
     origin: String,
 }
 
-/// Takes from each command the changes that another call made while it ran: if the other call ran within that time, or is
-/// no command at all, the change is the other's. If neither ran within the time of the other, it cannot be told whose it
-/// is, and neither undo takes it back.
+/// Removes from each command the changes that another call made while it ran. If the other call ran
+/// within that time, or is not a command, the change is the other's. If neither ran within the time
+/// of the other, the author is unknown, and neither undo takes it back.
 pub(super) fn leave_to_others(places: &mut [EditPlace]) {
-    let mut claims: HashMap<PathBuf, Vec<Claim>> = HashMap::new();
+    let mut claims: HashMap<PathBuf, Vec<ChangeClaim>> = HashMap::new();
     for edit in places.iter().flat_map(|place| &place.list) {
         for file in &edit.files {
-            claims.entry(file.path.clone()).or_default().push(Claim::new(edit, file));
+            claims.entry(file.path.clone()).or_default().push(ChangeClaim::new(edit, file));
         }
     }
     claims.retain(|_, claims| claims.len() > 1);
@@ -33,11 +33,11 @@ pub(super) fn leave_to_others(places: &mut [EditPlace]) {
     }
 }
 
-fn leave_files_to_others(edit: &mut Edit, claims: &HashMap<PathBuf, Vec<Claim>>) {
+fn leave_files_to_others(edit: &mut Edit, claims: &HashMap<PathBuf, Vec<ChangeClaim>>) {
     let files = std::mem::take(&mut edit.files);
     for file in files {
         let others = claims.get(&file.path).map(Vec::as_slice).unwrap_or_default();
-        let own = Claim::new(edit, &file);
+        let own = ChangeClaim::new(edit, &file);
         let Some(note) = edit.command.as_mut().filter(|note| note.begun.is_some()) else {
             edit.files.push(file);
             continue;
@@ -54,7 +54,7 @@ fn leave_files_to_others(edit: &mut Edit, claims: &HashMap<PathBuf, Vec<Claim>>)
     }
 }
 
-impl Claim {
+impl ChangeClaim {
     fn new(edit: &Edit, file: &EditedFile) -> Self {
         let begun = edit.command.as_ref().and_then(|note| note.begun).unwrap_or(edit.time);
         let origin = match &edit.command {
@@ -64,7 +64,7 @@ impl Claim {
         Self { order: edit.order(), begun, ended: edit.time, after: file.after.clone(), origin }
     }
 
-    /// Tells whether this change may be the other call's.
+    /// Returns true if this change may be the other call's.
     fn may_be_of(&self, other: &Self) -> bool {
         let state =
             |after: &Option<KeptVersion>| after.as_ref().map(|kept| (kept.kind, kept.content.clone()));

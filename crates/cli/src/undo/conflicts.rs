@@ -1,4 +1,4 @@
-//! Files that are not as the newest of some edits has left them.
+//! Files that differ from the result of the newest of some edits.
 
 use std::{
     collections::BTreeMap,
@@ -15,21 +15,21 @@ use windlass::{
     record::{Edit, EditedFile, KeptKind},
 };
 
-use super::{Undoing, session};
+use super::{UndoRun, session};
 use crate::{
-    problem::Problem,
+    problem::CliProblem,
     screen::{visible, visible_lines, visible_path},
 };
 
-/// Larger files are not compared for a diff.
+/// Maximum size of a file that is compared for a diff.
 const MAX_DIFF_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Files that someone changed since, with what has changed.
-pub(super) struct Conflicts(BTreeMap<PathBuf, String>);
+/// Files that have changed since, with the differences.
+pub(super) struct EditConflicts(BTreeMap<PathBuf, String>);
 
-impl Conflicts {
-    /// Compares every file with what the newest of these edits has made of it.
-    pub(super) async fn find(undo: &Undoing<'_>, chosen: &[&Edit]) -> Result<Self, Problem> {
+impl EditConflicts {
+    /// Compares every file with the result of the newest of these edits.
+    pub(super) async fn find(undo: &UndoRun<'_>, chosen: &[&Edit]) -> Result<Self, CliProblem> {
         let mut seen: BTreeMap<&Path, (&Edit, &EditedFile)> = BTreeMap::new();
         for edit in chosen {
             for file in &edit.files {
@@ -50,12 +50,12 @@ impl Conflicts {
         Ok(Self(changed))
     }
 
-    /// The files that are left alone.
+    /// Returns the files that are left alone.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.keys().map(PathBuf::as_path)
     }
 
-    /// Why nothing was undone.
+    /// Explains why nothing was undone.
     pub(super) fn message(&self) -> String {
         let differences: String = self.0.values().map(String::as_str).collect();
         format!(
@@ -65,24 +65,24 @@ impl Conflicts {
     }
 }
 
-/// Finds the entries that commands changed and someone else since. All at once, since a command may have replaced the
-/// directory of another entry.
-fn entries_in_conflict<'a>(files: &[&'a EditedFile]) -> Result<Vec<&'a EditedFile>, Problem> {
+/// Finds the entries that commands changed and that have changed again since. All at once, since a
+/// command may have replaced the directory of another entry.
+fn entries_in_conflict<'a>(files: &[&'a EditedFile]) -> Result<Vec<&'a EditedFile>, CliProblem> {
     let damaged = |file: &EditedFile| {
-        Problem::failed(format!("`{}`: the edit log is damaged", visible_path(&file.path)))
+        CliProblem::failed(format!("`{}`: the edit log is damaged", visible_path(&file.path)))
     };
     let reversed = files
         .iter()
         .map(|file| file.as_entry_change().map(|change| change.reversed()).ok_or_else(|| damaged(file)));
     let reversed = reversed.collect::<Result<Vec<_>, _>>()?;
     let standings = inspect_changes(&reversed)
-        .map_err(|error| Problem::failed(format!("cannot look at the files of a command: {error}")))?;
+        .map_err(|error| CliProblem::failed(format!("cannot look at the files of a command: {error}")))?;
     let conflicts = files.iter().zip(standings).filter(|(_, standing)| *standing == EntryStanding::Conflict);
     Ok(conflicts.map(|(file, _)| *file).collect())
 }
 
-/// Compares a file that a tool changed; nothing if it is as the tool left it.
-async fn in_file(undo: &Undoing<'_>, file: &EditedFile) -> Result<Option<String>, Problem> {
+/// Compares a file that a tool changed; returns `None` if it is as the tool left it.
+async fn in_file(undo: &UndoRun<'_>, file: &EditedFile) -> Result<Option<String>, CliProblem> {
     let left = file.after.as_ref().map(|kept| undo.edits.version(kept)).transpose();
     let left = left.map_err(|error| session(&error))?;
     let is_conflict = match now(&file.path)? {
@@ -91,19 +91,19 @@ async fn in_file(undo: &Undoing<'_>, file: &EditedFile) -> Result<Option<String>
         Some(found) => {
             let modes: Vec<_> =
                 [&file.before, &file.after].into_iter().flatten().map(|kept| kept.mode).collect();
-            // A mode that the change did not alter is kept as it is now.
+            // A mode that the edit did not change is kept as it is now.
             let is_altered = modes.first() != modes.last();
             let is_other_mode = is_altered && !modes.contains(&(found.permissions().mode() & 0o7777));
             is_other_mode || Some(content(undo, &file.path).await?) != left.map(|left| left.bytes.to_vec())
         }
     };
-    // A link on the way to a file that is gone leads to where the file never was.
+    // A link in the path of a deleted file leads to another place.
     let is_conflict = is_conflict || displaced(&file.path).is_some();
     Ok(if is_conflict { Some(difference(undo, file).await?) } else { None })
 }
 
-/// What is different now from what an edit left, for a person.
-async fn difference(undo: &Undoing<'_>, file: &EditedFile) -> Result<String, Problem> {
+/// Describes the difference from the result of an edit, for a person.
+async fn difference(undo: &UndoRun<'_>, file: &EditedFile) -> Result<String, CliProblem> {
     let path = visible_path(&file.path);
     if let Some(link) = displaced(&file.path).filter(|link| *link != file.path) {
         let link = visible_path(link);
@@ -126,7 +126,7 @@ async fn difference(undo: &Undoing<'_>, file: &EditedFile) -> Result<String, Pro
         let then = left.as_ref().map(|left| side(&left.bytes, left.mode));
         let shown =
             diff(then, bytes.as_deref().zip(now.as_ref()).map(|(bytes, found)| side(bytes, mode(found))));
-        // It says no more of modes than whether a file can be run.
+        // The diff only shows whether a file is executable.
         if left.as_ref().map(|left| &*left.bytes) != bytes.as_deref() {
             return Ok(visible_lines(&shown));
         }
@@ -149,24 +149,25 @@ async fn difference(undo: &Undoing<'_>, file: &EditedFile) -> Result<String, Pro
     Ok(format!("{path}: it was {then}, and is {now}\n"))
 }
 
-/// What stands under a path now.
-fn now(path: &Path) -> Result<Option<Metadata>, Problem> {
+/// Returns the current metadata of a path.
+fn now(path: &Path) -> Result<Option<Metadata>, CliProblem> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match path.symlink_metadata() {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-        found => found.map(Some).map_err(|error| Problem::file("cannot look at", path, &error)),
+        found => found.map(Some).map_err(|error| CliProblem::file("cannot look at", path, &error)),
     }
 }
 
-async fn content(undo: &Undoing<'_>, path: &Path) -> Result<Vec<u8>, Problem> {
-    let failed = |error: FileError| Problem::failed(error.to_string());
+async fn content(undo: &UndoRun<'_>, path: &Path) -> Result<Vec<u8>, CliProblem> {
+    let failed = |error: FileError| CliProblem::failed(error.to_string());
     let file = undo.files.open(path).await.map_err(failed)?;
     let size = usize::try_from(file.size_bytes()).unwrap_or(usize::MAX);
     file.read_at(0, size).await.map_err(failed)
 }
 
-/// The link on the way to a file, or in its place. Edits are written down by their real names, so any link is new; a tool may
-/// have left it there to send the old content where it was never allowed to write.
+/// Returns the link in the path of a file, or in its place. Edits are recorded by their real paths,
+/// so any link is new. A tool may have created it to write the old content where it was never
+/// allowed to write.
 fn displaced(path: &Path) -> Option<&Path> {
     let is_link = |part: &&Path| part.symlink_metadata().is_ok_and(|found| found.is_symlink());
     path.ancestors().find(is_link)

@@ -5,15 +5,15 @@ use std::{collections::HashMap, ops::ControlFlow};
 use windlass::record::{Call, CallFilter, Edit, Edits, ThreadFolder, UNDO};
 
 use super::EditPlace;
-use crate::{calls, screen::visible, setup::Setup};
+use crate::{calls, screen::visible, setup::ProgramSetup};
 
 /// The class of a call that was running when its process ended.
 const CUT_SHORT: &str = "cut short";
 
-/// The least of a short name that is enough.
+/// Minimum length of an abbreviated name.
 const MIN_PREFIX: usize = 4;
 
-/// The short names and tools of calls, by session and the name their model gave them.
+/// The short names and tools of calls, by session and the id from their model.
 pub(super) struct CallNames {
     calls: HashMap<(Option<String>, String), Vec<Call>>,
     /// The newest call of this directory whose outcome is not on record.
@@ -21,11 +21,11 @@ pub(super) struct CallNames {
 }
 
 impl CallNames {
-    /// Looks the calls of these edits up. Without an index, calls have the names their models gave them.
-    pub(super) fn open<'a>(setup: &Setup, places: impl Iterator<Item = &'a EditPlace>) -> Self {
+    /// Looks up the calls of these edits. Without an index, calls have the ids from their models.
+    pub(super) fn open<'a>(setup: &ProgramSetup, places: impl Iterator<Item = &'a EditPlace>) -> Self {
         let mut names = Self { calls: HashMap::new(), unfinished: None };
         let Ok(index) = calls::open(setup) else { return names };
-        // The index tells no more than a note.
+        // A damaged index only costs a note.
         let _partly = index.for_each_call(&CallFilter::default(), |call| {
             if !call.cwd.starts_with(&setup.cwd) {
                 return ControlFlow::Continue(());
@@ -48,7 +48,7 @@ impl CallNames {
         names
     }
 
-    /// Says that the newest call here has no outcome: what it changed may not be in the log.
+    /// Notes that the newest call here has no outcome: its changes may not be in the log.
     pub(super) fn note_unfinished(&self) {
         if let Some(call) = &self.unfinished {
             crate::note(&format!(
@@ -58,7 +58,7 @@ impl CallNames {
         }
     }
 
-    /// The call that made an edit, as the index knows it: of those with its name, the last that began before it.
+    /// Returns the call that made an edit: of those with its name, the last that began before it.
     pub(super) fn call(&self, edits: &Edits, edit: &Edit) -> Option<&Call> {
         let (_, id) = without_undo(edit.call.as_str());
         let known = self.calls.get(&(edits.session().map(str::to_owned), id.to_owned()))?;
@@ -66,16 +66,17 @@ impl CallNames {
         known.iter().find(|call| call.time <= edit.time).or(known.first())
     }
 
-    /// The name under which an edit is shown.
-    pub(super) fn of(&self, edits: &Edits, edit: &Edit) -> String {
+    /// Returns the name under which an edit is shown.
+    pub(super) fn display_name(&self, edits: &Edits, edit: &Edit) -> String {
         let (undo, id) = without_undo(edit.call.as_str());
         let name = self.call(edits, edit).map_or(id, |call| &call.handle);
         format!("{}{name}", UNDO.repeat(undo))
     }
 
-    /// Tells whether a person means this edit: by its name, the beginning of it, or the name its model gave the call.
+    /// Returns true if a name stands for this edit: its name, a prefix of it, or the id from the
+    /// model.
     pub(super) fn is_meant(&self, edits: &Edits, edit: &Edit, name: &str) -> bool {
-        let shown = self.of(edits, edit);
+        let shown = self.display_name(edits, edit);
         let (undo, _) = without_undo(&shown);
         let (asked_undo, asked) = without_undo(name);
         let is_prefix = asked.len() >= MIN_PREFIX && undo == asked_undo && shown.starts_with(name);
@@ -90,7 +91,7 @@ fn is_of(call: &Call, session: Option<&str>) -> bool {
     }
 }
 
-/// The number of times a name says `undo:`, and the rest of it.
+/// Returns the number of `undo:` prefixes of a name, and the rest of it.
 pub(super) fn without_undo(mut name: &str) -> (usize, &str) {
     let mut times = 0;
     while let Some(rest) = name.strip_prefix(UNDO) {

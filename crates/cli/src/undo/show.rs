@@ -1,4 +1,4 @@
-//! An edit as a person or a program reads it.
+//! Formats an edit for a person or a program.
 
 use std::{
     io::{self, IsTerminal},
@@ -11,37 +11,37 @@ use windlass::{
     record::{CommandNote, Edit, EditedFile, Edits, KeptKind, KeptVersion, UNDO},
 };
 
-use super::{conflicts::Conflicts, names::CallNames};
-use crate::{calls::one_line, paths::Paths, screen::visible, setup::Setup};
+use super::{conflicts::EditConflicts, names::CallNames};
+use crate::{calls::one_line, paths::PathDisplay, screen::visible, setup::ProgramSetup};
 
-/// How much of a diff is shown of one edit.
+/// Maximum size of the diff of one edit.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
 
-/// Files that are larger are not compared for a diff.
+/// Maximum size of a file that is compared for a diff.
 const MAX_DIFF_FILE_BYTES: usize = 1024 * 1024;
 
-/// How many files a line of the list names.
+/// Maximum number of files in a line of the list.
 const MAX_LISTED_FILES: usize = 20;
 
-/// How many entries that are not kept are named.
+/// Maximum number of entries that are not kept and are named.
 const MAX_UNKEPT_NAMES: usize = 10;
 
 pub(super) struct EditView<'a> {
     pub(super) edit: &'a Edit,
     pub(super) edits: &'a Edits,
     pub(super) names: &'a CallNames,
-    pub(super) setup: &'a Setup,
+    pub(super) setup: &'a ProgramSetup,
 }
 
 impl EditView<'_> {
     fn path(&self, path: &Path) -> String {
         if io::stdout().is_terminal() {
-            return Paths::seen_from(&self.setup.cwd).show(path);
+            return PathDisplay::seen_from(&self.setup.cwd).show(path);
         }
         visible(&path.display().to_string())
     }
 
-    /// The tool or the command line.
+    /// Returns the tool or the command line.
     fn origin(&self) -> String {
         let tool = self.names.call(self.edits, self.edit).map(|call| call.tool.to_string());
         match &self.edit.command {
@@ -50,7 +50,7 @@ impl EditView<'_> {
         }
     }
 
-    /// All of it in one line.
+    /// Formats the edit in one line.
     pub(super) fn line(&self) -> String {
         let Self { edit, .. } = self;
         let mut files: Vec<_> = edit
@@ -69,15 +69,15 @@ impl EditView<'_> {
             (false, false) => "",
         };
         let command = edit.command.as_ref().map(|_| format!("  {}", self.origin())).unwrap_or_default();
-        let name = visible(&self.names.of(self.edits, edit));
+        let name = visible(&self.names.display_name(self.edits, edit));
         format!("{name}  {:.0}{state}  {}{command}\n", edit.time, files.join(", "))
     }
 
-    /// The session, the call, the files and a diff of what undoing does.
+    /// Formats the session, the call, the files and a diff of the undo.
     pub(super) fn whole(&self) -> String {
         let Self { edit, .. } = self;
         let session = self.edits.session().map_or("no session".to_owned(), |id| format!("session {id}"));
-        let name = visible(&self.names.of(self.edits, edit));
+        let name = visible(&self.names.display_name(self.edits, edit));
         let mut text = format!("call {name} of {session}, {:.0}: {}\n", edit.time, self.origin());
         for file in &edit.files {
             text.push_str(&format!("  {} {}\n", letter(file), self.path(&file.path)));
@@ -102,7 +102,7 @@ impl EditView<'_> {
         text
     }
 
-    /// What cannot be taken back, one line each.
+    /// Returns what cannot be taken back, one line each.
     pub(super) fn unkept(&self) -> Vec<String> {
         let Some(note) = &self.edit.command else { return Vec::new() };
         let mut lines: Vec<_> = note
@@ -118,7 +118,7 @@ impl EditView<'_> {
         lines
     }
 
-    /// What undoing changes, cut to a bound.
+    /// Returns the changes of the undo, up to a limit.
     fn diff(&self) -> String {
         let mut text = String::new();
         for file in &self.edit.files {
@@ -154,7 +154,7 @@ impl EditView<'_> {
             .collect();
         let note = edit.command.as_ref();
         json!({
-            "call": self.names.of(self.edits, edit),
+            "call": self.names.display_name(self.edits, edit),
             "id": edit.call,
             "session": self.edits.session(),
             "time": edit.time.to_string(),
@@ -169,7 +169,7 @@ impl EditView<'_> {
         })
     }
 
-    pub(super) fn as_json_with_diff(&self, conflicts: &Conflicts) -> Value {
+    pub(super) fn as_json_with_diff(&self, conflicts: &EditConflicts) -> Value {
         let mut shown = self.as_json();
         shown["diff"] = self.diff().into();
         let here: Vec<_> =
@@ -187,7 +187,7 @@ fn letter(file: &EditedFile) -> &'static str {
     }
 }
 
-/// What undoing does to one file.
+/// Returns the diff of the undo for one file.
 fn file_diff(edits: &Edits, file: &EditedFile) -> String {
     let name = file.path.to_string_lossy();
     let is_file = |kept: &Option<KeptVersion>| kept.as_ref().is_none_or(|kept| kept.kind == KeptKind::File);

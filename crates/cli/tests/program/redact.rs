@@ -26,11 +26,11 @@ fn the_report_says_where_and_why_but_not_what() {
     let user = User::new();
     let input = format!("\nuse {}\n", token());
     let ended = user.run_with_input(&["redact", "--report"], input.as_bytes());
-    assert_eq!(ended.stderr, "2:5: [REDACTED:github-token#1]: GitHub personal access token\n");
+    assert_eq!(ended.stderr, "2:5: [REDACTED:github-token#1]: GitHub token\n");
     let ended = user.run_with_input(&["redact", "--report", "--json"], input.as_bytes());
     let found = json!({
         "line": 2, "column": 5, "label": "[REDACTED:github-token#1]", "rule": "github-token",
-        "why": "GitHub personal access token"
+        "why": "GitHub token"
     });
     assert_eq!(lines(&ended.stderr), [found]);
     user.run_with_input(&["redact", "--json"], b"").assert_code(2);

@@ -1,14 +1,14 @@
-//! Files, directories and disks that would be lost.
+//! Commands that would delete or overwrite files, directories and disks.
 
-use super::{Call, Danger};
+use super::{CommandDanger, SuspectCommand};
 use crate::{
-    path::Places,
+    path::WorkingDirectories,
     secret,
-    shell::{Redirect, RedirectKind},
+    shell::{RedirectKind, ShellRedirect},
     wrapper::base_name,
 };
 
-/// Directories without which a machine or a person is lost. A `*` at the end is one name.
+/// Directories that the system or the user cannot do without. A `*` at the end stands for one name.
 const VITAL: &[&str] = &[
     "/",
     "/bin",
@@ -50,7 +50,7 @@ const VITAL: &[&str] = &[
     "~",
 ];
 
-/// Beginnings of paths that belong to the system.
+/// Prefixes of paths that belong to the system.
 const SYSTEM: &[&str] = &[
     "/etc/",
     "/usr/",
@@ -65,7 +65,7 @@ const SYSTEM: &[&str] = &[
     "/var/spool/cron",
 ];
 
-/// Files that run, or decide what runs, later.
+/// Files that are run later, or that decide what is run later.
 const LATER: &[&str] = &[
     ".bashrc",
     ".bash_profile",
@@ -90,8 +90,8 @@ const LATER: &[&str] = &[
     "authorized_keys",
 ];
 
-/// What a command would do to files.
-pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
+/// Finds the danger of a command that changes files.
+pub(super) fn find(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     match call.program {
         "rm" => remove(call),
         "find" => find_and_delete(call),
@@ -102,31 +102,34 @@ pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
         "tee" => call.operands().find_map(|path| write(path, call.places)),
         "cp" | "install" | "ln" => call.operands().last().and_then(|path| write(path, call.places)),
         program if program == "mkfs" || program.starts_with("mkfs.") => {
-            Some(Danger::never(format!("`{program}` erases a file system")))
+            Some(CommandDanger::never(format!("`{program}` erases a file system")))
         }
         _ => None,
     }
 }
 
-fn remove(call: &Call<'_>) -> Option<Danger> {
+fn remove(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     if call.has("--no-preserve-root") {
-        return Some(Danger::never("`rm --no-preserve-root` is for deleting everything"));
+        return Some(CommandDanger::never("`rm --no-preserve-root` is for deleting everything"));
     }
     let recursive = call.has_any(&["-r", "-R", "--recursive"]);
     if !recursive {
         let everything = call.operands().any(|path| matches!(path, "*" | "./*" | "."));
         let system = call.operands().find_map(|path| write(path, call.places));
         return system.or_else(|| {
-            everything.then(|| Danger::ask("`rm` would delete every file here").instead("name the files"))
+            everything
+                .then(|| CommandDanger::ask("`rm` would delete every file here").instead("name the files"))
         });
     }
     if let Some(path) = call.operands().find(|path| is_vital(path, call.places)) {
-        return Some(Danger::never(format!("`rm -r {path}` deletes what a machine or a person lives on")));
+        return Some(CommandDanger::never(format!(
+            "`rm -r {path}` deletes what a machine or a person lives on"
+        )));
     }
-    Some(Danger::ask("`rm -r` deletes whole directories").instead("mv them away, or name the files"))
+    Some(CommandDanger::ask("`rm -r` deletes whole directories").instead("mv them away, or name the files"))
 }
 
-fn find_and_delete(call: &Call<'_>) -> Option<Danger> {
+fn find_and_delete(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     let runs = call.texts().zip(call.texts().skip(1)).any(|(action, program)| {
         matches!(action, "-exec" | "-execdir" | "-ok" | "-okdir")
             && matches!(base_name(program), "rm" | "shred" | "unlink" | "truncate")
@@ -137,77 +140,77 @@ fn find_and_delete(call: &Call<'_>) -> Option<Danger> {
     let mut starts = call.texts().take_while(|text| !text.starts_with(['-', '(', '!']));
     Some(match starts.find(|path| is_vital(path, call.places)) {
         Some(path) => {
-            Danger::never(format!("`find {path}` would delete what a machine or a person lives on"))
+            CommandDanger::never(format!("`find {path}` would delete what a machine or a person lives on"))
         }
-        None => {
-            Danger::ask("`find` would delete whatever it finds").instead("-print first, to see what that is")
-        }
+        None => CommandDanger::ask("`find` would delete whatever it finds")
+            .instead("-print first, to see what that is"),
     })
 }
 
-fn change_mode(call: &Call<'_>) -> Option<Danger> {
+fn change_mode(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     let program = call.program;
     if call.has_any(&["-R", "--recursive"]) {
         if let Some(path) = call.operands().skip(1).find(|path| is_vital(path, call.places)) {
-            return Some(Danger::never(format!("`{program} -R {path}` takes a machine apart")));
+            return Some(CommandDanger::never(format!("`{program} -R {path}` takes a machine apart")));
         }
         let what = format!("`{program} -R` changes whole directories, and nothing remembers how they were");
-        return Some(Danger::ask(what).instead("name the files"));
+        return Some(CommandDanger::ask(what).instead("name the files"));
     }
     let mode = call.operands().next().unwrap_or_default();
     let sets_user = program == "chmod"
         && ((mode.contains('s') && mode.contains(['+', '=']))
             || (mode.len() == 4 && mode.starts_with(['2', '4', '6'])));
-    sets_user.then(|| Danger::ask("`chmod` would let a program run with the rights of its owner"))
+    sets_user.then(|| CommandDanger::ask("`chmod` would let a program run with the rights of its owner"))
 }
 
-fn move_away(call: &Call<'_>) -> Option<Danger> {
+fn move_away(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     let operands: Vec<_> = call.operands().collect();
     let (target, sources) = operands.split_last()?;
     match sources.iter().find(|path| is_vital(path, call.places)) {
         Some(path) => {
-            Some(Danger::never(format!("`mv {path}` takes away what a machine or a person lives on")))
+            Some(CommandDanger::never(format!("`mv {path}` takes away what a machine or a person lives on")))
         }
         None => write(target, call.places),
     }
 }
 
-fn copy_blocks(call: &Call<'_>) -> Option<Danger> {
+fn copy_blocks(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     call.texts().filter_map(|text| text.strip_prefix("of=")).find_map(|path| write(path, call.places))
 }
 
-fn partition(call: &Call<'_>) -> Option<Danger> {
+fn partition(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     let lists = call.has_any(&["-l", "--list", "-d", "--dump"]) || call.texts().any(|text| text == "print");
     let device = call.operands().any(|path| path.starts_with("/dev/"));
-    (device && !lists).then(|| Danger::never(format!("`{}` changes the partitions of a disk", call.program)))
+    (device && !lists)
+        .then(|| CommandDanger::never(format!("`{}` changes the partitions of a disk", call.program)))
 }
 
-/// What a redirection would overwrite.
-pub(super) fn redirection(redirect: &Redirect, places: &Places) -> Option<Danger> {
+/// Finds the danger of overwriting the target of a redirection.
+pub(super) fn redirection(redirect: &ShellRedirect, places: &WorkingDirectories) -> Option<CommandDanger> {
     match redirect.kind {
         RedirectKind::Write | RedirectKind::Append => write(&redirect.target.text, places),
         RedirectKind::Read | RedirectKind::Descriptor | RedirectKind::Text => None,
     }
 }
 
-/// What writing to a path would mean.
-fn write(path: &str, places: &Places) -> Option<Danger> {
+/// Finds the danger of writing to a path.
+fn write(path: &str, places: &WorkingDirectories) -> Option<CommandDanger> {
     let paths: Vec<_> = places.resolve(path).collect();
     let find = |test: fn(&str) -> bool| paths.iter().find(|path| test(path));
     if find(is_disk).is_some() {
-        return Some(Danger::never(format!("writing to `{path}` destroys what is on a disk")));
+        return Some(CommandDanger::never(format!("writing to `{path}` destroys what is on a disk")));
     }
     if find(|path| path == "/proc/sysrq-trigger").is_some() {
-        return Some(Danger::never("writing to `/proc/sysrq-trigger` stops the machine"));
+        return Some(CommandDanger::never("writing to `/proc/sysrq-trigger` stops the machine"));
     }
     if find(is_harmless_device).is_some() {
         return None;
     }
     if find(|path| SYSTEM.iter().any(|directory| path.starts_with(directory))).is_some() {
-        return Some(Danger::ask(format!("`{path}` belongs to the system")));
+        return Some(CommandDanger::ask(format!("`{path}` belongs to the system")));
     }
     if secret::in_names(path, places).is_some() || find(runs_later).is_some() {
-        return Some(Danger::ask(format!("`{path}` decides what runs, or who may, later on")));
+        return Some(CommandDanger::ask(format!("`{path}` decides what runs, or who may, later on")));
     }
     None
 }
@@ -236,8 +239,8 @@ fn runs_later(path: &str) -> bool {
     tails.any(|tail| LATER.iter().any(|names| begins(tail, names)))
 }
 
-/// Whether a path is one nobody can do without, or everything in one.
-fn is_vital(path: &str, places: &Places) -> bool {
+/// Returns true if a path is a vital directory, or stands for everything in one.
+fn is_vital(path: &str, places: &WorkingDirectories) -> bool {
     places.resolve(path).any(|path| {
         let inside = |end: &&str| path.strip_suffix(*end);
         let path = match ["/*", "/.*"].iter().find_map(inside) {
@@ -249,7 +252,7 @@ fn is_vital(path: &str, places: &Places) -> bool {
     })
 }
 
-/// Whether a path has these names, where a `*` at the end is any one.
+/// Returns true if a path has the names of the pattern, where a `*` at the end is any one name.
 fn is_called(path: &str, pattern: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(directory) => path.strip_prefix(directory).is_some_and(|name| !name.contains('/')),

@@ -1,17 +1,17 @@
-//! What comes in from the network and is run, and what goes out that should not.
+//! Commands that run code from the network, or that send secrets to it.
 
 use std::iter::successors;
 
-use super::{Call, Danger};
+use super::{CommandDanger, SuspectCommand};
 use crate::{
-    path::Places,
+    path::WorkingDirectories,
     secret,
-    shell::{Joined, Redirect, Script, Simple},
+    shell::{CommandSeparator, ShellRedirect, ShellScript, SimpleCommand},
     wrapper::{self, base_name, is_shell},
 };
 
-/// What a command would do over the network, by its own words.
-pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
+/// Finds the danger of a command that uses the network, by its own words.
+pub(super) fn find(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     match call.program {
         "nc" | "ncat" | "netcat" => {
             let gives_shell = call.has_any(&["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]);
@@ -25,12 +25,12 @@ pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
     }
 }
 
-fn shell_for_others() -> Danger {
-    Danger::never("this opens a shell for someone else over the network")
+fn shell_for_others() -> CommandDanger {
+    CommandDanger::never("this opens a shell for someone else over the network")
 }
 
-/// Files that are secrets, as what an upload is made from.
-fn sends(call: &Call<'_>) -> Option<Danger> {
+/// Finds secret files that a command would upload.
+fn sends(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
     let uploads: Vec<_> = match call.program {
         "curl" => values(call, "dFT", &["--data", "--form", "--upload-file", "--json", "--url-query"]),
         "wget" => values(call, "", &["--post-file", "--body-file", "--post-data", "--body-data"]),
@@ -40,11 +40,12 @@ fn sends(call: &Call<'_>) -> Option<Danger> {
     let secret = uploads.into_iter().find(|text| {
         text.split(['@', '<', '=', ';']).any(|part| secret::kept_in(part, true, call.places).is_some())
     });
-    secret.map(|text| Danger::never(format!("this sends `{text}`, which may hold secrets, away")))
+    secret.map(|text| CommandDanger::never(format!("this sends `{text}`, which may hold secrets, away")))
 }
 
-/// Values of short and long options, attached or not. A long name also stands for those that begin with it.
-fn values<'a>(call: &Call<'a>, short: &str, long: &[&str]) -> Vec<&'a str> {
+/// Returns the values of short and long options, attached or not. A long name also stands for
+/// options that begin with it.
+fn values<'a>(call: &SuspectCommand<'a>, short: &str, long: &[&str]) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut texts = call.texts();
     while let Some(text) = texts.next() {
@@ -66,16 +67,21 @@ fn values<'a>(call: &Call<'a>, short: &str, long: &[&str]) -> Vec<&'a str> {
     found
 }
 
-/// What the place of a command in its script adds: what it is fed, and by whom.
-pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Danger> {
+/// Finds the danger that the position in a script adds: the input of a command, and the commands
+/// that produce it.
+pub(super) fn in_place(
+    script: &ShellScript,
+    at: usize,
+    places: &WorkingDirectories,
+) -> Option<CommandDanger> {
     let simple = script.commands.get(at)?;
     let (interprets, sends) = (programs(simple).any(is_interpreter), programs(simple).any(is_sender));
-    let to_network = |redirect: &Redirect| {
+    let to_network = |redirect: &ShellRedirect| {
         ["/dev/tcp/", "/dev/udp/"].iter().any(|device| redirect.target.text.starts_with(device))
     };
     if simple.redirects.iter().any(to_network) {
         let what = "this talks to another machine past every tool for that";
-        return Some(if interprets { shell_for_others() } else { Danger::ask(what) });
+        return Some(if interprets { shell_for_others() } else { CommandDanger::ask(what) });
     }
     if !interprets && !sends {
         return None;
@@ -86,20 +92,20 @@ pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Da
     if interprets {
         if any(is_download) || inner.iter().any(|simple| programs(simple).any(is_download)) {
             return Some(
-                Danger::never("this runs whatever a server sends, unseen")
+                CommandDanger::never("this runs whatever a server sends, unseen")
                     .instead("download it to a file, read it, then run it"),
             );
         }
         if !fed_by.is_empty() && reads_stdin(simple) {
             return Some(
-                Danger::ask("this runs whatever another command prints").instead("look at it first"),
+                CommandDanger::ask("this runs whatever another command prints").instead("look at it first"),
             );
         }
     }
     if sends {
         let fed_secrets = fed_by.iter().copied().chain(inner).any(|simple| shows_secrets(simple, places));
         if fed_secrets || reads_secrets(simple, places) {
-            return Some(Danger::never("this sends secrets away"));
+            return Some(CommandDanger::never("this sends secrets away"));
         }
         if any(is_interpreter) {
             return Some(shell_for_others());
@@ -108,20 +114,22 @@ pub(super) fn in_place(script: &Script, at: usize, places: &Places) -> Option<Da
     None
 }
 
-/// The commands whose output a command reads: all before it in its pipeline, and those in a group there.
-fn feeders(script: &Script, at: usize) -> Vec<&Simple> {
-    let piped = |at: usize| script.commands.get(at).is_some_and(|simple| simple.joined == Joined::Piped);
+/// Returns the commands whose output a command reads: all before it in its pipeline, and those in a
+/// group there.
+fn feeders(script: &ShellScript, at: usize) -> Vec<&SimpleCommand> {
+    let piped =
+        |at: usize| script.commands.get(at).is_some_and(|simple| simple.joined == CommandSeparator::Piped);
     if !piped(at) {
         return Vec::new();
     }
-    // Where a group ends is not kept: everything before the pipe may be in it.
+    // The script does not record where a group ends: everything before the pipe may be in it.
     let first = if script.is_clear() { (0..at).rev().find(|at| !piped(*at)).unwrap_or(0) } else { 0 };
     script.commands.get(first..at).unwrap_or_default().iter().collect()
 }
 
-/// The program of a command, behind the wrappers around it.
-fn programs(simple: &Simple) -> impl Iterator<Item = &str> {
-    // Bounded: each turn leaves fewer words.
+/// Returns the program of a command and those of the wrappers around it.
+fn programs(simple: &SimpleCommand) -> impl Iterator<Item = &str> {
+    // This ends: each step leaves fewer words.
     let commands = successors(Some(&simple.words[..]), |words| words.get(wrapper::command(words)?));
     commands.filter_map(|words| words.first()).map(|program| base_name(&program.text))
 }
@@ -146,14 +154,14 @@ fn is_interpreter(name: &str) -> bool {
     is_shell(name) || NAMES.contains(&name)
 }
 
-/// Whether an interpreter, behind all its wrappers, has nothing but its input to run.
-fn reads_stdin(simple: &Simple) -> bool {
+/// Returns true if an interpreter, behind all its wrappers, has only its standard input to run.
+fn reads_stdin(simple: &SimpleCommand) -> bool {
     let arguments = simple.words.iter().skip(programs(simple).count()).map(|word| word.text.as_str());
     arguments.into_iter().all(|text| text.starts_with('-') && !text.contains('c') && !text.contains('e'))
         || simple.words.iter().any(|word| matches!(word.text.as_str(), "-s" | "-"))
 }
 
-fn shows_secrets(simple: &Simple, places: &Places) -> bool {
+fn shows_secrets(simple: &SimpleCommand, places: &WorkingDirectories) -> bool {
     let environment = matches!(
         simple.program().map(base_name),
         Some("env" | "printenv" | "export" | "set" | "declare" | "typeset" | "compgen")
@@ -163,7 +171,7 @@ fn shows_secrets(simple: &Simple, places: &Places) -> bool {
     environment || named || reads_secrets(simple, places)
 }
 
-fn reads_secrets(simple: &Simple, places: &Places) -> bool {
+fn reads_secrets(simple: &SimpleCommand, places: &WorkingDirectories) -> bool {
     let targets = simple.redirects.iter().map(|redirect| &redirect.target);
     targets.into_iter().any(|target| secret::kept_in(&target.text, target.glob, places).is_some())
 }

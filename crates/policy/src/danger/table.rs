@@ -2,33 +2,34 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{Call, Danger, Severity};
+use super::{CommandDanger, DangerSeverity, SuspectCommand};
 
 /// A line of the table.
-struct Entry {
+struct DangerEntry {
     words: Vec<&'static str>,
     needs: Vec<&'static str>,
-    severity: Severity,
+    severity: DangerSeverity,
     what: &'static str,
     instead: Option<&'static str>,
 }
 
-/// How many words may come before a subcommand: values of options, such as `git -C dir reset`.
+/// Maximum number of words before a subcommand: values of options, such as `git -C dir reset`.
 const MAX_BEFORE: usize = 2;
 
-/// What the table says about a command.
-pub(super) fn find(call: &Call<'_>) -> Option<Danger> {
-    static TABLE: LazyLock<HashMap<&str, Vec<Entry>>> = LazyLock::new(|| read(include_str!("commands.txt")));
+/// Returns the danger that the table lists for a command.
+pub(super) fn find(call: &SuspectCommand<'_>) -> Option<CommandDanger> {
+    static TABLE: LazyLock<HashMap<&str, Vec<DangerEntry>>> =
+        LazyLock::new(|| read(include_str!("commands.txt")));
     let entries = TABLE.get(call.program)?;
     let operands: Vec<_> = call.operands().collect();
     let fitting = entries.iter().filter(|entry| entry.fits(call, &operands));
     let found = fitting.max_by_key(|entry| entry.severity)?;
     let what = format!("`{}` {}", found.name(call.program), found.what);
-    Some(Danger { severity: found.severity, what, instead: found.instead.map(str::to_owned) })
+    Some(CommandDanger { severity: found.severity, what, instead: found.instead.map(str::to_owned) })
 }
 
-impl Entry {
-    fn fits(&self, call: &Call<'_>, operands: &[&str]) -> bool {
+impl DangerEntry {
+    fn fits(&self, call: &SuspectCommand<'_>, operands: &[&str]) -> bool {
         let begins = (0..=MAX_BEFORE)
             .any(|at| operands.get(at..at + self.words.len()).is_some_and(|words| words == self.words));
         begins && (self.needs.is_empty() || self.needs.iter().any(|need| call.has(need)))
@@ -39,7 +40,7 @@ impl Entry {
     }
 }
 
-fn read(text: &'static str) -> HashMap<&'static str, Vec<Entry>> {
+fn read(text: &'static str) -> HashMap<&'static str, Vec<DangerEntry>> {
     let mut table: HashMap<_, Vec<_>> = HashMap::new();
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some((program, entry)) = entry(line) {
@@ -49,12 +50,12 @@ fn read(text: &'static str) -> HashMap<&'static str, Vec<Entry>> {
     table
 }
 
-fn entry(line: &'static str) -> Option<(&'static str, Entry)> {
+fn entry(line: &'static str) -> Option<(&'static str, DangerEntry)> {
     let cells: Vec<_> = line.split('|').map(str::trim).collect();
     let [command, severity, what, instead] = cells[..] else { return None };
     let severity = match severity {
-        "ask" => Severity::Ask,
-        "never" => Severity::Never,
+        "ask" => DangerSeverity::Ask,
+        "never" => DangerSeverity::Never,
         _ => return None,
     };
     let (command, needs) = command.split_once('+').unwrap_or((command, ""));
@@ -62,7 +63,7 @@ fn entry(line: &'static str) -> Option<(&'static str, Entry)> {
     let mut words = command.split_whitespace();
     let program = words.next()?;
     let instead = (instead != "-").then_some(instead);
-    Some((program, Entry { words: words.collect(), needs, severity, what, instead }))
+    Some((program, DangerEntry { words: words.collect(), needs, severity, what, instead }))
 }
 
 #[cfg(test)]

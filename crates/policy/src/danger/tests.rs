@@ -1,14 +1,14 @@
 //! Tests of this module.
 
 use super::*;
-use crate::shell::Dialect;
+use crate::shell::ShellDialect;
 
-fn severity(source: &str) -> Option<Severity> {
-    let script = Script::parse(source, Dialect::Bash);
-    let places = Places::starting(None);
+fn severity(source: &str) -> Option<DangerSeverity> {
+    let script = ShellScript::parse(source, ShellDialect::Bash);
+    let places = WorkingDirectories::starting(None);
     let found = (0..script.commands.len()).flat_map(|at| {
-        let own = of_command(&script.commands[at].words, &places);
-        own.into_iter().chain(of_place(&script, at, &places))
+        let own = command_danger(&script.commands[at].words, &places);
+        own.into_iter().chain(context_danger(&script, at, &places))
     });
     found.map(|danger| danger.severity).max()
 }
@@ -87,7 +87,7 @@ fn what_nobody_can_undo_is_never_done() {
         let cd_first = source.starts_with("cd ");
         assert_eq!(
             severity(source),
-            (if cd_first { Some(Severity::Ask) } else { Some(Severity::Never) }),
+            (if cd_first { Some(DangerSeverity::Ask) } else { Some(DangerSeverity::Never) }),
             "{source}"
         );
     }
@@ -145,7 +145,7 @@ fn what_destroys_or_publishes_is_asked_about() {
         "rm /etc/hosts",
         "git push origin --delete x",
     ] {
-        assert_eq!(severity(source), Some(Severity::Ask), "{source}");
+        assert_eq!(severity(source), Some(DangerSeverity::Ask), "{source}");
     }
 }
 

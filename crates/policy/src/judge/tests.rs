@@ -120,10 +120,10 @@ fn own_files_in_a_hidden_workspace_are_no_settings() {
         }
     }
     assert_eq!(class("/root/.x/proj", "/tmp", "cat /root/.x/proj/a"), Class::Safe);
-    // A call may choose where it runs, but not where the user works.
+    // A call may choose the directory it runs in, but not where the user works.
     assert_eq!(class("/root/p", "/root/.weechat", "cat sec.conf"), Class::Ordinary);
     assert_eq!(class("/root/.x/proj", "/root/.x/project", "cat a"), Class::Ordinary);
-    // Nobody works on all of these.
+    // None of these is the directory of one project.
     assert_eq!(class("/root", "/root", "cat .databrickscfg"), Class::Ordinary);
     assert_eq!(class("/", "/", "cat root/.databrickscfg"), Class::Ordinary);
     assert_eq!(class("/home/ada/.config", "/home/ada/.config", "cat stripe/config.toml"), Class::Ordinary);
@@ -208,7 +208,7 @@ fn an_allowed_command_may_change_things_and_stays_in_the_sandbox() {
         let judged = judge_in(&surroundings, &CommandLine { argv, cwd: None }, &rules);
         assert!(!judged.escape_sandbox, "{shell:?}");
     }
-    // Where nothing is known of the machine, nothing leaves.
+    // Without knowledge of the machine, nothing leaves the sandbox.
     assert!(!judge(&line("cargo test"), &rules).escape_sandbox);
 }
 

@@ -1,22 +1,23 @@
-//! `awk`: a language that can run programs, read and write any file, and go on for ever. It needs certain words or signs
-//! for that. They are looked for in the bare text of the program, in strings and expressions too: nobody has to agree with
-//! awk on what is inside a string and what is not.
+//! `awk`: a language that can run programs, read and write any file, and loop forever. It needs
+//! certain words or signs for that. They are searched in the raw text of the program, including its
+//! strings, so that no parser has to agree with awk about where a string ends.
 
-use super::grammar::Arguments;
+use super::grammar::SortedArguments;
 
-/// What runs, reads or loads something else, or may never end. `@` calls by name and loads, `|` runs a program.
+/// Words that run, read or load something else, or that may loop forever. `@` calls by name and
+/// loads, `|` runs a program.
 const REACHES_OUT: &[&str] = &[
     "system", "getline", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB", "ARGV", "ARGC", "func", "while", "@",
     "\\\n",
 ];
 
-/// Why an `awk` is not harmless.
-pub(super) fn check(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Returns an error that says why an `awk` command is not harmless.
+pub(super) fn check(arguments: &SortedArguments<'_>) -> Result<(), String> {
     let program = arguments.operands.first().ok_or("it has no program")?;
     if program.glob {
         return Err("its program is not known".to_owned());
     }
-    // To some awks this is a connection.
+    // Some implementations of awk open a network connection for this name.
     if arguments.operands.iter().any(|word| word.text.starts_with("/inet")) {
         return Err("it would read from the network".to_owned());
     }
@@ -33,17 +34,18 @@ pub(super) fn check(arguments: &Arguments<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// A `|` that is no half of `||`.
+/// Returns true if there is a `|` that is not half of `||`.
 fn has_pipe(program: &str) -> bool {
     program.replace("||", "").contains('|') || program.contains("|||")
 }
 
-/// A `>` where statements can be. Before the first brace there are only conditions.
+/// Returns true if there is a `>` where statements can be. Before the first brace there are only
+/// conditions.
 fn writes(program: &str) -> bool {
     program.split_once('{').is_some_and(|(_, statements)| statements.contains('>'))
 }
 
-/// Any loop but `for (name in name)`.
+/// Returns true if there is any loop but `for (name in name)`.
 fn loops(program: &str) -> bool {
     let is_name = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -59,11 +61,11 @@ fn loops(program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::Word;
+    use crate::shell::ShellWord;
 
     fn is_harmless(program: &str) -> bool {
-        let word = Word::literal(program);
-        check(&Arguments { operands: vec![&word], ..Arguments::default() }).is_ok()
+        let word = ShellWord::literal(program);
+        check(&SortedArguments { operands: vec![&word], ..SortedArguments::default() }).is_ok()
     }
 
     #[test]

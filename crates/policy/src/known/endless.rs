@@ -1,15 +1,15 @@
-//! Commands that would print, compute or pad without an end anyone waits for.
+//! Commands that would print, compute or pad without a reasonable end.
 
-use super::grammar::Arguments;
+use super::grammar::SortedArguments;
 
-/// The most digits of a number that says how much is printed.
+/// Maximum number of digits of a count of printed lines or bytes.
 const MAX_DIGITS: usize = 7;
 
-/// The most digits of a width that a text is padded to.
+/// Maximum number of digits of a width that a text is padded to.
 const MAX_WIDTH_DIGITS: usize = 4;
 
-/// Why a command may go on for ever; nothing if it ends. `name` is that of the table.
-pub(super) fn check(name: &str, arguments: &Arguments<'_>) -> Result<(), String> {
+/// Returns an error that says why a command may run forever. `name` is the one in the table.
+pub(super) fn check(name: &str, arguments: &SortedArguments<'_>) -> Result<(), String> {
     let texts = || arguments.operands.iter().map(|word| word.text.as_str());
     let values = arguments.options.iter().filter_map(|(_, value)| *value);
     if let Some(wide) = texts().chain(values).find(|text| pads_without_end(text)) {
@@ -25,7 +25,8 @@ pub(super) fn check(name: &str, arguments: &Arguments<'_>) -> Result<(), String>
     }
 }
 
-/// Whether a format has a conversion that is wider than any line: `%1000000000d`, `%<(1000000000)`.
+/// Returns true if a format has a conversion that is wider than any line: `%1000000000d`,
+/// `%<(1000000000)`.
 fn pads_without_end(text: &str) -> bool {
     text.split('%').skip(1).any(|conversion| {
         let start = conversion.trim_start_matches(|c: char| "-+ #.'<>|(_^E".contains(c));
@@ -37,7 +38,7 @@ fn digits_at_the_start(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// Plain numbers that are not too large, and a step that gets somewhere.
+/// Accepts plain numbers that are not too large, and a step that is not zero.
 fn seq(numbers: &[&str]) -> Result<(), String> {
     let plain = |number: &&str| {
         let digits = number.strip_prefix('-').unwrap_or(number);
@@ -55,8 +56,8 @@ fn seq(numbers: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Lines again and again only so many times, and no range that is too large.
-fn shuf(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Accepts repeated lines only with a count, and no range that is too large.
+fn shuf(arguments: &SortedArguments<'_>) -> Result<(), String> {
     if arguments.has(&["r", "repeat"]) && !arguments.has(&["n", "head-count"]) {
         return Err("it repeats for ever".to_owned());
     }
@@ -66,7 +67,7 @@ fn shuf(arguments: &Arguments<'_>) -> Result<(), String> {
     large.next().map_or(Ok(()), |value| Err(format!("`{value}` are more lines than anyone reads")))
 }
 
-fn widths(arguments: &Arguments<'_>) -> Result<(), String> {
+fn widths(arguments: &SortedArguments<'_>) -> Result<(), String> {
     const WIDTHS: &[&str] =
         &["w", "W", "t", "T", "c", "g", "tabs", "width", "number-width", "tabsize", "columns", "padding"];
     let given = arguments.options.iter().filter(|(name, _)| WIDTHS.contains(name));
@@ -75,12 +76,12 @@ fn widths(arguments: &Arguments<'_>) -> Result<(), String> {
     wide.map_or(Ok(()), |value| Err(format!("`{value}` is wider than anyone reads")))
 }
 
-/// Why a filter of jq may go on for ever.
+/// Returns an error that says why a jq filter may run forever.
 pub(super) fn jq(filter: &str) -> Result<(), String> {
     const ENDLESS: &[&str] = &["repeat", "until", "while", "def", "infinite", "recurse", "limit", "label"];
     let mut names = filter.split(|c: char| !c.is_alphanumeric() && c != '_');
     if let Some(name) = names.find(|name| ENDLESS.contains(name)) {
-        // Alone it visits what is there, which ends.
+        // Without arguments it visits the existing values and ends.
         let visits = name == "recurse" && !filter.contains("recurse(");
         if !visits {
             return Err(format!("`{name}` in its filter may never end"));
@@ -94,7 +95,7 @@ pub(super) fn jq(filter: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a text has a number of too many digits, or one with an exponent.
+/// Returns true if a text has a number with too many digits, or with an exponent.
 fn has_large_number(text: &str) -> bool {
     let bytes = text.as_bytes();
     let exponent = bytes.windows(3).any(|three| {

@@ -1,6 +1,6 @@
-//! `find`: starting points, then an expression. Only what tests and prints is listed.
+//! `find`: starting points, then an expression. Only tests and actions that print are listed.
 
-use crate::{path::Places, secret, shell::Word};
+use crate::{path::WorkingDirectories, secret, shell::ShellWord};
 
 /// Options and tests without a value, operators, and actions that print.
 const ALONE: &str = "-H -L -P -a -and -o -or -not ! ( ) , -daystart -depth -d -empty -executable -false -follow \
@@ -12,14 +12,14 @@ const VALUED: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -gr
                       -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -newerat -newerct -newermt -path \
                       -perm -printf -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
-/// Why a `find` is not harmless.
-pub(super) fn check(words: &[&Word], places: &Places) -> Result<(), String> {
+/// Returns an error that says why a `find` command is not harmless.
+pub(super) fn check(words: &[&ShellWord], places: &WorkingDirectories) -> Result<(), String> {
     let is = |list: &str, word: &str| list.split_whitespace().any(|each| each == word);
     let mut words = words.iter();
     let mut expression = false;
     let mut negated = false;
     while let Some(word) = words.next() {
-        // What is left out is not looked for.
+        // A negated name is excluded, not searched.
         let left_out = std::mem::replace(&mut negated, matches!(word.text.as_str(), "!" | "-not"));
         let text = word.text.as_str();
         if is(ALONE, text) {

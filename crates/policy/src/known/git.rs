@@ -1,17 +1,19 @@
-//! `git`: what it only shows, in the repository it is called in.
+//! `git`: subcommands that only show something, in the repository they are called in.
 //!
-//! git runs programs that its configuration names (`core.fsmonitor`, filters, `diff.external`, textconv). That
-//! configuration is the user's own and the repository's `.git/config`, which the sandbox keeps commands from writing; no
-//! file of a checkout can set it. So these commands are harmless where they are started, and no more known as soon as
-//! another repository or another configuration is chosen: by an option before the subcommand, a variable, or a `cd`.
+//! git runs programs that its configuration names (`core.fsmonitor`, filters, `diff.external`,
+//! textconv). That configuration is the user's own and the repository's `.git/config`. The sandbox
+//! keeps commands from writing it, and no file of a checkout can set it. So these commands are
+//! harmless in the directory they start in. They are not known to be harmless once another
+//! repository or configuration is chosen: by an option before the subcommand, a variable, or a
+//! `cd`.
 
 use windlass_contract::secret_names::is_secret_name;
 
-use super::{grammar::Arguments, run_through, table};
-use crate::{path::Places, shell::Word};
+use super::{grammar::SortedArguments, run_through, table};
+use crate::{path::WorkingDirectories, shell::ShellWord};
 
-/// Why a `git` is not harmless.
-pub(super) fn check(words: &[Word], places: &Places) -> Result<(), String> {
+/// Returns an error that says why a `git` command is not harmless.
+pub(super) fn check(words: &[ShellWord], places: &WorkingDirectories) -> Result<(), String> {
     if places.have_changed() {
         return Err("git obeys the configuration of the repository it is in, and there was a `cd`".to_owned());
     }
@@ -30,8 +32,8 @@ pub(super) fn check(words: &[Word], places: &Places) -> Result<(), String> {
     run_through(grammar, &name, arguments, places)
 }
 
-/// Subcommands that list, or do something else, depending on their operands.
-pub(super) fn check_operands(name: &str, arguments: &Arguments<'_>) -> Result<(), String> {
+/// Checks subcommands that list, or change something, depending on their operands.
+pub(super) fn check_operands(name: &str, arguments: &SortedArguments<'_>) -> Result<(), String> {
     let operands: Vec<_> = arguments.operands.iter().map(|word| word.text.as_str()).collect();
     let listing = match name {
         "git branch" => operands.is_empty() || arguments.has(&["list"]),
@@ -49,11 +51,11 @@ pub(super) fn check_operands(name: &str, arguments: &Arguments<'_>) -> Result<()
     if listing { Ok(()) } else { Err("with these operands it may change something".to_owned()) }
 }
 
-/// Configuration may hold secrets; these keys do not.
+/// Accepts configuration keys that hold no secret.
 fn harmless_key(key: &str) -> Result<(), String> {
     const SECTIONS: &[&str] =
         &["user.", "core.", "branch.", "remote.", "init.", "pull.", "push.", "merge.", "color."];
-    // A header or the address of a proxy may hold one as well.
+    // A header or the address of a proxy may hold a secret as well.
     const HOLDERS: &[&str] = &["header", "proxy"];
     let key = key.to_lowercase();
     let known = SECTIONS.iter().any(|section| key.starts_with(section));

@@ -1,19 +1,19 @@
-//! Reading arguments as the program itself would, by the table of known commands.
+//! Parses arguments as the program itself would, by the table of known commands.
 
-use crate::shell::Word;
+use crate::shell::ShellWord;
 
-/// What a command may be given.
+/// The options and operands that a command may have.
 #[derive(Debug, Default)]
-pub(super) struct Grammar {
-    pub(super) short: Vec<(char, Takes)>,
-    pub(super) long: Vec<(&'static str, Takes)>,
-    pub(super) operands: Operands,
+pub(super) struct OptionGrammar {
+    pub(super) short: Vec<(char, OptionArgument)>,
+    pub(super) long: Vec<(&'static str, OptionArgument)>,
+    pub(super) operands: OperandRules,
     pub(super) left_out: &'static str,
 }
 
-/// What follows an option.
+/// The option-argument of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum OptionArgument {
     Nothing,
     Value,
     Number,
@@ -23,31 +23,31 @@ pub(super) enum Takes {
     UnlessLast,
 }
 
-/// What the arguments that are no options are.
+/// The rules for arguments that are not options.
 #[derive(Debug, Default)]
-pub(super) struct Operands {
-    pub(super) shows: Shows,
+pub(super) struct OperandRules {
+    pub(super) shows: FileDisclosure,
     pub(super) max: Option<usize>,
     pub(super) pattern: bool,
-    pub(super) sweep: Sweep,
-    pub(super) traits: Vec<Trait>,
+    pub(super) sweep: DirectoryRecursion,
+    pub(super) traits: Vec<OperandTrait>,
 }
 
-/// What a command shows of the files it is given.
+/// The part of its file operands that a command shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Shows {
-    /// What is in them.
+pub(super) enum FileDisclosure {
+    /// The contents of files.
     #[default]
     Contents,
-    /// What is in them, if they are directories.
+    /// The names in directories.
     Names,
-    /// Nothing of either.
+    /// Neither contents nor names.
     Nothing,
 }
 
-/// When a command reads whole directories.
+/// The condition under which a command reads whole directories.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) enum Sweep {
+pub(super) enum DirectoryRecursion {
     #[default]
     Never,
     Always,
@@ -55,9 +55,9 @@ pub(super) enum Sweep {
     With(Vec<&'static str>),
 }
 
-/// Peculiarities, as the head of the table explains them.
+/// Special cases, described at the top of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trait {
+pub(super) enum OperandTrait {
     Check,
     Words,
     Digits,
@@ -66,33 +66,34 @@ pub(super) enum Trait {
     Plus,
 }
 
-impl Operands {
-    pub(super) fn are(&self, wanted: Trait) -> bool {
+impl OperandRules {
+    pub(super) fn are(&self, wanted: OperandTrait) -> bool {
         self.traits.contains(&wanted)
     }
 }
 
-/// Arguments, sorted out.
+/// Arguments, separated into options and operands.
 #[derive(Debug, Default)]
-pub(super) struct Arguments<'a> {
+pub(super) struct SortedArguments<'a> {
     /// Names without dashes, with their values.
     pub(super) options: Vec<(&'a str, Option<&'a str>)>,
-    pub(super) operands: Vec<&'a Word>,
+    pub(super) operands: Vec<&'a ShellWord>,
 }
 
-impl Arguments<'_> {
-    /// Whether one of these options was given.
+impl SortedArguments<'_> {
+    /// Returns true if one of these options was given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|(name, _)| names.contains(name))
     }
 }
 
-impl Grammar {
-    /// Sorts arguments into options and operands, or says which one is not known.
-    pub(super) fn sort<'a>(&self, words: &'a [Word]) -> Result<Arguments<'a>, String> {
-        let mut sorted = Arguments::default();
+impl OptionGrammar {
+    /// Separates arguments into options and operands. The error names the first option that is not
+    /// listed.
+    pub(super) fn sort<'a>(&self, words: &'a [ShellWord]) -> Result<SortedArguments<'a>, String> {
+        let mut sorted = SortedArguments::default();
         let mut words = words.iter();
-        if self.operands.are(Trait::Words) {
+        if self.operands.are(OperandTrait::Words) {
             sorted.operands.extend(words);
             return Ok(sorted);
         }
@@ -101,7 +102,7 @@ impl Grammar {
             if word.glob && text.starts_with('-') && !is_wild_in_its_value_only(text) {
                 return Err(format!("`{text}` may become any option"));
             }
-            if word.could_be_an_option() && !self.operands.are(Trait::Harmless) {
+            if word.could_be_an_option() && !self.operands.are(OperandTrait::Harmless) {
                 return Err(format!("a name that matches `{text}` may be an option; put `./` before it"));
             }
             if text == "--" {
@@ -119,10 +120,10 @@ impl Grammar {
         Ok(sorted)
     }
 
-    /// `-20`, where that is how lines are counted.
+    /// Returns true for `-20`, if the command takes a line count in that form.
     fn is_number(&self, text: &str) -> bool {
         let digits = text.strip_prefix('-').unwrap_or_default();
-        self.operands.are(Trait::Digits)
+        self.operands.are(OperandTrait::Digits)
             && !digits.is_empty()
             && digits.bytes().all(|byte| byte.is_ascii_digit())
     }
@@ -130,16 +131,18 @@ impl Grammar {
     fn long<'a>(
         &self,
         text: &'a str,
-        rest: &mut impl Iterator<Item = &'a Word>,
-        sorted: &mut Arguments<'a>,
+        rest: &mut impl Iterator<Item = &'a ShellWord>,
+        sorted: &mut SortedArguments<'a>,
     ) -> Result<(), String> {
         let (name, attached) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
         let known = self.long.iter().find(|(each, _)| *each == name);
         let (_, takes) = known.ok_or_else(|| self.unknown(&format!("--{name}")))?;
         let value = match (takes, attached) {
-            (Takes::Nothing, Some(_)) => return Err(self.unknown(&format!("--{text}"))),
-            (Takes::Nothing | Takes::Attached, None) => None,
-            (Takes::Value | Takes::Number | Takes::UnlessLast, None) => next(name, rest)?,
+            (OptionArgument::Nothing, Some(_)) => return Err(self.unknown(&format!("--{text}"))),
+            (OptionArgument::Nothing | OptionArgument::Attached, None) => None,
+            (OptionArgument::Value | OptionArgument::Number | OptionArgument::UnlessLast, None) => {
+                next(name, rest)?
+            }
             (_, attached) => attached,
         };
         sorted.options.push((name, check(name, *takes, value)?));
@@ -149,8 +152,8 @@ impl Grammar {
     fn short<'a>(
         &self,
         bundle: &'a str,
-        rest: &mut impl Iterator<Item = &'a Word>,
-        sorted: &mut Arguments<'a>,
+        rest: &mut impl Iterator<Item = &'a ShellWord>,
+        sorted: &mut SortedArguments<'a>,
     ) -> Result<(), String> {
         for (at, letter) in bundle.char_indices() {
             let known = self.short.iter().find(|(each, _)| *each == letter);
@@ -159,12 +162,13 @@ impl Grammar {
             let name = bundle.get(at..end).unwrap_or_default();
             let attached = bundle.get(end..).filter(|value| !value.is_empty());
             let value = match takes {
-                Takes::Nothing => {
+                OptionArgument::Nothing => {
                     sorted.options.push((name, None));
                     continue;
                 }
-                Takes::Attached => attached,
-                Takes::Value | Takes::Number | Takes::UnlessLast => match attached {
+                OptionArgument::Attached => attached,
+                OptionArgument::Value | OptionArgument::Number | OptionArgument::UnlessLast => match attached
+                {
                     Some(attached) => Some(attached),
                     None => next(name, rest)?,
                 },
@@ -182,14 +186,15 @@ impl Grammar {
     }
 }
 
-/// `--include=*.rs`: every name that matches it is the same option.
+/// Returns true for `--include=*.rs`: every file name that matches it is the same option.
 fn is_wild_in_its_value_only(text: &str) -> bool {
     let name = text.strip_prefix("--").and_then(|text| text.split_once('=')).map(|(name, _)| name);
     name.is_some_and(|name| !name.is_empty() && !name.contains(['*', '?', '[']))
 }
 
-/// The next word, as an option's value: never something that could be an option itself, or several words.
-fn next<'a>(option: &str, rest: &mut impl Iterator<Item = &'a Word>) -> Result<Option<&'a str>, String> {
+/// Returns the next word as the value of an option: never a word that could be an option itself, or
+/// several words.
+fn next<'a>(option: &str, rest: &mut impl Iterator<Item = &'a ShellWord>) -> Result<Option<&'a str>, String> {
     match rest.next() {
         Some(word) if word.glob || (word.text.starts_with('-') && !is_count(&word.text)) => {
             Err(format!("`{}` is no value for its option `{option}`", word.text))
@@ -198,11 +203,12 @@ fn next<'a>(option: &str, rest: &mut impl Iterator<Item = &'a Word>) -> Result<O
     }
 }
 
-fn check<'a>(name: &str, takes: Takes, value: Option<&'a str>) -> Result<Option<&'a str>, String> {
+fn check<'a>(name: &str, takes: OptionArgument, value: Option<&'a str>) -> Result<Option<&'a str>, String> {
     let fits = match (takes, value) {
-        (Takes::Number, Some(value)) => is_count(value),
-        (Takes::Value | Takes::Number, None) => false,
-        (Takes::Value, Some(_)) | (Takes::Nothing | Takes::Attached | Takes::UnlessLast, _) => true,
+        (OptionArgument::Number, Some(value)) => is_count(value),
+        (OptionArgument::Value | OptionArgument::Number, None) => false,
+        (OptionArgument::Value, Some(_))
+        | (OptionArgument::Nothing | OptionArgument::Attached | OptionArgument::UnlessLast, _) => true,
     };
     if fits { Ok(value) } else { Err(format!("the value of its option `{name}` makes no sense")) }
 }

@@ -1,16 +1,17 @@
-//! `ps`: processes, but not their environments, where secrets are.
+//! `ps`: shows processes, but must not show their environments, which hold secrets.
 //!
-//! An `e` without a dash shows environments. With a dash it means something else, but a `ps` (procps) that finds a mistake
-//! reads its words again as if there were no dashes: `ps -axe` shows environments, and so does `ps -uxe` where there is no
-//! user `xe`. So an `e` is let pass only where there can be no mistake.
+//! An `e` without a dash shows environments. With a dash it means something else. But after a parse
+//! error, `ps` (procps) reads its words again as if there were no dashes: `ps -axe` shows
+//! environments, and so does `ps -uxe` if there is no user `xe`. So an `e` is accepted only where
+//! no parse error is possible.
 
-/// Letters without a value that show nothing of environments, with a dash or without.
+/// Letters without a value that do not show environments, with a dash or without.
 const LETTERS: &str = "aAcdfFhHjlLmMNrsSTuvwxXy";
 
 /// Letters with a value.
 const VALUED: &str = "CgGnopstuU";
 
-/// Long options, which both readings share.
+/// Long options, which are the same in both syntaxes.
 const LONG: &[&str] = &[
     "cols",
     "columns",
@@ -29,7 +30,7 @@ const LONG: &[&str] = &[
     "width",
 ];
 
-/// Why a `ps` is not harmless.
+/// Returns an error that says why a `ps` command is not harmless.
 pub(super) fn check(words: &[&str]) -> Result<(), String> {
     let refused = |word: &str| Err(format!("`{word}` may show environments"));
     if let Some(word) = words.iter().find(|word| word.to_lowercase().contains("env")) {
@@ -53,7 +54,7 @@ fn is_known_long(word: &str) -> bool {
     name.strip_prefix("--").is_some_and(|name| LONG.contains(&name))
 }
 
-/// Every process, in one of the usual forms.
+/// Returns true for the usual forms, which cannot cause a parse error.
 fn is_without_mistakes(words: &[&str]) -> bool {
     let columns =
         |format: &str| format.bytes().all(|byte| byte.is_ascii_lowercase() || b",%_=".contains(&byte));
@@ -69,7 +70,7 @@ fn is_numbers(list: &str) -> bool {
     !list.is_empty() && list.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
 }
 
-/// Whether there is no `e` in it, in whatever way it is read.
+/// Returns true if a word has no `e` in either syntax.
 fn shows_none(word: &str) -> bool {
     let letters = word.strip_prefix('-').unwrap_or(word);
     letters.chars().all(|letter| {

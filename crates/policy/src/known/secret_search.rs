@@ -1,6 +1,7 @@
-//! Searches for what secrets look like. They find them wherever they are, in files and in the history of a repository.
+//! Searches for texts that look like secrets. They find secrets in any file and in the history of a
+//! repository.
 
-/// How tokens and keys begin, in lower case, and the beginnings of expressions that stand for them.
+/// Beginnings of tokens and keys, in lower case, and beginnings of regular expressions for them.
 const LOOKS: &[&str] = &[
     "private key",
     "private.*key",
@@ -59,11 +60,11 @@ const LOOKS: &[&str] = &[
     "begin [",
 ];
 
-/// Returns whether a text looks for secrets.
+/// Returns true if a text is a search for secrets.
 pub(super) fn looks_for_secrets(text: &str) -> bool {
     let lower = text.to_lowercase();
     let bytes = lower.as_bytes();
-    // For a short text this is faster than preparing a search for each.
+    // For a short text this is faster than preparing a searcher for each pattern.
     (0..bytes.len()).any(|at| LOOKS.iter().any(|each| bytes[at..].starts_with(each.as_bytes())))
 }
 

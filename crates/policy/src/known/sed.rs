@@ -1,10 +1,10 @@
-//! `sed`: a language, of which the plain part is known: print, delete, quit, substitute. It can also write files (`w`) and
-//! run programs (`e`).
+//! `sed`: a language. Only its plain part is accepted: print, delete, quit, substitute. It can also
+//! write files (`w`) and run programs (`e`).
 
-use super::grammar::Arguments;
+use super::grammar::SortedArguments;
 
-/// Why a `sed` is not harmless.
-pub(super) fn check(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Returns an error that says why a `sed` command is not harmless.
+pub(super) fn check(arguments: &SortedArguments<'_>) -> Result<(), String> {
     let given = arguments.options.iter().filter(|(name, _)| matches!(*name, "e" | "expression"));
     let mut scripts: Vec<_> = given.filter_map(|(_, value)| *value).collect();
     if scripts.is_empty() {
@@ -20,9 +20,9 @@ pub(super) fn check(arguments: &Arguments<'_>) -> Result<(), String> {
     }
 }
 
-/// Whether every command of a script is on the list.
+/// Returns true if every command of a script is accepted.
 fn is_plain(script: &str) -> bool {
-    // In a set, `;` and the sign between the parts of a substitution may mean themselves.
+    // In a bracket expression, `;` and the delimiter of a substitution may be literal.
     let ambiguous = script.contains(['[', '\\']) && script.contains(';');
     !ambiguous && !script.contains('\n') && script.split(';').all(|command| is_plain_command(command.trim()))
 }
@@ -40,13 +40,14 @@ fn is_plain_command(command: &str) -> bool {
     }
 }
 
-/// `/old/new/flags`, where the sign appears three times and no more, so that everyone reads the same three parts.
+/// Accepts `/old/new/flags` with exactly three delimiters, so that every parser sees the same three
+/// parts.
 fn is_plain_substitution(text: &str) -> bool {
     let Some(sign) = text.chars().next().filter(|c| "/|#,:@!%".contains(*c)) else { return false };
     let parts: Vec<_> = text.split(sign).collect();
     match parts[..] {
         ["", old, new, flags] => {
-            // A backslash before the sign would make it part of the text.
+            // A backslash before the delimiter would make it part of the text.
             let escaped = old.ends_with('\\') || new.ends_with('\\');
             !escaped && flags.bytes().all(|byte| b"gpiI0123456789".contains(&byte))
         }
@@ -54,7 +55,8 @@ fn is_plain_substitution(text: &str) -> bool {
     }
 }
 
-/// What follows `3`, `$`, `/text/`, `1~2`, or two of them with a comma between.
+/// Returns the text after the addresses `3`, `$`, `/text/`, `1~2`, or two of them with a comma
+/// between.
 fn after_addresses(command: &str) -> Option<&str> {
     let Some(rest) = after_address(command)? else { return Some(command) };
     match rest.trim_start().strip_prefix(',') {
@@ -66,7 +68,8 @@ fn after_addresses(command: &str) -> Option<&str> {
     }
 }
 
-/// `None` if it is broken, `Some(None)` if there is no address.
+/// Returns the text after one address: `None` if it is malformed, `Some(None)` if there is no
+/// address.
 #[expect(clippy::option_option, reason = "broken, absent and present are three things")]
 fn after_address(text: &str) -> Option<Option<&str>> {
     let after_digits =

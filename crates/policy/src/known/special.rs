@@ -1,10 +1,15 @@
-//! Commands whose options are not all there is to say.
+//! Commands that need more checks than the grammar of their options.
 
-use super::{awk, endless, find, git, grammar::Arguments, ps, sed};
-use crate::{path::Places, secret};
+use super::{awk, endless, find, git, grammar::SortedArguments, ps, sed};
+use crate::{path::WorkingDirectories, secret};
 
-/// What the grammar of a command cannot say. `name` is one that the table marks with `check`.
-pub(super) fn check(name: &str, arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
+/// Runs the check that the grammar of a command cannot express. The table marks such a `name` with
+/// `check`.
+pub(super) fn check(
+    name: &str,
+    arguments: &SortedArguments<'_>,
+    places: &WorkingDirectories,
+) -> Result<(), String> {
     match name {
         "find" => find::check(&arguments.operands, places),
         "sed" => sed::check(arguments),
@@ -32,12 +37,13 @@ pub(super) fn check(name: &str, arguments: &Arguments<'_>, places: &Places) -> R
     }
 }
 
-fn texts<'a>(arguments: &Arguments<'a>) -> Vec<&'a str> {
+fn texts<'a>(arguments: &SortedArguments<'a>) -> Vec<&'a str> {
     arguments.operands.iter().map(|word| word.text.as_str()).collect()
 }
 
-/// Formats of text are harmless, formats of numbers if they get numbers: zsh computes what it is given there.
-fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Accepts conversions of text, and conversions of numbers if the values are plain: zsh evaluates
+/// expressions there.
+fn printf(arguments: &SortedArguments<'_>) -> Result<(), String> {
     let words = texts(arguments);
     let (format, values) = words.split_first().ok_or("it has no format")?;
     if format.starts_with('-') {
@@ -68,8 +74,8 @@ fn printf(arguments: &Arguments<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The environment holds secrets; these variables do not.
-fn printenv(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Accepts variables that hold no secret.
+fn printenv(arguments: &SortedArguments<'_>) -> Result<(), String> {
     const HARMLESS: &[&str] =
         &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"];
     match texts(arguments)[..] {
@@ -81,8 +87,8 @@ fn printenv(arguments: &Arguments<'_>) -> Result<(), String> {
     }
 }
 
-/// Not for ever, and not for hours.
-fn sleep(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Accepts at most 9999 seconds.
+fn sleep(arguments: &SortedArguments<'_>) -> Result<(), String> {
     let short = |text: &&str| {
         let seconds = text.strip_suffix('s').unwrap_or(text);
         seconds.len() <= 4
@@ -92,12 +98,13 @@ fn sleep(arguments: &Arguments<'_>) -> Result<(), String> {
     if texts(arguments).iter().all(short) { Ok(()) } else { Err("it waits too long".to_owned()) }
 }
 
-/// Nothing that a shell could compute.
+/// Returns true if a shell has nothing to evaluate in a value.
 fn is_plain(value: &str) -> bool {
     !value.contains(['[', '$', '`', '('])
 }
 
-/// A test of files and strings. `-v` and `-R` look a variable up, and run what is in the brackets of its name.
+/// Accepts tests of files and strings. `-v` and `-R` look a variable up, and run commands in the
+/// subscript of its name.
 fn test(words: &[&str]) -> Result<(), String> {
     const UNARY: &str = "-b -c -d -e -f -g -h -k -L -n -p -r -s -S -u -w -x -z -O -G -N";
     const BINARY: &str = "= == != -nt -ot -ef -a -o ! ( )";
@@ -120,8 +127,8 @@ fn test(words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// One directory that is known, and none with secrets.
-fn cd(arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
+/// Accepts one literal directory without secrets.
+fn cd(arguments: &SortedArguments<'_>, places: &WorkingDirectories) -> Result<(), String> {
     match arguments.operands[..] {
         [] => Ok(()),
         [word] if word.glob || word.text.starts_with(['-', '+']) => {
@@ -132,8 +139,8 @@ fn cd(arguments: &Arguments<'_>, places: &Places) -> Result<(), String> {
     }
 }
 
-/// Everything, hidden files included, is no search.
-fn search(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Refuses to print all files, hidden ones included: an empty pattern is not a search.
+fn search(arguments: &SortedArguments<'_>) -> Result<(), String> {
     const ALL: &[&str] = &["", ".", ".*", "^", "$", "..*", ".+", "^.*$"];
     let hidden =
         ["r", "R", "recursive", "dereference-recursive", ".", "u", "hidden", "unrestricted", "no-ignore"];
@@ -149,8 +156,8 @@ fn search(arguments: &Arguments<'_>) -> Result<(), String> {
     found.map_or(Ok(()), |pattern| Err(format!("`{pattern}` looks for secrets")))
 }
 
-/// Programs of jq can read the environment and other programs.
-fn jq(arguments: &Arguments<'_>) -> Result<(), String> {
+/// Refuses programs of jq that read the environment or other files.
+fn jq(arguments: &SortedArguments<'_>) -> Result<(), String> {
     const READS: &[&str] =
         &["env", "ENV", "import", "include", "modulemeta", "input_filename", "get_search_list"];
     let filter = arguments.operands.first().map(|word| word.text.as_str()).unwrap_or_default();

@@ -2,20 +2,24 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::grammar::{Grammar, Operands, Shows, Sweep, Takes, Trait};
+use super::grammar::{
+    DirectoryRecursion, FileDisclosure, OperandRules, OperandTrait, OptionArgument, OptionGrammar,
+};
 
-/// The grammar of a command; of git, by its subcommand: `git log`.
-pub(super) fn find(name: &str) -> Option<&'static Grammar> {
-    static TABLE: LazyLock<HashMap<&str, Grammar>> = LazyLock::new(|| read(include_str!("commands.txt")));
+/// Returns the grammar of a command; for git, by its subcommand: `git log`.
+pub(super) fn find(name: &str) -> Option<&'static OptionGrammar> {
+    static TABLE: LazyLock<HashMap<&str, OptionGrammar>> =
+        LazyLock::new(|| read(include_str!("commands.txt")));
     TABLE.get(name)
 }
 
 /// Options that several lines share.
-type Groups = HashMap<&'static str, (&'static str, &'static str)>;
+type OptionGroups = HashMap<&'static str, (&'static str, &'static str)>;
 
-/// Reads the table. A line that makes no sense is left out and its command not safe; a test wants every line.
-fn read(text: &'static str) -> HashMap<&'static str, Grammar> {
-    let mut groups = Groups::new();
+/// Parses the table. A malformed line is left out, so that its command is not safe; a test checks
+/// that every line is parsed.
+fn read(text: &'static str) -> HashMap<&'static str, OptionGrammar> {
+    let mut groups = OptionGroups::new();
     let mut table = HashMap::new();
     for line in lines(text) {
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
@@ -23,7 +27,7 @@ fn read(text: &'static str) -> HashMap<&'static str, Grammar> {
         if name.starts_with('@') {
             groups.insert(name, (short, long));
         } else if let Some(operands) = self::operands(operands) {
-            let mut grammar = Grammar { operands, ..Grammar::default() };
+            let mut grammar = OptionGrammar { operands, ..OptionGrammar::default() };
             options(&groups, short, long, &mut grammar);
             grammar.left_out = if left_out == "-" { "" } else { left_out };
             table.insert(name, grammar);
@@ -36,7 +40,7 @@ fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn options(groups: &Groups, short: &'static str, long: &'static str, into: &mut Grammar) {
+fn options(groups: &OptionGroups, short: &'static str, long: &'static str, into: &mut OptionGrammar) {
     for word in short.split_whitespace() {
         match groups.get(word) {
             Some((short, long)) => options(groups, short, long, into),
@@ -49,46 +53,48 @@ fn options(groups: &Groups, short: &'static str, long: &'static str, into: &mut 
     }
 }
 
-/// `abc` are three letters, `d:` is one with a value.
-fn letters(word: &str, into: &mut Grammar) {
+/// Parses letters of options: `abc` are three, `d:` is one with a value.
+fn letters(word: &str, into: &mut OptionGrammar) {
     let sign = word.chars().last();
     match takes(sign) {
-        Takes::Nothing => into.short.extend(word.chars().map(|letter| (letter, Takes::Nothing))),
+        OptionArgument::Nothing => {
+            into.short.extend(word.chars().map(|letter| (letter, OptionArgument::Nothing)))
+        }
         takes => into.short.extend(word.chars().next().map(|letter| (letter, takes))),
     }
 }
 
-fn takes(sign: Option<char>) -> Takes {
+fn takes(sign: Option<char>) -> OptionArgument {
     match sign {
-        Some(':' | '=') => Takes::Value,
-        Some('#') => Takes::Number,
-        Some('?') => Takes::Attached,
-        Some('*') => Takes::UnlessLast,
-        _ => Takes::Nothing,
+        Some(':' | '=') => OptionArgument::Value,
+        Some('#') => OptionArgument::Number,
+        Some('?') => OptionArgument::Attached,
+        Some('*') => OptionArgument::UnlessLast,
+        _ => OptionArgument::Nothing,
     }
 }
 
-fn operands(cell: &'static str) -> Option<Operands> {
-    let mut operands = Operands::default();
+fn operands(cell: &'static str) -> Option<OperandRules> {
+    let mut operands = OperandRules::default();
     for word in cell.split_whitespace() {
         match word.split_once('=').unwrap_or((word, "")) {
-            ("files", _) => operands.shows = Shows::Contents,
-            ("list", _) => operands.shows = Shows::Names,
-            ("names", _) => operands.shows = Shows::Nothing,
+            ("files", _) => operands.shows = FileDisclosure::Contents,
+            ("list", _) => operands.shows = FileDisclosure::Names,
+            ("names", _) => operands.shows = FileDisclosure::Nothing,
             ("words", _) => {
-                operands.shows = Shows::Nothing;
-                operands.traits.push(Trait::Words);
+                operands.shows = FileDisclosure::Nothing;
+                operands.traits.push(OperandTrait::Words);
             }
             ("none", _) => operands.max = Some(0),
             ("max", number) => operands.max = Some(number.parse().ok()?),
             ("pattern", _) => operands.pattern = true,
-            ("sweep", "") => operands.sweep = Sweep::Always,
-            ("sweep", options) => operands.sweep = Sweep::With(options.split(',').collect()),
-            ("digits", _) => operands.traits.push(Trait::Digits),
-            ("harmless", _) => operands.traits.push(Trait::Harmless),
-            ("no-at", _) => operands.traits.push(Trait::NoAt),
-            ("plus", _) => operands.traits.push(Trait::Plus),
-            ("check", _) => operands.traits.push(Trait::Check),
+            ("sweep", "") => operands.sweep = DirectoryRecursion::Always,
+            ("sweep", options) => operands.sweep = DirectoryRecursion::With(options.split(',').collect()),
+            ("digits", _) => operands.traits.push(OperandTrait::Digits),
+            ("harmless", _) => operands.traits.push(OperandTrait::Harmless),
+            ("no-at", _) => operands.traits.push(OperandTrait::NoAt),
+            ("plus", _) => operands.traits.push(OperandTrait::Plus),
+            ("check", _) => operands.traits.push(OperandTrait::Check),
             _ => return None,
         }
     }

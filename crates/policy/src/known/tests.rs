@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::*;
-use crate::shell::{Dialect, Script};
+use crate::shell::{ShellDialect, ShellScript};
 
 fn verdict(source: &str) -> Result<(), String> {
-    let script = Script::parse(source, Dialect::Bash);
+    let script = ShellScript::parse(source, ShellDialect::Bash);
     assert!(script.is_clear(), "{source}: {:?}", script.unclear);
-    check(&script.commands[0].words, &Places::starting(None))
+    check(&script.commands[0].words, &WorkingDirectories::starting(None))
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn secrets_are_not_read() {
 
 #[test]
 fn git_is_known_only_where_it_is_started() {
-    let script = Script::parse("git status", Dialect::Bash);
-    let mut places = Places::starting(Some(Path::new("/p")));
+    let script = ShellScript::parse("git status", ShellDialect::Bash);
+    let mut places = WorkingDirectories::starting(Some(Path::new("/p")));
     assert_eq!(check(&script.commands[0].words, &places), Ok(()));
     assert!(places.enter("sub"));
     assert!(check(&script.commands[0].words, &places).is_err());

@@ -1,6 +1,8 @@
-//! Commands that an answer may let out of the sandbox for good: those that nothing in a workspace can steer.
+//! Commands that an answer may let out of the sandbox permanently: nothing in a workspace can
+//! influence them.
 
-/// Whether these words are a command of the table, with no other options than it has there.
+/// Returns true if these words are a command of the table, with no options except those listed
+/// there.
 pub(super) fn is_listed(words: &[String]) -> bool {
     let lines = include_str!("lasting.txt").lines();
     lines.filter(|line| !line.starts_with('#')).any(|line| is_line_of(line, words))
@@ -14,7 +16,8 @@ fn is_line_of(line: &str, words: &[String]) -> bool {
     begin == command && rest.iter().all(|word| is_option(word) || is_plain_name(word))
 }
 
-/// The name of a container, a unit or a number: no option, no path, no address.
+/// Returns true for the name of a container or a unit, or a number: not an option, a path or an
+/// address.
 fn is_plain_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphanumeric())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte))

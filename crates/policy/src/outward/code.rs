@@ -1,11 +1,11 @@
-//! Tools whose options or operands say more than words of a table can.
+//! Tools whose options or operands need more than the words of a table.
 
 use std::collections::BTreeSet;
 
 use windlass_contract::effects::OutwardEffect;
 
-use super::{hidden, name::ToolCall, network, table};
-use crate::shell::Word;
+use super::{hidden, name::ToolCommand, network, table};
+use crate::shell::ShellWord;
 
 /// Letters of python's options that take a value.
 const PYTHON_VALUES: &str = "cmWX";
@@ -53,7 +53,7 @@ const GH_COMMANDS: &[&str] = &[
     "workflow",
 ];
 
-pub(super) fn effects(call: &ToolCall<'_>, source: &str) -> BTreeSet<OutwardEffect> {
+pub(super) fn effects(call: &ToolCommand<'_>, source: &str) -> BTreeSet<OutwardEffect> {
     let operands = table::operands(call);
     let one = |is_there: bool, effect| is_there.then_some(effect).into_iter().collect();
     match call.tool.as_str() {
@@ -72,17 +72,17 @@ pub(super) fn effects(call: &ToolCall<'_>, source: &str) -> BTreeSet<OutwardEffe
         "gh" if operands.first().is_some_and(|verb| !GH_COMMANDS.contains(verb)) => {
             one(true, OutwardEffect::Send)
         }
-        "make" | "rake" => operands.iter().flat_map(|task| by_name(task, source)).collect(),
+        "make" | "rake" => operands.iter().flat_map(|task| task_effects(task, source)).collect(),
         "npm" | "pnpm" | "yarn" | "bun" => {
             let script = operands.iter().find(|word| !matches!(**word, "run" | "run-script"));
-            script.map(|script| of_script(script, source)).unwrap_or_default()
+            script.map(|script| script_effects(script, source)).unwrap_or_default()
         }
         _ => BTreeSet::new(),
     }
 }
 
-/// What an interpreter runs, where that is a tool of the table.
-pub(super) fn runs(call: &ToolCall<'_>) -> Option<Vec<Word>> {
+/// Returns the command that an interpreter runs, if it is a tool of the table.
+pub(super) fn runs(call: &ToolCommand<'_>) -> Option<Vec<ShellWord>> {
     if call.tool != "python" {
         return None;
     }
@@ -98,7 +98,7 @@ pub(super) fn runs(call: &ToolCall<'_>) -> Option<Vec<Word>> {
         let attached = bundle.get(letter_at + 1..).filter(|value| !value.is_empty());
         match (letter, attached) {
             ('m', Some(module)) => {
-                let mut words = vec![Word::literal(module)];
+                let mut words = vec![ShellWord::literal(module)];
                 words.extend(call.words_from(at));
                 return Some(words);
             }
@@ -111,26 +111,26 @@ pub(super) fn runs(call: &ToolCall<'_>) -> Option<Vec<Word>> {
     None
 }
 
-/// A script of a package.
-fn of_script(script: &str, source: &str) -> BTreeSet<OutwardEffect> {
-    let mut found = by_name(script, source);
+/// Returns the effects of a script of a package.
+fn script_effects(script: &str, source: &str) -> BTreeSet<OutwardEffect> {
+    let mut found = task_effects(script, source);
     if found.is_empty() && script.split([':', '-', '_']).any(|part| part == "release") {
         found.insert(OutwardEffect::Publish);
     }
     found
 }
 
-/// Tasks that say by their name what they do: `make deploy`, `npm run publish`. One that is not literal is any that the
-/// text names.
-fn by_name(task: &str, source: &str) -> BTreeSet<OutwardEffect> {
+/// Returns the effects of a task by its name: `make deploy`, `npm run publish`. A task that is not
+/// literal stands for every task that the text names.
+fn task_effects(task: &str, source: &str) -> BTreeSet<OutwardEffect> {
     if task.contains(['$', '`']) {
         let words = source.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | ':' | '.'));
-        return words.filter_map(hidden::by_verb).collect();
+        return words.filter_map(hidden::verb_effect).collect();
     }
-    hidden::by_verb(task).into_iter().collect()
+    hidden::verb_effect(task).into_iter().collect()
 }
 
-/// Anything but what only shows.
+/// Returns true for any subcommand that does more than show something.
 fn cloud(operands: &[&str]) -> bool {
     const READS: &[&str] = &[
         "list",
@@ -172,7 +172,7 @@ fn cloud(operands: &[&str]) -> bool {
             .iter()
             .any(|verb| word == verb || word.strip_prefix(verb).is_some_and(|rest| rest.starts_with('-')))
     };
-    // `aws s3 cp s3://bucket/key .` only brings something here.
+    // `aws s3 cp s3://bucket/key .` only downloads.
     if let ["s3" | "storage", "cp" | "sync", .., to] = operands {
         return to.contains("://") || to.starts_with('$');
     }

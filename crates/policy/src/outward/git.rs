@@ -1,11 +1,11 @@
-//! git: what its configuration can turn into a push.
+//! git: configuration that can turn another subcommand into a push.
 
 use std::{collections::HashSet, sync::LazyLock};
 
 use windlass_contract::effects::OutwardEffect;
 
-use super::{name::ToolCall, table};
-use crate::shell::Simple;
+use super::{name::ToolCommand, table};
+use crate::shell::SimpleCommand;
 
 /// Variables that add to the configuration.
 const CONFIGURES: &[&str] = &[
@@ -17,8 +17,8 @@ const CONFIGURES: &[&str] = &[
     "GIT_CONFIG_SYSTEM",
 ];
 
-/// A push, where the subcommand is none of git's own and may be an alias for one.
-pub(super) fn alias(call: &ToolCall<'_>) -> Option<OutwardEffect> {
+/// Returns a push if the subcommand is not one of git's own and may be an alias.
+pub(super) fn alias(call: &ToolCommand<'_>) -> Option<OutwardEffect> {
     static OWN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         let lines = include_str!("git_commands.txt").lines().filter(|line| !line.starts_with('#'));
         lines.flat_map(str::split_whitespace).collect()
@@ -36,8 +36,8 @@ fn is_key_of_alias(text: &str) -> bool {
     key.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("alias."))
 }
 
-/// `-c "$x"`: any key at all.
-fn has_unclear_key(call: &ToolCall<'_>) -> bool {
+/// Returns true for `-c "$x"`, which can set any key.
+fn has_unclear_key(call: &ToolCommand<'_>) -> bool {
     let texts: Vec<_> = call.texts().collect();
     texts.windows(2).any(|pair| {
         let key = pair[1].split('=').next().unwrap_or_default();
@@ -45,9 +45,9 @@ fn has_unclear_key(call: &ToolCall<'_>) -> bool {
     })
 }
 
-/// A push, where variables add to the configuration: of the command, of `env`, or of the shell from there on. Those of
-/// cargo can make an alias for publishing.
-pub(super) fn configured(simple: &Simple) -> Option<OutwardEffect> {
+/// Returns a push if variables add to the configuration: of the command, of `env`, or of the shell
+/// from there on. Those of cargo can define an alias for publishing.
+pub(super) fn configured(simple: &SimpleCommand) -> Option<OutwardEffect> {
     let configures = |name: &str, value: &str| {
         CONFIGURES.iter().any(|variable| name.starts_with(variable)) && value != "/dev/null"
     };

@@ -1,5 +1,6 @@
-//! Commands whose program no text names for certain: `$x`, `$(…)`, a shell that reads what another program prints, a
-//! command in the code of an interpreter. What they run came from somewhere; if that is the text, the text names it.
+//! Commands whose program the text does not name for certain: `$x`, `$(…)`, a shell that reads the
+//! output of another program, a command in the code of an interpreter. If the program comes from
+//! the text, the text names it somewhere.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +8,23 @@ use windlass_contract::effects::OutwardEffect;
 
 use super::{
     CommandContext, git,
-    name::{ToolCall, tool_name},
+    name::{ToolCommand, tool_name},
     network, table,
 };
 use crate::{
-    shell::{RedirectKind, Simple, Word},
+    shell::{RedirectKind, ShellWord, SimpleCommand},
     wrapper::{self, base_name, is_shell},
 };
 
-/// How many words after a program's name may belong to it.
+/// Maximum number of words after the name of a program that may be its arguments.
 const MAX_FOLLOWING: usize = 6;
 
 /// Words of programming languages that run a command.
 const RUNS_COMMANDS: &[&str] =
     &["system", "exec", "spawn", "popen", "subprocess", "check_", "qx", "backtick", "shell", "`", "!"];
 
-/// Whether the program of a command is not what its first word says.
-pub(super) fn is_hidden(context: CommandContext<'_>, words: &[Word]) -> bool {
+/// Returns true if the program of a command is not the one that its first word names.
+pub(super) fn is_hidden(context: CommandContext<'_>, words: &[ShellWord]) -> bool {
     let Some(program) = words.first() else { return false };
     let name = base_name(&program.text);
     let has_no_name = program.text.starts_with(":::") || program.glob;
@@ -39,8 +40,8 @@ pub(super) fn is_hidden(context: CommandContext<'_>, words: &[Word]) -> bool {
     reads || is_shell(name) && is_given || is_sourced && substituted || is_written(context, words)
 }
 
-/// Whether the program, or the script of a shell, is a file that the same text writes.
-fn is_written(context: CommandContext<'_>, words: &[Word]) -> bool {
+/// Returns true if the program, or the script of a shell, is a file that the same text writes.
+fn is_written(context: CommandContext<'_>, words: &[ShellWord]) -> bool {
     let commands = &context.script.commands;
     let redirects = commands.iter().flat_map(|simple| &simple.redirects);
     let targets =
@@ -49,7 +50,7 @@ fn is_written(context: CommandContext<'_>, words: &[Word]) -> bool {
         commands.iter().filter(|simple| simple.program() == Some("tee")).flat_map(|simple| &simple.words);
     let written: Vec<_> =
         targets.map(|redirect| &redirect.target).chain(tees).map(|file| base_name(&file.text)).collect();
-    let is_run = |word: &Word| written.contains(&base_name(&word.text));
+    let is_run = |word: &ShellWord| written.contains(&base_name(&word.text));
     let Some((program, arguments)) = words.split_first() else { return false };
     let name = base_name(&program.text);
     let runs_file =
@@ -57,7 +58,7 @@ fn is_written(context: CommandContext<'_>, words: &[Word]) -> bool {
     !written.is_empty() && (is_run(program) && name != "tee" || runs_file && arguments.iter().any(is_run))
 }
 
-/// The effects of every command that a text names, wherever in it.
+/// Returns the effects of every command that a text names, anywhere in it.
 pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
     let is_part = |c: char| c.is_alphanumeric() || "_-./:@+=".contains(c);
     let words: Vec<_> = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
@@ -70,8 +71,8 @@ pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
         }
         let following = words.iter().skip(at + 1).take(MAX_FOLLOWING);
         let command: Vec<_> =
-            std::iter::once(&named).chain(following).map(|word| Word::literal(word)).collect();
-        if let Some(call) = ToolCall::new(&command).filter(|call| !call.only_shows()) {
+            std::iter::once(&named).chain(following).map(|word| ShellWord::literal(word)).collect();
+        if let Some(call) = ToolCommand::new(&command).filter(|call| !call.only_shows()) {
             found.extend(table::effects_of_phrase(&call));
             found.extend(git::alias(&call));
             found.extend((call.tool == "curl" && network::curl(&call)).then_some(OutwardEffect::Send));
@@ -80,9 +81,9 @@ pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
     found
 }
 
-/// The effect that a word says by itself, whatever program it is for.
-pub(super) fn by_verb(word: &str) -> Option<OutwardEffect> {
-    // `push-docs` may push anything anywhere; `docker-push` says it.
+/// Returns the effect that a word expresses by itself, for any program.
+pub(super) fn verb_effect(word: &str) -> Option<OutwardEffect> {
+    // `push-docs` may push anything anywhere; `docker-push` names its program.
     let mut parts = word.split([':', '-', '_', '.']);
     if parts.clone().next_back() == Some("push") {
         return Some(OutwardEffect::Push);
@@ -94,9 +95,9 @@ pub(super) fn by_verb(word: &str) -> Option<OutwardEffect> {
     })
 }
 
-/// The effects of commands in code that an interpreter gets as an argument or reads.
-pub(super) fn in_code(simple: &Simple) -> BTreeSet<OutwardEffect> {
-    let Some(call) = ToolCall::new(&simple.words) else { return BTreeSet::new() };
+/// Returns the effects of commands in code that an interpreter gets as an argument or reads.
+pub(super) fn in_code(simple: &SimpleCommand) -> BTreeSet<OutwardEffect> {
+    let Some(call) = ToolCommand::new(&simple.words) else { return BTreeSet::new() };
     let takes_code = matches!(
         call.tool.as_str(),
         "python"

@@ -1,76 +1,78 @@
-//! Programs by the names that the table knows: without directory, version and ending, as one of several of a kind.
+//! Program names as in the table: without directory, version and extension, and with aliases
+//! resolved.
 
-use crate::{shell::Word, wrapper::base_name};
+use crate::{shell::ShellWord, wrapper::base_name};
 
 use super::{is_literal, table};
 
-/// Options by which nothing happens elsewhere.
+/// Options that prevent any effect elsewhere.
 const ONLY_SHOWS: &[&str] = &["--dry-run", "--dryrun", "--help", "--just-print", "--whatif"];
 
-/// Values that take them back.
+/// Values that turn these options off.
 const TAKES_BACK: &[&str] = &["none", "false", "no", "off", "0"];
 
-/// Tools that take any word for the value of an option, also one that looks like an option.
+/// Tools that take any word as the value of an option, even one that looks like an option.
 const TAKE_ANY_VALUE: &[&str] = &["kubectl", "helm", "docker", "gh", "glab", "argocd", "flux", "fly"];
 
 /// Options of `git push` with a value.
 const PUSH_VALUES: &[&str] = &["-o", "--push-option", "--repo", "--receive-pack", "--exec"];
 
-/// Programs that pass most of their words on, so that only the first is certain to be their own.
+/// Programs that pass most of their words on, so that only the first is certainly their own.
 const PASS_WORDS_ON: &[&str] =
     &["npx", "bunx", "pnpx", "uvx", "pipx", "nix", "go", "ssh", "autossh", "plink", "curl", "wget", "mosh"];
 
-/// How many words of a command that another passes on are looked at. Its verb comes long before.
+/// Maximum number of words that are checked of a command that another passes on. Its verb comes
+/// long before.
 const MAX_WORDS_PASSED_ON: usize = 64;
 
-/// Endings of program files.
+/// Extensions of program files.
 const ENDINGS: &[&str] = &[".exe", ".cmd", ".bat", ".phar", "-cli.js"];
 
 /// Programs whose subcommands may be programs of their own: `git-push`, `docker-compose`.
 const SPLIT: &[&str] = &["git", "docker", "cargo", "kubectl"];
 
-/// A command with the name of its program as the table has it.
-pub(super) struct ToolCall<'a> {
+/// A command with the name of its program as in the table.
+pub(super) struct ToolCommand<'a> {
     pub(super) tool: String,
     /// Its arguments, with the subcommand that was part of the name.
-    pub(super) arguments: Vec<Argument<'a>>,
+    pub(super) arguments: Vec<ToolArgument<'a>>,
     /// The subcommand was part of the name, so that it cannot be an alias.
     pub(super) is_split: bool,
 }
 
-/// An argument.
+/// An argument of a tool.
 #[derive(Clone)]
-pub(super) struct Argument<'a> {
+pub(super) struct ToolArgument<'a> {
     pub(super) text: String,
     pub(super) is_literal: bool,
     /// The word itself; none if it was part of the program's name.
-    pub(super) word: Option<&'a Word>,
+    pub(super) word: Option<&'a ShellWord>,
 }
 
-impl<'a> ToolCall<'a> {
-    pub(super) fn new(words: &'a [Word]) -> Option<Self> {
+impl<'a> ToolCommand<'a> {
+    pub(super) fn new(words: &'a [ShellWord]) -> Option<Self> {
         let (program, rest) = words.split_first()?;
         let (tool, subcommand) = tool_name(&program.text);
         let is_split = subcommand.is_some();
-        let of_name = subcommand.map(|text| Argument { text, is_literal: true, word: None });
-        let of_words = rest.iter().map(|word| Argument {
+        let of_name = subcommand.map(|text| ToolArgument { text, is_literal: true, word: None });
+        let word_effects = rest.iter().map(|word| ToolArgument {
             text: word.text.clone(),
             is_literal: is_literal(word),
             word: Some(word),
         });
-        Some(Self { tool, arguments: of_name.into_iter().chain(of_words).collect(), is_split })
+        Some(Self { tool, arguments: of_name.into_iter().chain(word_effects).collect(), is_split })
     }
 
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> + Clone {
         self.arguments.iter().map(|argument| argument.text.as_str())
     }
 
-    /// Whether an option says that nothing is to happen.
+    /// Returns true if an option prevents any effect.
     pub(super) fn only_shows(&self) -> bool {
         let own = if PASS_WORDS_ON.contains(&self.tool.as_str()) { 1 } else { self.arguments.len() };
         let end = self.arguments.iter().position(|argument| argument.text == "--");
         let own = own.min(end.unwrap_or(own));
-        // Before others it is the version of what they name.
+        // Before other arguments it is the version of something they name.
         let version = self.arguments.last().is_some_and(|last| last.text == "--version");
         if self.tool == "ssh" {
             return matches!(&self.arguments[..], [only] if matches!(only.text.as_str(), "-V" | "--version"));
@@ -101,7 +103,8 @@ impl<'a> ToolCall<'a> {
         !is_value && !is_off && (ONLY_SHOWS.contains(&name) || holds_back)
     }
 
-    /// Whether an option is given: a word, `--long` or a beginning of it or with a value, `-x` in a bundle.
+    /// Returns true if an option is given: as a word, as `--long` (abbreviated or with a value), or
+    /// as `-x` in a bundle.
     pub(super) fn has(&self, option: &str) -> bool {
         let mut options = self.texts().take_while(|text| *text != "--");
         if let Some(letter) = option.strip_prefix('-').filter(|name| name.len() == 1 && *name != "-") {
@@ -115,14 +118,14 @@ impl<'a> ToolCall<'a> {
         })
     }
 
-    /// The words from an argument on.
-    pub(super) fn words_from(&self, at: usize) -> Vec<Word> {
+    /// Returns the words from an argument on.
+    pub(super) fn words_from(&self, at: usize) -> Vec<ShellWord> {
         let words = self.arguments.iter().skip(at).take(MAX_WORDS_PASSED_ON);
         words.filter_map(|argument| argument.word.cloned()).collect()
     }
 }
 
-/// The name of a program in the table, and a subcommand if that is part of its name.
+/// Returns the name of a program in the table, and a subcommand if that is part of its name.
 pub(super) fn tool_name(program: &str) -> (String, Option<String>) {
     let name = base_name(program).to_ascii_lowercase();
     let name = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);

@@ -1,14 +1,14 @@
-//! Programs that reach into the network: what they send, and where a copy goes.
+//! Programs that use the network: the data that they send, and the destination of a copy.
 
 use windlass_contract::effects::OutwardEffect;
 
 use super::{
     is_literal,
-    name::{Argument, ToolCall, tool_name},
+    name::{ToolArgument, ToolCommand, tool_name},
 };
-use crate::shell::{Assignment, Script, Simple, Word};
+use crate::shell::{ShellScript, ShellWord, SimpleCommand, VariableAssignment};
 
-/// Programs that tell another machine at least a name or an address.
+/// Programs that send at least a name or an address to another machine.
 const ASKS_ELSEWHERE: &[&str] = &[
     "curl",
     "wget",
@@ -34,7 +34,7 @@ const ASKS_ELSEWHERE: &[&str] = &[
 /// Letters of curl's options that take a value.
 const CURL_VALUES: &str = "AbcCdDeEFhHKmMoPQrtTuUwxXyYz";
 
-/// curl's options that send, or that read further options from a file.
+/// Options of curl that send data, or that read further options from a file.
 const CURL_SENDS: &[&str] = &[
     "--config",
     "--data",
@@ -51,18 +51,18 @@ const CURL_SENDS: &[&str] = &[
     "--quote",
 ];
 
-/// Protocols that send what is in the address.
+/// Protocols that send data from the address.
 const SENDS_ADDRESS: &[&str] = &["gopher://", "gophers://", "telnet://", "dict://", "smtp://", "smtps://"];
 
-/// Something is sent, where bash opens a connection for a redirection.
-pub(super) fn redirected(simple: &Simple) -> Option<OutwardEffect> {
+/// Returns a send if bash opens a connection for a redirection.
+pub(super) fn redirected(simple: &SimpleCommand) -> Option<OutwardEffect> {
     let mut targets = simple.redirects.iter().map(|redirect| redirect.target.text.as_str());
     let opens = targets.any(|target| target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/"));
     opens.then_some(OutwardEffect::Send)
 }
 
-/// Something is sent, where an address or a header is made from what other commands print.
-pub(super) fn derived(words: &[Word], script: &Script) -> Option<OutwardEffect> {
+/// Returns a send if an address or a header is made from the output of other commands.
+pub(super) fn derived(words: &[ShellWord], script: &ShellScript) -> Option<OutwardEffect> {
     let (program, arguments) = words.split_first()?;
     let (tool, _) = tool_name(&program.text);
     let asks = ASKS_ELSEWHERE.contains(&tool.as_str())
@@ -73,22 +73,22 @@ pub(super) fn derived(words: &[Word], script: &Script) -> Option<OutwardEffect> 
         .flat_map(|simple| &simple.assignments)
         .filter(|assignment| is_printed(&assignment.value))
         .collect();
-    let is_sent = |(at, word): (usize, &Word)| {
+    let is_sent = |(at, word): (usize, &ShellWord)| {
         let before = at.checked_sub(1).and_then(|before| arguments.get(before));
-        // These values stay here.
+        // These values are not sent.
         let stays = before.is_some_and(|option| matches!(option.text.as_str(), "-o" | "--output" | "-O"));
         !stays && !is_literal(word) && (is_printed(word) || printed.iter().any(|each| uses(word, each)))
     };
     (asks && arguments.iter().enumerate().any(is_sent)).then_some(OutwardEffect::Send)
 }
 
-/// Whether a word has the output of a command in it, or what `xargs` puts there.
-fn is_printed(word: &Word) -> bool {
+/// Returns true if a word contains the output of a command, or words that `xargs` adds.
+fn is_printed(word: &ShellWord) -> bool {
     let text = word.text.replace("$((", "");
     word.unclear.is_some() && (text.contains("$(") || text.contains('`') || text.contains("{}"))
 }
 
-fn uses(word: &Word, assignment: &Assignment) -> bool {
+fn uses(word: &ShellWord, assignment: &VariableAssignment) -> bool {
     let name = assignment.name.as_str();
     word.text.match_indices('$').any(|(at, _)| {
         let rest = word.text.get(at + 1..).unwrap_or_default();
@@ -97,15 +97,16 @@ fn uses(word: &Word, assignment: &Assignment) -> bool {
     })
 }
 
-/// Data, a file, a method that changes something, or options nobody can read. `-G` makes a query of the data.
-pub(super) fn curl(call: &ToolCall<'_>) -> bool {
+/// Returns true for data, a file, a method that changes something, or unclear options. `-G` turns
+/// the data into a query.
+pub(super) fn curl(call: &ToolCommand<'_>) -> bool {
     let mut operands = Vec::new();
     let (mut sends, mut is_query) = (false, false);
-    let mut method: Option<Argument<'_>> = None;
+    let mut method: Option<ToolArgument<'_>> = None;
     let mut arguments = call.arguments.iter();
     while let Some(argument) = arguments.next() {
         let text = argument.text.as_str();
-        let attached = |value: &str| Argument { text: value.to_owned(), ..argument.clone() };
+        let attached = |value: &str| ToolArgument { text: value.to_owned(), ..argument.clone() };
         if let Some(long) = text.strip_prefix("--").filter(|_| text.len() > 2) {
             let (name, value) = long.split_once('=').map_or((text, None), |(name, value)| {
                 (text.get(..name.len() + 2).unwrap_or_default(), Some(value))
@@ -127,17 +128,18 @@ pub(super) fn curl(call: &ToolCall<'_>) -> bool {
             operands.push(argument);
         }
     }
-    let reads = |method: &Argument<'_>| {
+    let reads = |method: &ToolArgument<'_>| {
         let read = ["GET", "HEAD", "OPTIONS"].contains(&method.text.to_ascii_uppercase().as_str());
         method.is_literal && read
     };
-    // One that is not literal is the address, if there is no other.
-    let is_open = |argument: &&Argument<'_>| {
+    // An argument that is not literal is the address, if there is no other.
+    let is_open = |argument: &&ToolArgument<'_>| {
         !argument.is_literal
             && (argument.text.is_empty() || operands.len() > 1 && argument.text.starts_with('$'))
     };
-    let by_address =
-        |argument: &&Argument<'_>| SENDS_ADDRESS.iter().any(|protocol| argument.text.starts_with(protocol));
+    let by_address = |argument: &&ToolArgument<'_>| {
+        SENDS_ADDRESS.iter().any(|protocol| argument.text.starts_with(protocol))
+    };
     let overrides = |text: &str| text.to_ascii_lowercase().contains("method-override");
     method.is_some_and(|method| !reads(&method))
         || call.texts().any(overrides)
@@ -145,8 +147,8 @@ pub(super) fn curl(call: &ToolCall<'_>) -> bool {
         || operands.iter().any(|argument| is_open(argument) || by_address(argument))
 }
 
-/// Data, a file, another method, or a setting for one of these.
-pub(super) fn wget(call: &ToolCall<'_>) -> bool {
+/// Returns true for data, a file, another method, or a setting for one of these.
+pub(super) fn wget(call: &ToolCommand<'_>) -> bool {
     const SENDS: &[&str] = &["--post-data", "--post-file", "--body-data", "--body-file", "--method"];
     let sets = |text: &str| ["post", "method", "body"].iter().any(|part| text.contains(part));
     SENDS.iter().any(|option| call.has(option))
@@ -154,7 +156,7 @@ pub(super) fn wget(call: &ToolCall<'_>) -> bool {
             && call.texts().any(|text| sets(text) && text.contains('='))
 }
 
-/// A method that changes something, or fields of a form.
+/// Returns true for a method that changes something, or for form fields.
 pub(super) fn httpie(operands: &[&str]) -> bool {
     let changes =
         |word: &&str| matches!(word.to_ascii_uppercase().as_str(), "POST" | "PUT" | "PATCH" | "DELETE");
@@ -166,8 +168,9 @@ pub(super) fn httpie(operands: &[&str]) -> bool {
         || operands.iter().skip(1).any(is_field)
 }
 
-/// A copy to `host:path`, `user@host:path`, `rsync://host/path`, or to a place only the shell knows. No path has a colon
-/// before its first slash. From another machine to here changes nothing there.
+/// Returns true for a copy to `host:path`, `user@host:path`, `rsync://host/path`, or to an unclear
+/// destination. A local path has no colon before its first slash. A copy from another machine
+/// changes nothing there.
 pub(super) fn copies_away(operands: &[&str]) -> bool {
     operands.last().is_some_and(|to| {
         let host = to.split('/').next().unwrap_or_default();

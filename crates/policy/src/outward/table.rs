@@ -1,4 +1,4 @@
-//! The table of commands with effects, by tool: which words decide, and where they stand.
+//! The table of commands with effects, by tool: the words that decide, and their positions.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,34 +7,35 @@ use std::{
 
 use windlass_contract::effects::OutwardEffect;
 
-use super::name::ToolCall;
-use crate::shell::Word;
+use super::name::ToolCommand;
+use crate::shell::ShellWord;
 
-/// How many words after a runner may be the program that it runs; those before it are values of options.
+/// Maximum number of words after a runner that may be the program it runs; those before it are
+/// values of options.
 const MAX_BEFORE_PROGRAM: usize = 8;
 
-/// How many values of options may come before a verb. More can hide it.
+/// Maximum number of option values before a verb. More can hide it.
 const MAX_VALUES: usize = 16;
 
-/// The shortest beginning of a verb that counts where a tool takes any beginning that is unique.
+/// Minimum length of an abbreviated verb, for tools that take any unique abbreviation.
 const MIN_ABBREVIATION: usize = 3;
 
-/// The shortest name of a program that is more than any word of a text.
+/// Minimum length of a program name that is distinctive in a text.
 const MIN_NAME: usize = 3;
 
-/// All lines.
+/// All lines of the table.
 #[derive(Default)]
 pub(super) struct EffectTable {
-    tools: HashMap<&'static str, Tool>,
+    tools: HashMap<&'static str, OutwardTool>,
     /// Names of programs that are used like another one.
     same: HashMap<&'static str, &'static str>,
 }
 
 /// The lines of one tool.
 #[derive(Default)]
-struct Tool {
+struct OutwardTool {
     entries: Vec<ToolEntry>,
-    /// Options with a value; none are listed for tools where any option may have one.
+    /// Options with a value. The list is empty for tools where any option may have one.
     values: Vec<&'static str>,
     /// Words that may come before a command of the tool.
     prefixes: Vec<Vec<&'static str>>,
@@ -45,61 +46,62 @@ struct Tool {
 struct ToolEntry {
     /// Each with its alternatives.
     words: Vec<Vec<&'static str>>,
-    /// One of these is there as well.
+    /// One of these must be present as well.
     needs: Vec<&'static str>,
     /// The word may be anywhere among the operands.
     anywhere: bool,
-    consequence: Consequence,
+    consequence: ToolConsequence,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Consequence {
+enum ToolConsequence {
     Has(OutwardEffect),
-    /// Runs the command that its further words are.
+    /// Runs the command in its further words.
     Runs,
 }
 
-/// How an entry fits a command.
+/// The result of matching an entry against a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum EntryFit {
     No,
-    /// A word that is not literal may be the one that is missing.
+    /// A word that is not literal may be the missing one.
     Perhaps,
-    /// It fits; the argument behind its words has this number.
+    /// It matches; this is the index of the argument after its words.
     Yes(usize),
 }
 
-/// An argument that is no option.
-struct Operand<'a> {
+/// An argument that is not an option.
+struct ToolOperand<'a> {
     at: usize,
     text: &'a str,
     is_literal: bool,
-    /// It comes after an option and may be its value.
+    /// It follows an option and may be its value.
     may_be_value: bool,
 }
 
 static TABLE: LazyLock<EffectTable> = LazyLock::new(|| EffectTable::read(include_str!("commands.txt")));
 
-/// The name of the tool in the table that a program is used like.
+/// Returns the name of the tool in the table that a program is used like.
 pub(super) fn same_kind(name: &str) -> Option<&'static str> {
     let same = TABLE.same.get(name).copied();
     same.or_else(|| TABLE.tools.get_key_value(name).map(|(name, _)| *name))
 }
 
-/// The effects that a command has or may have.
-pub(super) fn effects(call: &ToolCall<'_>) -> BTreeSet<OutwardEffect> {
+/// Returns the effects that a command has or may have.
+pub(super) fn effects(call: &ToolCommand<'_>) -> BTreeSet<OutwardEffect> {
     let Some(tool) = TABLE.tools.get(call.tool.as_str()) else { return BTreeSet::new() };
     let operands = tool.operands(call);
     let entries = tool.entries.iter().filter(|entry| tool.fit(entry, call, &operands) > EntryFit::No);
     let effect = |entry: &ToolEntry| match entry.consequence {
-        Consequence::Has(effect) => Some(effect),
-        Consequence::Runs => None,
+        ToolConsequence::Has(effect) => Some(effect),
+        ToolConsequence::Runs => None,
     };
     entries.filter_map(effect).collect()
 }
 
-/// The effects that a command has by its words, not by its program alone, unless that has a name to be known by.
-pub(super) fn effects_of_phrase(call: &ToolCall<'_>) -> BTreeSet<OutwardEffect> {
+/// Returns the effects that a command has by its words. The program alone counts only if its name
+/// is distinctive.
+pub(super) fn effects_of_phrase(call: &ToolCommand<'_>) -> BTreeSet<OutwardEffect> {
     let by_program = TABLE.tools.get(call.tool.as_str()).is_some_and(|tool| {
         tool.entries.iter().any(|entry| entry.words.is_empty() && entry.needs.is_empty())
     });
@@ -107,11 +109,11 @@ pub(super) fn effects_of_phrase(call: &ToolCall<'_>) -> BTreeSet<OutwardEffect> 
     if by_program && !is_known_by_name { BTreeSet::new() } else { effects(call) }
 }
 
-/// The commands that a command may run.
-pub(super) fn runs(call: &ToolCall<'_>) -> Vec<Vec<Word>> {
+/// Returns the commands that a command may run.
+pub(super) fn runs(call: &ToolCommand<'_>) -> Vec<Vec<ShellWord>> {
     let Some(tool) = TABLE.tools.get(call.tool.as_str()) else { return Vec::new() };
     let operands = tool.operands(call);
-    let runners = tool.entries.iter().filter(|entry| entry.consequence == Consequence::Runs);
+    let runners = tool.entries.iter().filter(|entry| entry.consequence == ToolConsequence::Runs);
     let ends = runners.filter_map(|entry| match tool.fit(entry, call, &operands) {
         EntryFit::Yes(end) => Some(end),
         EntryFit::No | EntryFit::Perhaps => None,
@@ -122,21 +124,21 @@ pub(super) fn runs(call: &ToolCall<'_>) -> Vec<Vec<Word>> {
     starts.map(|start| call.words_from(start)).collect()
 }
 
-/// The first word of a command that decides what the tool does, and whether it is literal.
-pub(super) fn verb<'a>(call: &'a ToolCall<'_>) -> Option<(&'a str, bool)> {
+/// Returns the first word of a command that decides what the tool does, and true if it is literal.
+pub(super) fn verb<'a>(call: &'a ToolCommand<'_>) -> Option<(&'a str, bool)> {
     let tool = TABLE.tools.get(call.tool.as_str())?;
     tool.operands(call).first().map(|operand| (operand.text, operand.is_literal))
 }
 
-/// The operands of a command without the values of the options that are listed.
-pub(super) fn operands<'a>(call: &'a ToolCall<'_>) -> Vec<&'a str> {
-    let none = Tool::default();
+/// Returns the operands of a command without the values of listed options.
+pub(super) fn operands<'a>(call: &'a ToolCommand<'_>) -> Vec<&'a str> {
+    let none = OutwardTool::default();
     let tool = TABLE.tools.get(call.tool.as_str()).unwrap_or(&none);
     tool.operands(call).into_iter().map(|operand| operand.text).collect()
 }
 
-impl Tool {
-    fn operands<'a>(&self, call: &'a ToolCall<'_>) -> Vec<Operand<'a>> {
+impl OutwardTool {
+    fn operands<'a>(&self, call: &'a ToolCommand<'_>) -> Vec<ToolOperand<'a>> {
         let mut operands = Vec::new();
         let (mut only_operands, mut after_option) = (false, false);
         let mut arguments = call.arguments.iter().enumerate();
@@ -144,7 +146,7 @@ impl Tool {
             let text = argument.text.as_str();
             if only_operands || text.len() < 2 || !text.starts_with('-') {
                 let is_literal = argument.is_literal;
-                operands.push(Operand { at, text, is_literal, may_be_value: after_option });
+                operands.push(ToolOperand { at, text, is_literal, may_be_value: after_option });
                 after_option = false;
             } else if text == "--" {
                 (only_operands, after_option) = (true, false);
@@ -158,8 +160,8 @@ impl Tool {
         self.without_prefix(operands)
     }
 
-    /// `yarn workspace NAME add x` is `yarn add x` elsewhere.
-    fn without_prefix<'a>(&self, operands: Vec<Operand<'a>>) -> Vec<Operand<'a>> {
+    /// Removes a prefix: `yarn workspace NAME add x` is `yarn add x` in another directory.
+    fn without_prefix<'a>(&self, operands: Vec<ToolOperand<'a>>) -> Vec<ToolOperand<'a>> {
         let is_there = |prefix: &&Vec<&str>| {
             operands.len() >= prefix.len()
                 && prefix.iter().zip(&operands).all(|(word, operand)| matches(word, operand.text))
@@ -168,7 +170,7 @@ impl Tool {
         operands.into_iter().skip(length).collect()
     }
 
-    fn fit(&self, entry: &ToolEntry, call: &ToolCall<'_>, operands: &[Operand<'_>]) -> EntryFit {
+    fn fit(&self, entry: &ToolEntry, call: &ToolCommand<'_>, operands: &[ToolOperand<'_>]) -> EntryFit {
         let needs = entry.needs.iter().any(|need| {
             if need.contains('*') { call.texts().any(|text| matches(need, text)) } else { call.has(need) }
         });
@@ -186,14 +188,15 @@ impl Tool {
         all.max().unwrap_or(EntryFit::No)
     }
 
-    /// Fits words to operands in their order. Whatever may be a value may also be passed over.
-    fn fit_from(&self, words: &[Vec<&str>], operands: &[Operand<'_>], end: usize) -> EntryFit {
+    /// Matches words against operands in order. An operand that may be a value can be skipped.
+    fn fit_from(&self, words: &[Vec<&str>], operands: &[ToolOperand<'_>], end: usize) -> EntryFit {
         let Some((any, following)) = words.split_first() else { return EntryFit::Yes(end) };
         let mut best = EntryFit::No;
         for (passed, operand) in operands.iter().enumerate() {
             let rest = operands.get(passed + 1..).unwrap_or_default();
             let here = if !operand.is_literal {
-                // Without a list of options with values, it is one of those if there is another word for the verb.
+                // Without a list of options with values, it is a value if another word can be the
+                // verb.
                 let is_value = operand.may_be_value && self.values.is_empty() && !rest.is_empty();
                 if is_value { EntryFit::No } else { EntryFit::Perhaps }
             } else if self.is_any(any, operand.text) {
@@ -212,9 +215,9 @@ impl Tool {
         best
     }
 
-    /// Whether an operand could be any task: it is not literal, and its last part, such as `test` of `:$module:test`, is
-    /// not either.
-    fn is_open(&self, operand: &Operand<'_>) -> bool {
+    /// Returns true if an operand could be any task: it is not literal, and neither is its last
+    /// part, such as `test` of `:$module:test`.
+    fn is_open(&self, operand: &ToolOperand<'_>) -> bool {
         let last = operand.text.rsplit(':').next().unwrap_or_default();
         let is_value = operand.may_be_value && self.values.is_empty();
         let is_part = last.is_empty() || last.contains(['$', '`', '*', '?', '[', '{', ')']);
@@ -229,7 +232,7 @@ impl Tool {
     }
 }
 
-/// Whether a text is a word of the table, which may begin or end with `*`.
+/// Returns true if a text matches a word of the table, which may begin or end with `*`.
 fn matches(word: &str, text: &str) -> bool {
     match (word.strip_prefix('*'), word.strip_suffix('*')) {
         (Some(""), _) => true,
@@ -249,7 +252,7 @@ impl EffectTable {
         table
     }
 
-    /// Adds a line; none if it makes no sense.
+    /// Adds a line; returns `None` if it is malformed.
     pub(super) fn add(&mut self, line: &'static str) -> Option<()> {
         if let Some((names, tool)) = line.split_once(" = ") {
             self.tools.entry(tool.trim()).or_default();
@@ -274,8 +277,8 @@ impl EffectTable {
 fn entry(line: &'static str) -> Option<(&'static str, ToolEntry)> {
     let (command, consequence) = line.split_once(" | ")?;
     let consequence = match consequence.trim() {
-        "runs" => Consequence::Runs,
-        effect => Consequence::Has(OutwardEffect::from_name(effect)?),
+        "runs" => ToolConsequence::Runs,
+        effect => ToolConsequence::Has(OutwardEffect::from_name(effect)?),
     };
     let (command, needs) = command.split_once(" +").unwrap_or((command, ""));
     let needs = needs.trim().split(',').filter(|need| !need.is_empty()).collect();

@@ -12,7 +12,7 @@ fn found(command: &str) -> Vec<OutwardEffect> {
     judge(&CommandLine { argv, cwd: None }, &Rules::default()).outward
 }
 
-/// Every line that comes out otherwise.
+/// Returns every line with another result than expected.
 fn wrong(table: &str) -> Vec<String> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let differs = |line: &str| {

@@ -1,8 +1,8 @@
-//! What is wrong with files of rules, where, and what is allowed there.
+//! Faults in rule files: their positions, and the values allowed there.
 
 use std::{error::Error, fmt};
 
-/// Why files of rules cannot be used: everything that is wrong in them.
+/// The error that rule files cannot be used, with all their faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     /// Never empty.
@@ -21,40 +21,40 @@ impl fmt::Display for RuleError {
     }
 }
 
-/// One thing that is wrong.
+/// One fault in a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}`, line {line}: {problem}")]
 pub struct RuleFault {
     /// The file.
     pub file: String,
-    /// Where.
+    /// The line.
     pub line: usize,
-    /// What.
+    /// The problem.
     pub problem: RuleProblem,
 }
 
-/// What is wrong.
+/// The problem with a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleProblem {
     /// It is not TOML.
     #[error("{0}")]
     Syntax(String),
-    /// There is no such key.
+    /// The key does not exist.
     #[error("unknown key `{key}`; allowed: {allowed}")]
     UnknownKey {
         /// The key.
         key: String,
-        /// Those there are.
+        /// The existing keys.
         allowed: String,
     },
-    /// A key has a value that it cannot have.
+    /// A key has a value that is not allowed.
     #[error("`{key}` must be {expected}; found {found}")]
     WrongValue {
         /// The key.
         key: &'static str,
-        /// What it may be.
+        /// The allowed values.
         expected: &'static str,
-        /// What it is.
+        /// The value found.
         found: String,
     },
     /// A key is missing.
@@ -62,21 +62,21 @@ pub enum RuleProblem {
     MissingKey {
         /// The key.
         key: &'static str,
-        /// How it is written.
+        /// An example of the syntax.
         example: &'static str,
     },
-    /// A rule says twice what it is about.
+    /// A rule has several keys that select commands.
     #[error("a rule has one of `prefix`, `argv` and `effect`, not several")]
     SeveralMatches,
-    /// A rule would fit every command, or none.
+    /// A rule would match every command, or none.
     #[error("`prefix` needs at least one word, and every word at least one alternative")]
     EmptyPrefix,
-    /// A rule would allow more than anyone can mean.
+    /// A rule would allow far too much.
     #[error("`{prefix}` may not be allowed: {reason}; add the words that follow it")]
     TooWide {
         /// The words.
         prefix: String,
-        /// What it would allow.
+        /// The commands that it would allow.
         reason: &'static str,
     },
     /// A whole class of effects cannot be allowed.
@@ -84,10 +84,10 @@ pub enum RuleProblem {
         "`effect` is for rules with `decision = \"ask\"` or `\"forbid\"`; to be asked less, set `ask_before` in config.toml"
     )]
     AllowedEffect,
-    /// Only what is allowed can leave the sandbox.
+    /// Only allowed commands can leave the sandbox.
     #[error("`escape_sandbox` is for rules with `decision = \"allow\"`")]
     Escape,
-    /// What leaves the sandbox is known by its file.
+    /// A command that leaves the sandbox is identified by its file.
     #[error(
         "`{program}` is not an absolute path; a rule with `escape_sandbox` names the file of its program, as in `argv = [\"/usr/bin/make\", \"test\"]`"
     )]

@@ -1,4 +1,4 @@
-//! From the text of a file to its rules, checked. Everything that is wrong is found in one go.
+//! Parses a rule file and checks its rules. All faults are found in one pass.
 
 use toml::{
     Spanned,
@@ -6,8 +6,8 @@ use toml::{
 };
 use windlass_contract::effects::OutwardEffect;
 
-use super::{Action, Rule, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Trust, wide};
-use crate::shell::{Dialect, Script, Word};
+use super::{CommandRule, RuleDecision, RuleFault, RuleFile, RuleMatch, RuleProblem, Rules, Trust, wide};
+use crate::shell::{ShellDialect, ShellScript, ShellWord};
 
 /// The keys of a rule, in the order they are documented in.
 const KEYS: &str = "`prefix`, `argv`, `effect`, `decision`, `justification`, `match`, `not_match`, `escape_sandbox`, `answered`";
@@ -19,9 +19,9 @@ const DECISIONS: &str = r#"one of "allow", "ask", "forbid""#;
 const EFFECTS: &str = r#"one of "install", "send", "push", "remote", "publish", "deploy""#;
 const EXAMPLES: &str = "a list of commands, each a line in quotes or a list of words";
 
-/// Adds the rules of a file, and returns what is wrong with it.
+/// Adds the rules of a file, and returns its faults.
 pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Vec<RuleFault> {
-    let mut reader = Reader { file, faults: Vec::new() };
+    let mut reader = RuleFileReader { file, faults: Vec::new() };
     let rules = match DeTable::parse(file.text) {
         Ok(table) => reader.document(table.get_ref()),
         Err(error) => {
@@ -30,7 +30,7 @@ pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Vec<RuleFault> {
             Vec::new()
         }
     };
-    let Reader { mut faults, .. } = reader;
+    let RuleFileReader { mut faults, .. } = reader;
     faults.sort_by_key(|fault| fault.line);
     if faults.is_empty() {
         for rule in rules {
@@ -40,10 +40,10 @@ pub(super) fn read(file: &RuleFile<'_>, into: &mut Rules) -> Vec<RuleFault> {
     faults
 }
 
-/// Adds a rule, if its file may make it.
-fn add(file: &RuleFile<'_>, rule: Rule, into: &mut Rules) {
+/// Adds a rule, if its file may contain it.
+fn add(file: &RuleFile<'_>, rule: CommandRule, into: &mut Rules) {
     let (name, line, shown) = (file.name, rule.line, rule.shown());
-    if file.trust == Trust::Project && rule.decision == Action::Allow {
+    if file.trust == Trust::Project && rule.decision == RuleDecision::Allow {
         into.notes.push(format!(
             "`{name}`, line {line}: the rule for `{shown}` is ignored: a project may ask and forbid, only the user may allow"
         ));
@@ -58,42 +58,42 @@ fn add(file: &RuleFile<'_>, rule: Rule, into: &mut Rules) {
     into.all.push(rule);
 }
 
-struct Reader<'a> {
+struct RuleFileReader<'a> {
     file: &'a RuleFile<'a>,
     faults: Vec<RuleFault>,
 }
 
-/// What a rule says, as far as it was understood.
+/// The fields of a rule, as far as they could be parsed.
 #[derive(Default)]
-struct Parts {
+struct RuleFields {
     prefix: Option<Vec<Vec<String>>>,
     argv: Option<Vec<String>>,
     effect: Option<OutwardEffect>,
-    decision: Option<Action>,
+    decision: Option<RuleDecision>,
     justification: Option<String>,
-    matches: Vec<Example>,
-    not_match: Vec<Example>,
+    matches: Vec<RuleExample>,
+    not_match: Vec<RuleExample>,
     escape_sandbox: bool,
     answered: Option<String>,
-    /// A key was there and made no sense, so that it is not missing.
+    /// A key was present but malformed, so that it is not reported as missing.
     has_faults: bool,
 }
 
 /// An example as a line, or as its words.
-enum Example {
+enum RuleExample {
     Line(String),
     Words(Vec<String>),
 }
 
-type Value<'a> = Spanned<DeValue<'a>>;
+type TomlValue<'a> = Spanned<DeValue<'a>>;
 
-impl Reader<'_> {
+impl RuleFileReader<'_> {
     fn fault(&mut self, at: usize, problem: RuleProblem) {
         let (file, line) = (self.file.name.to_owned(), line_of(self.file.text, at));
         self.faults.push(RuleFault { file, line, problem });
     }
 
-    fn document(&mut self, table: &DeTable<'_>) -> Vec<Rule> {
+    fn document(&mut self, table: &DeTable<'_>) -> Vec<CommandRule> {
         let mut rules = Vec::new();
         for (key, value) in table {
             let name = key.get_ref().as_ref();
@@ -109,13 +109,13 @@ impl Reader<'_> {
         rules
     }
 
-    fn entry(&mut self, entry: &Value<'_>) -> Option<Rule> {
+    fn entry(&mut self, entry: &TomlValue<'_>) -> Option<CommandRule> {
         let DeValue::Table(table) = entry.get_ref() else {
             self.wrong("rule", "a list of tables, each written as `[[rule]]`", entry);
             return None;
         };
         let before = self.faults.len();
-        let mut parts = Parts::default();
+        let mut parts = RuleFields::default();
         for (key, value) in table {
             self.part(key.get_ref().as_ref(), key.span().start, value, &mut parts);
         }
@@ -130,8 +130,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes one key of a rule.
-    fn part(&mut self, key: &str, at: usize, value: &Value<'_>, into: &mut Parts) {
+    /// Parses one key of a rule.
+    fn part(&mut self, key: &str, at: usize, value: &TomlValue<'_>, into: &mut RuleFields) {
         match key {
             "prefix" => into.prefix = self.expect("prefix", ALTERNATIVES, value, alternatives(value)),
             "argv" => into.argv = self.expect("argv", WORDS, value, words(value)),
@@ -164,12 +164,12 @@ impl Reader<'_> {
         }
     }
 
-    /// What was understood, or a fault.
+    /// Returns the parsed value, or records a fault.
     fn expect<T>(
         &mut self,
         key: &'static str,
         expected: &'static str,
-        value: &Value<'_>,
+        value: &TomlValue<'_>,
         understood: Option<T>,
     ) -> Option<T> {
         if understood.is_none() {
@@ -178,18 +178,18 @@ impl Reader<'_> {
         understood
     }
 
-    fn wrong(&mut self, key: &'static str, expected: &'static str, value: &Value<'_>) {
-        /// How much of a value is repeated.
-        const SHOWN: usize = 60;
+    fn wrong(&mut self, key: &'static str, expected: &'static str, value: &TomlValue<'_>) {
+        /// Maximum length of a value that a message repeats.
+        const MAX_SHOWN_CHARS: usize = 60;
         let raw = self.file.text.get(value.span()).unwrap_or_default();
         let kind = value.get_ref().type_str();
-        let is_short = raw.chars().count() <= SHOWN && !raw.contains('\n');
+        let is_short = raw.chars().count() <= MAX_SHOWN_CHARS && !raw.contains('\n');
         let found = if is_short { format!("{kind} {raw}") } else { kind.to_owned() };
         self.fault(value.span().start, RuleProblem::WrongValue { key, expected, found });
     }
 
-    /// Puts a rule together; nothing if what is wrong with it was said already.
-    fn rule(&self, at: usize, parts: Parts) -> Result<Option<Rule>, RuleProblem> {
+    /// Builds a rule; returns `None` if its faults are already recorded.
+    fn rule(&self, at: usize, parts: RuleFields) -> Result<Option<CommandRule>, RuleProblem> {
         let matches = match (parts.prefix, parts.argv, parts.effect) {
             (Some(prefix), None, None) => RuleMatch::Prefix(prefix),
             (None, Some(argv), None) => RuleMatch::Argv(argv),
@@ -206,7 +206,7 @@ impl Reader<'_> {
             let missing = RuleProblem::MissingKey { key: "decision", example };
             return if parts.has_faults { Ok(None) } else { Err(missing) };
         };
-        let rule = Rule {
+        let rule = CommandRule {
             matches,
             decision,
             justification: parts.justification,
@@ -222,16 +222,16 @@ impl Reader<'_> {
     }
 }
 
-/// Refuses rules that nobody can mean.
-fn check(rule: &Rule) -> Result<(), RuleProblem> {
-    if rule.escape_sandbox && rule.decision != Action::Allow {
+/// Refuses rules that cannot be intended.
+fn check(rule: &CommandRule) -> Result<(), RuleProblem> {
+    if rule.escape_sandbox && rule.decision != RuleDecision::Allow {
         return Err(RuleProblem::Escape);
     }
     match &rule.matches {
         RuleMatch::Prefix(prefix) if prefix.is_empty() || prefix.iter().any(Vec::is_empty) => {
             Err(RuleProblem::EmptyPrefix)
         }
-        RuleMatch::Prefix(prefix) if rule.decision == Action::Allow => match wide::find(prefix) {
+        RuleMatch::Prefix(prefix) if rule.decision == RuleDecision::Allow => match wide::find(prefix) {
             Some((prefix, reason)) => Err(RuleProblem::TooWide { prefix, reason }),
             None => Ok(()),
         },
@@ -242,19 +242,19 @@ fn check(rule: &Rule) -> Result<(), RuleProblem> {
             }
             Some(_) => Ok(()),
         },
-        RuleMatch::Effect(_) if rule.decision == Action::Allow => Err(RuleProblem::AllowedEffect),
+        RuleMatch::Effect(_) if rule.decision == RuleDecision::Allow => Err(RuleProblem::AllowedEffect),
         RuleMatch::Prefix(_) | RuleMatch::Effect(_) => Ok(()),
     }
 }
 
-/// Checks examples; `wanted`: whether the rule is to match them.
-fn check_examples(rule: &Rule, examples: &[Example], wanted: bool) -> Result<(), RuleProblem> {
+/// Checks examples. If `wanted`, the rule must match them, otherwise it must not.
+fn check_examples(rule: &CommandRule, examples: &[RuleExample], wanted: bool) -> Result<(), RuleProblem> {
     for example in examples {
         let (words, example) = match example {
-            Example::Words(words) => {
-                (Some(words.iter().map(|word| Word::literal(word)).collect()), words.join(" "))
+            RuleExample::Words(words) => {
+                (Some(words.iter().map(|word| ShellWord::literal(word)).collect()), words.join(" "))
             }
-            Example::Line(line) => (one_command(line), line.clone()),
+            RuleExample::Line(line) => (one_command(line), line.clone()),
         };
         let Some(words) = words else { return Err(RuleProblem::Example { example }) };
         let (fits, rule) = (rule.fits(&words), rule.shown());
@@ -268,44 +268,44 @@ fn check_examples(rule: &Rule, examples: &[Example], wanted: bool) -> Result<(),
     Ok(())
 }
 
-fn text(value: &Value<'_>) -> Option<String> {
+fn text(value: &TomlValue<'_>) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.clone().into_owned()),
         _ => None,
     }
 }
 
-fn list<T>(value: &Value<'_>, entry: impl Fn(&Value<'_>) -> Option<T>) -> Option<Vec<T>> {
+fn list<T>(value: &TomlValue<'_>, entry: impl Fn(&TomlValue<'_>) -> Option<T>) -> Option<Vec<T>> {
     match value.get_ref() {
         DeValue::Array(entries) => entries.iter().map(entry).collect(),
         _ => None,
     }
 }
 
-fn words(value: &Value<'_>) -> Option<Vec<String>> {
+fn words(value: &TomlValue<'_>) -> Option<Vec<String>> {
     list(value, text)
 }
 
-fn alternatives(value: &Value<'_>) -> Option<Vec<Vec<String>>> {
+fn alternatives(value: &TomlValue<'_>) -> Option<Vec<Vec<String>>> {
     list(value, |entry| text(entry).map(|word| vec![word]).or_else(|| words(entry)))
 }
 
-fn examples(value: &Value<'_>) -> Option<Vec<Example>> {
-    list(value, |entry| text(entry).map(Example::Line).or_else(|| words(entry).map(Example::Words)))
+fn examples(value: &TomlValue<'_>) -> Option<Vec<RuleExample>> {
+    list(value, |entry| text(entry).map(RuleExample::Line).or_else(|| words(entry).map(RuleExample::Words)))
 }
 
-fn decision(value: &Value<'_>) -> Option<Action> {
+fn decision(value: &TomlValue<'_>) -> Option<RuleDecision> {
     match text(value)?.as_str() {
-        "allow" => Some(Action::Allow),
-        "ask" => Some(Action::Ask),
-        "forbid" => Some(Action::Forbid),
+        "allow" => Some(RuleDecision::Allow),
+        "ask" => Some(RuleDecision::Ask),
+        "forbid" => Some(RuleDecision::Forbid),
         _ => None,
     }
 }
 
-/// The words of a line that is one plain command.
-fn one_command(line: &str) -> Option<Vec<Word>> {
-    let mut script = Script::parse(line, Dialect::Bash);
+/// Returns the words of a line that is one plain command.
+fn one_command(line: &str) -> Option<Vec<ShellWord>> {
+    let mut script = ShellScript::parse(line, ShellDialect::Bash);
     let one = script.is_clear() && script.commands.len() == 1;
     script.commands.pop().filter(|_| one).map(|simple| simple.words)
 }

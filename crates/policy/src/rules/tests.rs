@@ -1,19 +1,19 @@
 //! Tests of this module.
 
 use super::*;
-use crate::shell::{Dialect, Script};
+use crate::shell::{ShellDialect, ShellScript};
 
 fn load(text: &str, trust: Trust) -> Result<Rules, RuleError> {
     Rules::load(&[RuleFile { name: "r.toml", text, trust }])
 }
 
-/// The first thing that is wrong.
+/// Returns the first problem.
 fn problem(text: &str) -> RuleProblem {
     load(text, Trust::User).unwrap_err().faults.remove(0).problem
 }
 
-fn found(rules: &Rules, source: &str) -> Option<Action> {
-    let script = Script::parse(source, Dialect::Bash);
+fn found(rules: &Rules, source: &str) -> Option<RuleDecision> {
+    let script = ShellScript::parse(source, ShellDialect::Bash);
     rules.find(&script.commands[0].words, &Surroundings::unknown()).map(|rule| rule.decision)
 }
 
@@ -24,9 +24,9 @@ fn rule(prefix: &str, decision: &str) -> String {
 #[test]
 fn a_rule_fits_commands_that_begin_with_its_words() {
     let rules = load(&rule(r#"["git", ["push", "pull"]]"#, "allow"), Trust::User).unwrap();
-    assert_eq!(found(&rules, "git push origin main"), Some(Action::Allow));
-    assert_eq!(found(&rules, "'git' pull"), Some(Action::Allow));
-    assert_eq!(found(&rules, "/usr/bin/git pull"), Some(Action::Allow));
+    assert_eq!(found(&rules, "git push origin main"), Some(RuleDecision::Allow));
+    assert_eq!(found(&rules, "'git' pull"), Some(RuleDecision::Allow));
+    assert_eq!(found(&rules, "/usr/bin/git pull"), Some(RuleDecision::Allow));
     for other in ["git", "git fetch", "git -c a=b push", "./git push", "/tmp/git push", "git p*", "git $x"] {
         assert_eq!(found(&rules, other), None, "{other}");
     }
@@ -36,7 +36,7 @@ fn a_rule_fits_commands_that_begin_with_its_words() {
 fn what_forbids_sees_a_program_behind_any_path() {
     let rules = load(&rule(r#"["curl"]"#, "forbid"), Trust::Project).unwrap();
     for source in ["curl x", "/usr/bin/curl x", "./curl", "/opt/x/curl"] {
-        assert_eq!(found(&rules, source), Some(Action::Forbid), "{source}");
+        assert_eq!(found(&rules, source), Some(RuleDecision::Forbid), "{source}");
     }
 }
 
@@ -46,8 +46,8 @@ fn the_strictest_rule_wins() {
         + &rule(r#"["git"]"#, "ask")
         + &rule(r#"["git", "push", "-f"]"#, "forbid");
     let rules = load(&text, Trust::User).unwrap();
-    assert_eq!(found(&rules, "git push"), Some(Action::Ask));
-    assert_eq!(found(&rules, "git push -f"), Some(Action::Forbid));
+    assert_eq!(found(&rules, "git push"), Some(RuleDecision::Ask));
+    assert_eq!(found(&rules, "git push -f"), Some(RuleDecision::Forbid));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_project_may_only_tighten() {
     let text = rule(r#"["cargo", "test"]"#, "allow") + &rule(r#"["cargo", "run"]"#, "ask");
     let rules = load(&text, Trust::Project).unwrap();
     assert_eq!(found(&rules, "cargo test"), None);
-    assert_eq!(found(&rules, "cargo run"), Some(Action::Ask));
+    assert_eq!(found(&rules, "cargo run"), Some(RuleDecision::Ask));
     assert_eq!(
         rules.notes(),
         [

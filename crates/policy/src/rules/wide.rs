@@ -1,11 +1,11 @@
-//! Prefixes that nobody can mean to allow: whatever follows them is another program, or anything at all.
+//! Prefixes that are too general to allow: any other program, or anything at all, may follow them.
 
 use crate::{
-    shell::Word,
-    wrapper::{self, Inner, base_name, is_shell},
+    shell::ShellWord,
+    wrapper::{self, InnerCommand, base_name, is_shell},
 };
 
-/// Prefixes that say nothing about what is done, alone.
+/// Prefixes that do not determine what the command does.
 const BARE: &[&str] = &[
     "git",
     "rm",
@@ -96,17 +96,20 @@ const INTERPRETERS: &[&str] = &[
     "pwsh",
 ];
 
-/// The first way to read a prefix that allows too much, and why.
+/// Returns the first reading of a prefix that allows too much, and the reason.
 pub(super) fn find(prefix: &[Vec<String>]) -> Option<(String, &'static str)> {
-    /// Only the first words decide.
-    const LOOKED_AT: usize = 4;
-    /// More readings than a person writes down alternatives for.
+    /// Maximum number of words that are checked; the later ones do not matter.
+    const MAX_PREFIX_WORDS: usize = 4;
+    /// Maximum number of readings. Alternatives written by hand give fewer.
     const MAX_READINGS: usize = 4096;
-    let mut readings: Vec<Vec<Word>> = vec![Vec::new()];
-    for names in prefix.iter().take(LOOKED_AT) {
-        let longer = |reading: &Vec<Word>| {
+    let mut readings: Vec<Vec<ShellWord>> = vec![Vec::new()];
+    for names in prefix.iter().take(MAX_PREFIX_WORDS) {
+        let longer = |reading: &Vec<ShellWord>| {
             let reading = reading.clone();
-            names.iter().map(move |name| [&reading[..], &[Word::literal(name)]].concat()).collect::<Vec<_>>()
+            names
+                .iter()
+                .map(move |name| [&reading[..], &[ShellWord::literal(name)]].concat())
+                .collect::<Vec<_>>()
         };
         readings = readings.iter().flat_map(longer).collect();
         if readings.len() > MAX_READINGS {
@@ -116,11 +119,11 @@ pub(super) fn find(prefix: &[Vec<String>]) -> Option<(String, &'static str)> {
     readings.iter().find_map(|words| Some((shown(words), reason(words)?)))
 }
 
-fn reason(words: &[Word]) -> Option<&'static str> {
+fn reason(words: &[ShellWord]) -> Option<&'static str> {
     let program = base_name(&words.first()?.text);
     let second = words.get(1).map(|word| word.text.as_str());
     if is_shell(program) || INTERPRETERS.contains(&program) {
-        // `python3 -m pytest` and `bash build.sh` say what runs.
+        // `python3 -m pytest` and `bash build.sh` name what they run.
         let says = match second {
             Some("-m") => words.len() > 2,
             Some(script) => !script.starts_with('-'),
@@ -128,7 +131,7 @@ fn reason(words: &[Word]) -> Option<&'static str> {
         };
         return (!says).then_some("it runs any code");
     }
-    if let Some(Inner::Words { range, .. }) = wrapper::open(words).into_iter().next() {
+    if let Some(InnerCommand::Words { range, .. }) = wrapper::open(words).into_iter().next() {
         return reason(words.get(range)?);
     }
     if wrapper::is_wrapper(program) {
@@ -138,6 +141,6 @@ fn reason(words: &[Word]) -> Option<&'static str> {
     BARE.contains(&shown(&named).as_str()).then_some("it does very different things, also harmful ones")
 }
 
-fn shown(words: &[Word]) -> String {
+fn shown(words: &[ShellWord]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -1,7 +1,7 @@
-//! The lists of names that tell of secrets by themselves. Everything is in lower case. The paths at which programs keep
-//! credentials are not here: they are the table of `contract`.
+//! Lists of names that indicate secrets by themselves, in lower case. The paths at which programs
+//! store credentials are in the table of `contract` instead.
 
-/// What editors, people and programs add to the name of a copy.
+/// Suffixes that editors, people and programs add to the name of a copy.
 pub(super) const COPIES: &[&str] =
     &["~", ".bak", ".backup", ".old", ".orig", ".save", ".saved", ".copy", ".swp", ".1"];
 
@@ -73,7 +73,7 @@ pub(super) const FILES: &[&str] = &[
     "fish_history",
 ];
 
-/// Endings of files that are secrets.
+/// Extensions of files that are secrets.
 pub(super) const EXTENSIONS: &[&str] = &[
     "pem",
     "key",
@@ -98,7 +98,7 @@ pub(super) const EXTENSIONS: &[&str] = &[
     "env",
 ];
 
-/// Files that are secrets if they are called exactly so: `*.json` is no search for them.
+/// Files that are secrets under exactly these names: `*.json` does not search for them.
 pub(super) const NAMED: &[&str] = &[
     "*.tfstate.backup",
     "id_rsa*",
@@ -230,15 +230,16 @@ pub(super) const NAMED: &[&str] = &[
 pub(super) const FRAGMENTS: &[&str] =
     &["cred", "secret", "passw", "token", "api_key", "apikey", "_rsa", "ssh_host", "shadow", "env"];
 
-/// Endings of what only looks secret: half a pair, an example, the source of a program, a page about it.
+/// Extensions of files that only look secret: a public key, an example, source code, a page of
+/// documentation.
 pub(super) const HARMLESS: &[&str] = &[
     "pub", "example", "sample", "template", "dist", "rs", "py", "js", "ts", "tsx", "jsx", "go", "c", "h",
     "cc", "cpp", "hpp", "java", "kt", "rb", "cs", "swift", "scala", "md", "rst", "html", "css", "vue",
     "svelte", "ex", "exs", "lua", "zig",
 ];
 
-/// Hidden places in a home directory that are read for programming: tools, caches, sources of libraries, and how an editor
-/// looks. What is secret there is on the other lists.
+/// Hidden paths in a home directory that are read for development: tools, caches, sources of
+/// libraries, and the appearance of an editor. Secrets among them are on the other lists.
 pub(super) const TOOLS: &[&str] = &[
     ".asdf",
     ".bun",
@@ -275,7 +276,7 @@ pub(super) const TOOLS: &[&str] = &[
     ".yarn",
 ];
 
-/// What may be read below `/proc`: nothing of any process.
+/// Names that may be read below `/proc`: nothing of any process.
 pub(super) const PROC: &[&str] = &[
     "cpuinfo",
     "meminfo",
@@ -296,10 +297,10 @@ pub(super) const PROC: &[&str] = &[
     "interrupts",
 ];
 
-/// What may be read below `/dev`.
+/// Names that may be read below `/dev`.
 pub(super) const DEVICES: &[&str] = &["null", "stdin"];
 
-/// Directories so high up that anyone's secrets may be below them. `*` is one name.
+/// Directories so high up that secrets of any user may be below them. `*` is one name.
 pub(super) const WIDE: &[&str] = &[
     "/home",
     "/home/*",

@@ -1,23 +1,23 @@
-//! Lists of patterns, made for being asked often.
+//! Lists of patterns, indexed for frequent matching.
 
-use super::wildcard::Name;
+use super::wildcard::PathComponent;
 
 /// Patterns for the end of a path: one name or several, each perhaps a wildcard.
-pub(super) struct Patterns {
+pub(super) struct PathPatterns {
     all: Vec<Vec<String>>,
-    /// By the first byte of a path's last name, which of them it could fit by its ends.
-    by_start: Vec<Vec<Ends>>,
+    /// Candidate patterns by the first byte of the last name of a path.
+    by_start: Vec<Vec<PatternEnds>>,
 }
 
-/// A pattern by the ends of its last name.
-struct Ends {
-    /// None if it is a wildcard there.
+/// A pattern, with the last byte of its last name.
+struct PatternEnds {
+    /// None if the pattern ends in a wildcard.
     last: Option<u8>,
     pattern: usize,
 }
 
-impl Patterns {
-    /// Patterns in any case: paths are compared in lower case.
+impl PathPatterns {
+    /// Creates patterns in lower case, because paths are compared in lower case.
     pub(super) fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Self {
         let names = |pattern: &str| pattern.split('/').map(str::to_ascii_lowercase).collect();
         let all: Vec<Vec<_>> = patterns.into_iter().map(names).collect();
@@ -26,7 +26,7 @@ impl Patterns {
             let own = all.iter().enumerate().filter_map(move |(pattern, names)| {
                 let name = names.last()?.as_bytes();
                 let starts = plain(name.first()).is_none_or(|first| first == start);
-                starts.then(|| Ends { last: plain(name.last()), pattern })
+                starts.then(|| PatternEnds { last: plain(name.last()), pattern })
             });
             own.collect()
         };
@@ -34,22 +34,22 @@ impl Patterns {
         Self { all, by_start }
     }
 
-    /// Whether a path ends in one of them.
-    pub(super) fn fit_the_end_of(&self, names: &[Name<'_>]) -> bool {
+    /// Returns true if a path ends in one of them.
+    pub(super) fn fit_the_end_of(&self, names: &[PathComponent<'_>]) -> bool {
         self.fit(names, |_| true)
     }
 
-    /// Whether a path begins with one of them, or is one.
-    pub(super) fn fit_the_start_of(&self, names: &[Name<'_>]) -> bool {
+    /// Returns true if a path begins with one of them, or is one.
+    pub(super) fn fit_the_start_of(&self, names: &[PathComponent<'_>]) -> bool {
         (1..=names.len()).any(|end| self.fit(&names[..end], |length| length == end))
     }
 
-    /// Whether a path ends in one of them that has an acceptable number of names.
-    fn fit(&self, names: &[Name<'_>], accepts: impl Fn(usize) -> bool) -> bool {
+    /// Returns true if a path ends in one of them that has an acceptable number of names.
+    fn fit(&self, names: &[PathComponent<'_>], accepts: impl Fn(usize) -> bool) -> bool {
         let Some(last) = names.last() else { return false };
         let fits = |pattern: &Vec<String>| {
             let from = names.len().checked_sub(pattern.len()).filter(|_| accepts(pattern.len()));
-            // From the end: most paths differ there.
+            // Compare from the end: most paths differ there.
             from.is_some_and(|from| {
                 names[from..].iter().zip(pattern).rev().all(|(name, each)| name.fits(each))
             })
@@ -60,14 +60,14 @@ impl Patterns {
         if last.is_wild() {
             return self.all.iter().any(fits);
         }
-        // Most names are sent away by their first and last byte.
+        // Most names are ruled out by their first and last byte.
         let likely = self.by_start[usize::from(start)].iter();
         let mut likely = likely.filter(|ends| ends.last.is_none_or(|last| last == end));
         likely.any(|ends| fits(&self.all[ends.pattern]))
     }
 
-    /// Whether one of them is somewhere in a path.
-    pub(super) fn fit_a_part_of(&self, names: &[Name<'_>]) -> bool {
+    /// Returns true if one of them is anywhere in a path.
+    pub(super) fn fit_a_part_of(&self, names: &[PathComponent<'_>]) -> bool {
         (1..=names.len()).any(|end| self.fit_the_end_of(&names[..end]))
     }
 }

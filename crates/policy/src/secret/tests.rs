@@ -3,7 +3,7 @@
 use super::*;
 
 fn shows(path: &str) -> bool {
-    in_contents(path, path.contains(['*', '?', '[']), &Places::starting(None)).is_some()
+    in_contents(path, path.contains(['*', '?', '[']), &WorkingDirectories::starting(None)).is_some()
 }
 
 #[test]
@@ -56,15 +56,18 @@ fn every_path_of_the_table_is_a_secret_in_a_home_directory_and_in_the_system() {
     for secret in home_secrets() {
         for home in ["~", "/home/u", "/root"] {
             let path = format!("{home}/{}", secret.path.replace('*', "x"));
-            assert!(kept_in(&path, false, &Places::starting(None)).is_some(), "{path}");
+            assert!(kept_in(&path, false, &WorkingDirectories::starting(None)).is_some(), "{path}");
             let inside = format!("{path}/inside");
             let is_file = secret.kind == SecretKind::File;
-            assert!(is_file || kept_in(&inside, false, &Places::starting(None)).is_some(), "{inside}");
+            assert!(
+                is_file || kept_in(&inside, false, &WorkingDirectories::starting(None)).is_some(),
+                "{inside}"
+            );
         }
     }
     for secret in system_secrets() {
         let path = format!("/{}", secret.path.replace('*', "x"));
-        assert!(kept_in(&path, false, &Places::starting(None)).is_some(), "{path}");
+        assert!(kept_in(&path, false, &WorkingDirectories::starting(None)).is_some(), "{path}");
     }
 }
 
@@ -111,7 +114,7 @@ fn everyday_files_are_no_secrets() {
 
 #[test]
 fn reading_everything_below_a_home_directory_finds_secrets() {
-    let somewhere = Places::starting(None);
+    let somewhere = WorkingDirectories::starting(None);
     for path in [
         "/",
         "~",
@@ -131,6 +134,6 @@ fn reading_everything_below_a_home_directory_finds_secrets() {
     for path in [".", "src", "../other", "/home/u/project", "/usr/include", "~/project"] {
         assert!(in_everything_below(path, &somewhere).is_none(), "{path}");
     }
-    let home = Places::starting(Some(std::path::Path::new("/home/u")));
+    let home = WorkingDirectories::starting(Some(std::path::Path::new("/home/u")));
     assert!(in_everything_below(".", &home).is_some());
 }

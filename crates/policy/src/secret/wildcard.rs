@@ -1,22 +1,23 @@
-//! Whether a name, or a wildcard for names, could be one of ours.
+//! Matches a file name, or a wildcard for file names, against a pattern.
 
 use std::borrow::Cow;
 
-/// A name in a path, or a wildcard for names. Upper and lower case are the same: some systems do not tell them apart.
+/// A component of a path, or a wildcard for one. Case is ignored, because some file systems ignore
+/// it.
 #[derive(Debug)]
-pub(super) struct Name<'a> {
+pub(super) struct PathComponent<'a> {
     text: Cow<'a, str>,
     wild: bool,
 }
 
-impl<'a> Name<'a> {
+impl<'a> PathComponent<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let upper = text.bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii());
         let wild = text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['));
         Self { wild, text: if upper { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) } }
     }
 
-    /// Whether it is a wildcard.
+    /// Returns true if it is a wildcard.
     pub(super) fn is_wild(&self) -> bool {
         self.wild
     }
@@ -25,18 +26,18 @@ impl<'a> Name<'a> {
         self.text == text
     }
 
-    /// In lower case.
+    /// Returns the text in lower case.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// What follows the last dot.
-    pub(super) fn extension(&self) -> Option<Name<'_>> {
-        self.text.rsplit_once('.').map(|(_, extension)| Name::new(extension))
+    /// Returns the part after the last dot.
+    pub(super) fn extension(&self) -> Option<PathComponent<'_>> {
+        self.text.rsplit_once('.').map(|(_, extension)| PathComponent::new(extension))
     }
 
-    /// Whether some name fits both. A lone `*` in a command is no search for anything in particular, and a wildcard at
-    /// the start of a name finds none that begins with a dot.
+    /// Returns true if some name matches both. A lone `*` in a command does not search for anything
+    /// in particular, and a wildcard at the start of a name does not match a dot.
     pub(super) fn fits(&self, pattern: &str) -> bool {
         let (name, wanted) = (self.text.as_bytes(), pattern.as_bytes());
         // Most names differ in their first or last byte already.
@@ -59,7 +60,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Whether a plain name fits a pattern: go on, and after a mismatch let the last `*` take one more.
+/// Returns true if a plain name matches a pattern: proceeds, and after a mismatch lets the last `*`
+/// take one more byte.
 fn fits(name: &[u8], pattern: &[u8]) -> bool {
     let (mut at, mut on) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -86,45 +88,46 @@ fn fits(name: &[u8], pattern: &[u8]) -> bool {
     pattern.get(on..).unwrap_or_default().iter().all(|byte| *byte == b'*')
 }
 
-/// A pattern, one atom for each character it stands for.
+/// An element of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Atom {
+enum GlobAtom {
     Exactly(char),
     One,
     Any,
 }
 
-fn atoms(pattern: &str) -> Vec<Atom> {
+fn atoms(pattern: &str) -> Vec<GlobAtom> {
     let mut atoms = Vec::new();
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         let atom = match c {
-            '*' => Atom::Any,
-            '?' => Atom::One,
+            '*' => GlobAtom::Any,
+            '?' => GlobAtom::One,
             '[' => {
                 let rest = chars.as_str();
-                // Where a set ends is not plain: `[[:alpha:]]`, `[^]x]`. Whatever is up to the last that could end one may
-                // stand for anything.
+                // The end of a bracket expression is ambiguous: `[[:alpha:]]`, `[^]x]`. Everything
+                // up to the last possible end may stand for anything.
                 match rest.rfind(']') {
                     Some(close) => {
                         chars = rest.get(close + 1..).unwrap_or_default().chars();
-                        Atom::Any
+                        GlobAtom::Any
                     }
-                    None => Atom::Exactly(c),
+                    None => GlobAtom::Exactly(c),
                 }
             }
-            c => Atom::Exactly(c),
+            c => GlobAtom::Exactly(c),
         };
         atoms.push(atom);
     }
     atoms
 }
 
-/// Whether two patterns have a name in common: where in `b` one can be after each atom of `a`.
-fn meet(a: &[Atom], b: &[Atom]) -> bool {
+/// Returns true if two patterns have a name in common. Tracks the positions in `b` that are
+/// possible after each atom of `a`.
+fn meet(a: &[GlobAtom], b: &[GlobAtom]) -> bool {
     let pass_stars = |reached: &mut [bool]| {
         for at in 0..b.len() {
-            reached[at + 1] |= reached[at] && b[at] == Atom::Any;
+            reached[at + 1] |= reached[at] && b[at] == GlobAtom::Any;
         }
     };
     let mut reached = vec![false; b.len() + 1];
@@ -134,9 +137,9 @@ fn meet(a: &[Atom], b: &[Atom]) -> bool {
         let mut next = vec![false; b.len() + 1];
         for at in (0..=b.len()).filter(|at| reached[*at]) {
             match (atom, b.get(at)) {
-                (Atom::Any, _) => next[at..].fill(true),
-                (_, Some(Atom::Any)) => next[at] = true,
-                (Atom::Exactly(x), Some(Atom::Exactly(y))) if x != y => {}
+                (GlobAtom::Any, _) => next[at..].fill(true),
+                (_, Some(GlobAtom::Any)) => next[at] = true,
+                (GlobAtom::Exactly(x), Some(GlobAtom::Exactly(y))) if x != y => {}
                 (_, Some(_)) => next[at + 1] = true,
                 (_, None) => {}
             }
@@ -168,7 +171,7 @@ mod tests {
             (".e*", ".env.*"),
             ("p?m", "pem"),
         ] {
-            assert!(Name::new(part).fits(pattern), "{part} {pattern}");
+            assert!(PathComponent::new(part).fits(pattern), "{part} {pattern}");
         }
         for (part, pattern) in [
             ("*", "id_rsa"),
@@ -179,7 +182,7 @@ mod tests {
             (".envx", ".env.*"),
             ("", ".env"),
         ] {
-            assert!(!Name::new(part).fits(pattern), "{part} {pattern}");
+            assert!(!PathComponent::new(part).fits(pattern), "{part} {pattern}");
         }
     }
 }

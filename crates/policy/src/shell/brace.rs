@@ -1,21 +1,21 @@
-//! `{a,b}`: one word that becomes several.
+//! Brace expansion: `{a,b}` becomes several words.
 
-use super::{Dialect, What};
+use super::{ShellDialect, UnclearKind};
 
-/// More words than a person writes this way; beyond them a few braces could become millions.
+/// Maximum number of words from one. A few braces could expand to millions.
 const MAX_WORDS: usize = 64;
 
-/// More groups than a person writes into one word; it bounds how deep this goes.
+/// Maximum number of groups in one word; it bounds the recursion.
 const MAX_GROUPS: usize = 16;
 
-/// A character, and whether quotes or a backslash keep it from meaning anything.
+/// A character, with a flag for those that quotes or a backslash make literal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Char {
+pub(super) struct ShellChar {
     pub(super) c: char,
     quoted: bool,
 }
 
-impl Char {
+impl ShellChar {
     pub(super) fn plain(c: char) -> Self {
         Self { c, quoted: false }
     }
@@ -24,31 +24,34 @@ impl Char {
         Self { c, quoted: true }
     }
 
-    /// Whether it is this character and means what the shell makes of it.
+    /// Returns true if it is this character and not quoted.
     pub(super) fn is(self, c: char) -> bool {
         self.c == c && !self.quoted
     }
 }
 
-/// All words a word stands for.
-pub(super) fn expand(chars: Vec<Char>, dialect: Dialect) -> Result<Vec<Vec<Char>>, What> {
+/// Returns all words that a word expands to.
+pub(super) fn expand(
+    chars: Vec<ShellChar>,
+    dialect: ShellDialect,
+) -> Result<Vec<Vec<ShellChar>>, UnclearKind> {
     let groups = chars.iter().filter(|char| char.is('{')).count();
     if groups == 0 && !chars.iter().any(|char| char.is('}')) {
         return Ok(vec![chars]);
     }
     if groups > MAX_GROUPS {
-        return Err(What::Brace);
+        return Err(UnclearKind::Brace);
     }
     let words = split(&chars)?;
-    // The dialects agree only where nothing becomes several.
-    if words.len() > 1 && dialect == Dialect::Posix { Err(What::Brace) } else { Ok(words) }
+    // The dialects agree only if there is no expansion.
+    if words.len() > 1 && dialect == ShellDialect::Posix { Err(UnclearKind::Brace) } else { Ok(words) }
 }
 
-fn split(chars: &[Char]) -> Result<Vec<Vec<Char>>, What> {
+fn split(chars: &[ShellChar]) -> Result<Vec<Vec<ShellChar>>, UnclearKind> {
     let Some(open) = chars.iter().position(|char| char.is('{') || char.is('}')) else {
         return Ok(vec![chars.to_vec()]);
     };
-    let close = matching(chars, open).ok_or(What::Brace)?;
+    let close = matching(chars, open).ok_or(UnclearKind::Brace)?;
     let (before, inside, after) = (&chars[..open], &chars[open + 1..close], &chars[close + 1..]);
     let after = split(after)?;
     let mut words = Vec::new();
@@ -56,15 +59,15 @@ fn split(chars: &[Char]) -> Result<Vec<Vec<Char>>, What> {
         for rest in &after {
             words.push([before, &choice, rest].concat());
             if words.len() > MAX_WORDS {
-                return Err(What::Brace);
+                return Err(UnclearKind::Brace);
             }
         }
     }
     Ok(words)
 }
 
-/// Where the group that opens at `open` closes; none if it closes before it opens, or never.
-fn matching(chars: &[Char], open: usize) -> Option<usize> {
+/// Returns the position at which the group that opens at `open` closes; none if it never does.
+fn matching(chars: &[ShellChar], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, char) in chars.iter().enumerate().skip(open) {
         if char.is('{') {
@@ -79,26 +82,26 @@ fn matching(chars: &[Char], open: usize) -> Option<usize> {
     None
 }
 
-/// What a group may be replaced by.
-fn choices(inside: &[Char]) -> Result<Vec<Vec<Char>>, What> {
+/// Returns the alternatives of a group.
+fn choices(inside: &[ShellChar]) -> Result<Vec<Vec<ShellChar>>, UnclearKind> {
     let parts = at_commas(inside);
     if parts.len() > 1 {
         let nested = parts.into_iter().map(split).collect::<Result<Vec<_>, _>>()?;
         return Ok(nested.into_iter().flatten().collect());
     }
     if inside.iter().any(|char| char.is('{')) {
-        return Err(What::Brace);
+        return Err(UnclearKind::Brace);
     }
     let text: String = inside.iter().map(|char| char.c).collect();
     match text.split_once("..") {
         Some((first, last)) => range(first, last),
-        // `{}` and `@{1}` are no lists: they stay as they are.
-        None => Ok(vec![[&[Char::plain('{')], inside, &[Char::plain('}')]].concat()]),
+        // `{}` and `@{1}` are not lists: they stay as they are.
+        None => Ok(vec![[&[ShellChar::plain('{')], inside, &[ShellChar::plain('}')]].concat()]),
     }
 }
 
-/// The parts between commas, but not those of inner groups.
-fn at_commas(inside: &[Char]) -> Vec<&[Char]> {
+/// Splits at commas, except those of inner groups.
+fn at_commas(inside: &[ShellChar]) -> Vec<&[ShellChar]> {
     let mut depth = 0_usize;
     inside
         .split(|char| {
@@ -112,16 +115,16 @@ fn at_commas(inside: &[Char]) -> Vec<&[Char]> {
         .collect()
 }
 
-/// `{1..5}`, in its plainest form.
-fn range(first: &str, last: &str) -> Result<Vec<Vec<Char>>, What> {
+/// Expands `{1..5}`, in its simplest form.
+fn range(first: &str, last: &str) -> Result<Vec<Vec<ShellChar>>, UnclearKind> {
     let number = |text: &str| {
         let plain = !text.is_empty() && text.len() <= 4 && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse::<usize>().ok().filter(|number| plain && number.to_string() == text);
-        number.ok_or(What::Brace)
+        number.ok_or(UnclearKind::Brace)
     };
     let (first, last) = (number(first)?, number(last)?);
     if first > last || last - first >= MAX_WORDS {
-        return Err(What::Brace);
+        return Err(UnclearKind::Brace);
     }
-    Ok((first..=last).map(|number| number.to_string().chars().map(Char::plain).collect()).collect())
+    Ok((first..=last).map(|number| number.to_string().chars().map(ShellChar::plain).collect()).collect())
 }

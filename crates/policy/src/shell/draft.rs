@@ -1,43 +1,44 @@
-//! A command that is being put together: its words are still places in the source.
+//! A command under construction: its words are still ranges in the source.
 
 use std::ops::Range;
 
 use super::{
-    Assignment, Dialect, Joined, Redirect, RedirectKind, Simple, What,
-    word::{self, Word},
+    CommandSeparator, RedirectKind, ShellDialect, ShellRedirect, SimpleCommand, UnclearKind,
+    VariableAssignment,
+    word::{self, ShellWord},
 };
 
-/// A command so far.
+/// An unfinished command.
 #[derive(Default)]
-pub(super) struct Draft {
-    pub(super) joined: Joined,
+pub(super) struct CommandDraft {
+    pub(super) joined: CommandSeparator,
     /// Names and values.
     pub(super) assignments: Vec<(Range<usize>, Range<usize>)>,
     pub(super) words: Vec<Range<usize>>,
     pub(super) redirects: Vec<(RedirectKind, Range<usize>)>,
     pub(super) here: Option<String>,
-    /// The number of the first command in its substitutions, if there are any.
+    /// The index of the first command in its substitutions, if there are any.
     pub(super) first_inner: usize,
 }
 
-impl Draft {
-    /// The command, decoded. Its own number is `number`. The draft is empty afterwards.
-    pub(super) fn decode(&mut self, source: &str, dialect: Dialect, number: usize) -> Simple {
+impl CommandDraft {
+    /// Decodes the command, whose index is `number`. The draft is empty afterwards.
+    pub(super) fn decode(&mut self, source: &str, dialect: ShellDialect, number: usize) -> SimpleCommand {
         let text = |range: &Range<usize>| source.get(range.clone()).unwrap_or_default();
         let single = |range: &Range<usize>| single(text(range), dialect);
-        let assignment = |(name, value): (Range<usize>, Range<usize>)| Assignment {
+        let assignment = |(name, value): (Range<usize>, Range<usize>)| VariableAssignment {
             name: text(&name).to_owned(),
             value: single(&value),
         };
         let redirect = |(kind, target): (RedirectKind, Range<usize>)| {
             let target = single(&target);
-            Redirect { kind: descriptor_or_file(kind, &target), target }
+            ShellRedirect { kind: descriptor_or_file(kind, &target), target }
         };
         let mut words = Vec::with_capacity(self.words.len());
         for range in self.words.drain(..) {
             word::decode(text(&range), dialect, &mut words);
         }
-        Simple {
+        SimpleCommand {
             assignments: self.assignments.drain(..).map(assignment).collect(),
             redirects: self.redirects.drain(..).map(redirect).collect(),
             words,
@@ -48,22 +49,22 @@ impl Draft {
     }
 }
 
-/// The word of a place that takes exactly one.
-fn single(source: &str, dialect: Dialect) -> Word {
+/// Decodes a word where exactly one is allowed.
+fn single(source: &str, dialect: ShellDialect) -> ShellWord {
     let mut words = Vec::with_capacity(1);
     word::decode(source, dialect, &mut words);
     match words.len() {
         0 | 1 => words.pop().unwrap_or_default(),
-        _ => Word { text: source.to_owned(), unclear: Some(What::Brace), ..Word::default() },
+        _ => ShellWord { text: source.to_owned(), unclear: Some(UnclearKind::Brace), ..ShellWord::default() },
     }
 }
 
-/// `>&1` copies a descriptor, `>& f` writes a file.
-fn descriptor_or_file(kind: RedirectKind, target: &Word) -> RedirectKind {
+/// Tells `>&1`, which duplicates a descriptor, from `>& f`, which writes a file.
+fn descriptor_or_file(kind: RedirectKind, target: &ShellWord) -> RedirectKind {
     if kind == RedirectKind::Descriptor && !is_number(&target.text) { RedirectKind::Write } else { kind }
 }
 
-/// Digits, or nothing.
+/// Returns true for digits, or an empty text.
 pub(super) fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }

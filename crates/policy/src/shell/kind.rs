@@ -1,15 +1,16 @@
-//! What the nodes of the grammar's tree are to us.
+//! Kinds of nodes in the syntax tree.
 
 use std::sync::LazyLock;
 
 use tree_sitter::{Language, Node};
 
-/// The number of what no grammar has a name for: an error.
+/// The number of the error node, which the grammar does not name.
 const ERROR: u16 = u16::MAX;
 
-/// The kinds of nodes that we tell apart. Whatever is not listed is `Other`, and not literal.
+/// The kinds of nodes that the reader distinguishes. A kind that is not listed is `Other`, and not
+/// literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// Holds commands and the operators between them.
     Group,
     /// Holds the words of one command.
@@ -30,7 +31,7 @@ pub(super) enum Kind {
     /// A word that is made of the output of commands.
     Substitution,
     Function,
-    /// What the grammar did not understand.
+    /// A text that the grammar could not parse.
     Error,
     /// A named node that is none of these.
     Other,
@@ -38,8 +39,8 @@ pub(super) enum Kind {
     Token,
 }
 
-impl Kind {
-    pub(super) fn of(node: &Node<'_>) -> Self {
+impl NodeKind {
+    pub(super) fn from_node(node: &Node<'_>) -> Self {
         entry(node).0
     }
 
@@ -83,28 +84,28 @@ impl Kind {
     }
 }
 
-/// What the grammar calls a node; of an operator, the operator itself. The node could tell, too, but would measure and
-/// check the text every time.
+/// Returns the name of a node in the grammar; for an operator, the operator itself. The node has
+/// the same name, but would measure and check the text every time.
 pub(super) fn name(node: &Node<'_>) -> &'static str {
     entry(node).1
 }
 
-/// Kind and name by the number that the grammar gives its nodes.
-fn entry(node: &Node<'_>) -> (Kind, &'static str) {
-    static TABLE: LazyLock<Vec<(Kind, &str)>> = LazyLock::new(table);
+/// Returns kind and name by the number of a node in the grammar.
+fn entry(node: &Node<'_>) -> (NodeKind, &'static str) {
+    static TABLE: LazyLock<Vec<(NodeKind, &str)>> = LazyLock::new(table);
     match node.kind_id() {
-        ERROR => (Kind::Error, "ERROR"),
-        id => TABLE.get(usize::from(id)).copied().unwrap_or((Kind::Other, "")),
+        ERROR => (NodeKind::Error, "ERROR"),
+        id => TABLE.get(usize::from(id)).copied().unwrap_or((NodeKind::Other, "")),
     }
 }
 
-fn table() -> Vec<(Kind, &'static str)> {
+fn table() -> Vec<(NodeKind, &'static str)> {
     static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
     let ids = 0..u16::try_from(LANGUAGE.node_kind_count()).unwrap_or(u16::MAX);
     let entry = |id| match LANGUAGE.node_kind_for_id(id) {
-        Some(name) if LANGUAGE.node_kind_is_named(id) => (Kind::named(name), name),
-        Some(name) => (Kind::Token, name),
-        None => (Kind::Other, ""),
+        Some(name) if LANGUAGE.node_kind_is_named(id) => (NodeKind::named(name), name),
+        Some(name) => (NodeKind::Token, name),
+        None => (NodeKind::Other, ""),
     };
     ids.map(entry).collect()
 }
@@ -121,6 +122,6 @@ mod tests {
         let mut cursor = tree.walk();
         let children: Vec<_> = tree.root_node().children(&mut cursor).collect();
         let found = std::iter::once(tree.root_node()).chain(children).find(Node::is_error).unwrap();
-        assert_eq!((Kind::of(&found), name(&found)), (Kind::Error, "ERROR"));
+        assert_eq!((NodeKind::from_node(&found), name(&found)), (NodeKind::Error, "ERROR"));
     }
 }

@@ -1,4 +1,4 @@
-//! The grammar, held to what is reasonable: bounded time, plain bytes.
+//! Runs the grammar within limits: bounded time, only ASCII bytes.
 
 use std::{borrow::Cow, cell::RefCell, ops::ControlFlow};
 
@@ -6,18 +6,18 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 
 use super::unclear::is_plain;
 
-/// How often the parser may report that it is still at work, once per hundred steps. Plain scripts need one step per
-/// two or three bytes; a script of 128 KiB that needs more than this is tangled on purpose.
+/// Maximum number of progress reports of the parser, one per hundred steps. Plain scripts need one
+/// step per two or three bytes; a script of 128 KiB that needs more is complicated on purpose.
 const MAX_PROGRESS: usize = 4000;
 
-/// The tree of a script; none if reading it takes too long.
+/// Returns the tree of a script; none if parsing takes too long.
 pub(super) fn parse(source: &str) -> Option<Tree> {
     thread_local! {
         static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
     }
     PARSER.with_borrow_mut(|parser| {
         let parser = parser.as_mut()?;
-        // A parser that was stopped would go on where it was.
+        // Otherwise a stopped parser would resume.
         parser.reset();
         let mut progress = 0;
         let mut watch = |_: &_| {
@@ -31,9 +31,10 @@ pub(super) fn parse(source: &str) -> Option<Tree> {
     })
 }
 
-/// The script as the grammar gets to see it: every byte that is not plain ASCII looks like a letter, which it is to a shell.
-/// The grammar takes some of them for white space, and its scanner (0.25.1) looks characters up in a table without asking
-/// whether they are in it: `{` before U+10FFFF ends the process. Places stay the same.
+/// Returns the script as the grammar sees it: every byte that is not ASCII looks like a letter, as
+/// it does to a shell. The grammar takes some of them for white space. Its scanner (0.25.1) also
+/// indexes a table without a bounds check: `{` before U+10FFFF aborts the process. Offsets stay the
+/// same.
 fn masked(source: &str) -> Cow<'_, [u8]> {
     if source.bytes().all(is_plain) {
         return Cow::Borrowed(source.as_bytes());

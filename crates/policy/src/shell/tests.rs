@@ -4,14 +4,14 @@ use super::*;
 
 /// Commands as lists of words; unclear ones marked.
 fn words(source: &str) -> Vec<Vec<String>> {
-    let script = Script::parse(source, Dialect::Bash);
+    let script = ShellScript::parse(source, ShellDialect::Bash);
     assert!(script.is_clear(), "{source:?}: {:?}", script.unclear);
-    let text = |simple: &Simple| simple.words.iter().map(|word| word.text.clone()).collect();
+    let text = |simple: &SimpleCommand| simple.words.iter().map(|word| word.text.clone()).collect();
     script.commands.iter().map(text).collect()
 }
 
-fn unclear(source: &str) -> Vec<What> {
-    Script::parse(source, Dialect::Bash).unclear.iter().map(|unclear| unclear.what).collect()
+fn unclear(source: &str) -> Vec<UnclearKind> {
+    ShellScript::parse(source, ShellDialect::Bash).unclear.iter().map(|unclear| unclear.what).collect()
 }
 
 #[test]
@@ -28,13 +28,13 @@ fn a_script_ends_with_or_without_a_new_line() {
     {
         let (open, ended) = (source.to_owned(), format!("{source}\n"));
         let [open, ended] = [open, ended].map(|source| {
-            let script = Script::parse(&source, Dialect::Bash);
+            let script = ShellScript::parse(&source, ShellDialect::Bash);
             let words: Vec<_> = script.commands.into_iter().map(|simple| simple.words).collect();
             (words, script.unclear.into_iter().map(|unclear| unclear.what).collect::<Vec<_>>())
         });
         assert_eq!(open, ended, "{source}");
     }
-    assert!(unclear("ls a\\").contains(&What::Syntax));
+    assert!(unclear("ls a\\").contains(&UnclearKind::Syntax));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn quotes_and_backslashes_are_taken_away() {
 
 #[test]
 fn words_after_a_redirection_belong_to_the_command_before_it() {
-    let script = Script::parse("a && b >f c 2>&1 d", Dialect::Bash);
+    let script = ShellScript::parse("a && b >f c 2>&1 d", ShellDialect::Bash);
     assert!(script.is_clear());
     assert_eq!(words("a && b >f c 2>&1 d"), [vec!["a"], vec!["b", "c", "d"]]);
     let kinds: Vec<_> = script.commands[1].redirects.iter().map(|redirect| redirect.kind).collect();
@@ -67,7 +67,7 @@ fn redirections_say_what_they_do_to_which_file() {
         ("cat <<< text", RedirectKind::Text, "text"),
     ];
     for (source, kind, target) in cases {
-        let script = Script::parse(source, Dialect::Bash);
+        let script = ShellScript::parse(source, ShellDialect::Bash);
         assert!(script.is_clear(), "{source}: {:?}", script.unclear);
         let redirect = &script.commands[0].redirects[0];
         assert_eq!((redirect.kind, redirect.target.text.as_str()), (kind, target), "{source}");
@@ -78,44 +78,44 @@ fn redirections_say_what_they_do_to_which_file() {
 fn braces_become_several_words() {
     assert_eq!(words("ls {a,b{1..3}}.txt"), [["ls", "a.txt", "b1.txt", "b2.txt", "b3.txt"]]);
     assert_eq!(words("git show HEAD@{1} {} ^{tree}"), [["git", "show", "HEAD@{1}", "{}", "^{tree}"]]);
-    let posix = Script::parse("ls {a,b}", Dialect::Posix);
-    assert_eq!(posix.unclear[0].what, What::Brace);
+    let posix = ShellScript::parse("ls {a,b}", ShellDialect::Posix);
+    assert_eq!(posix.unclear[0].what, UnclearKind::Brace);
 }
 
 #[test]
 fn what_is_not_literal_is_unclear() {
     let cases = [
-        ("echo $x", What::Expansion),
-        ("echo \"$x\"", What::Expansion),
-        ("echo ${x@P}", What::Expansion),
-        ("echo $(id)", What::Substitution),
-        ("echo `id`", What::Substitution),
-        ("diff <(id) x", What::Substitution),
-        ("echo $((1))", What::Arithmetic),
-        ("[[ a -eq b ]]", What::Arithmetic),
-        ("$'\\x72m' x", What::Quoting),
-        ("echo $\"x\"", What::Quoting),
-        ("cat ~root/x", What::Tilde),
-        ("cat a=~/x", What::Tilde),
-        ("=rm x", What::Equals),
-        ("f() { id; }", What::Function),
-        ("cat <<'E'\nx\nE", What::HereDocument),
-        ("(ls)", What::ControlFlow),
-        ("{ ls; }", What::ControlFlow),
-        ("if true; then ls; fi", What::ControlFlow),
-        ("ls & id", What::Background),
-        ("l\\\ns", What::Syntax),
-        ("ls \"a\\\nb\"", What::Continuation),
-        ("ls ;; id", What::Syntax),
-        ("ls )", What::Syntax),
-        ("ls |", What::Syntax),
-        ("ls -la\0rm x", What::Hidden),
-        ("ls\rrm", What::Hidden),
-        ("ls\u{b}x", What::Hidden),
-        ("ls \u{202e}x", What::Hidden),
-        ("ls \u{2010}la", What::Lookalike),
-        ("ls *(e:id:)", What::Syntax),
-        ("a[0]=1 ls", What::Array),
+        ("echo $x", UnclearKind::Expansion),
+        ("echo \"$x\"", UnclearKind::Expansion),
+        ("echo ${x@P}", UnclearKind::Expansion),
+        ("echo $(id)", UnclearKind::Substitution),
+        ("echo `id`", UnclearKind::Substitution),
+        ("diff <(id) x", UnclearKind::Substitution),
+        ("echo $((1))", UnclearKind::Arithmetic),
+        ("[[ a -eq b ]]", UnclearKind::Arithmetic),
+        ("$'\\x72m' x", UnclearKind::Quoting),
+        ("echo $\"x\"", UnclearKind::Quoting),
+        ("cat ~root/x", UnclearKind::Tilde),
+        ("cat a=~/x", UnclearKind::Tilde),
+        ("=rm x", UnclearKind::Equals),
+        ("f() { id; }", UnclearKind::Function),
+        ("cat <<'E'\nx\nE", UnclearKind::HereDocument),
+        ("(ls)", UnclearKind::ControlFlow),
+        ("{ ls; }", UnclearKind::ControlFlow),
+        ("if true; then ls; fi", UnclearKind::ControlFlow),
+        ("ls & id", UnclearKind::Background),
+        ("l\\\ns", UnclearKind::Syntax),
+        ("ls \"a\\\nb\"", UnclearKind::Continuation),
+        ("ls ;; id", UnclearKind::Syntax),
+        ("ls )", UnclearKind::Syntax),
+        ("ls |", UnclearKind::Syntax),
+        ("ls -la\0rm x", UnclearKind::Hidden),
+        ("ls\rrm", UnclearKind::Hidden),
+        ("ls\u{b}x", UnclearKind::Hidden),
+        ("ls \u{202e}x", UnclearKind::Hidden),
+        ("ls \u{2010}la", UnclearKind::Lookalike),
+        ("ls *(e:id:)", UnclearKind::Syntax),
+        ("a[0]=1 ls", UnclearKind::Array),
     ];
     for (source, what) in cases {
         assert!(unclear(source).contains(&what), "{source:?}: {:?}", unclear(source));
@@ -136,7 +136,7 @@ fn commands_inside_what_is_unclear_are_still_found() {
         "! (rm y)",
     ];
     for source in cases {
-        let script = Script::parse(source, Dialect::Bash);
+        let script = ShellScript::parse(source, ShellDialect::Bash);
         let found = script.commands.iter().any(|simple| {
             simple.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>() == ["rm", "y"]
         });
@@ -160,12 +160,12 @@ fn a_line_that_goes_on_is_one_command() {
 #[test]
 fn characters_beyond_ascii_are_letters() {
     assert_eq!(words("cat über.md 日本 '– …'"), [["cat", "über.md", "日本", "– …"]]);
-    // The third would end the process if the grammar's scanner saw it.
+    // The third would abort the process if the grammar's scanner saw it.
     for source in ["echo {😀}", "echo {1..😀}", "{\u{10ffff}", "ls {é..z}"] {
-        Script::parse(source, Dialect::Bash);
+        ShellScript::parse(source, ShellDialect::Bash);
     }
-    // White space for some, a letter for a shell.
-    assert_eq!(unclear("ls\u{a0}x"), [What::Lookalike, What::Hidden]);
+    // White space to some programs, a letter to a shell.
+    assert_eq!(unclear("ls\u{a0}x"), [UnclearKind::Lookalike, UnclearKind::Hidden]);
 }
 
 #[test]
@@ -176,6 +176,6 @@ fn hostile_input_is_read_in_bounded_time() {
     let quotes = "\"$(\"".repeat(10_000);
     let chain = "ls && ".repeat(20_000);
     for source in [deep, braces, long, quotes, chain, "(".repeat(100_000), "<<A ".repeat(20_000)] {
-        assert!(!Script::parse(&source, Dialect::Bash).is_clear());
+        assert!(!ShellScript::parse(&source, ShellDialect::Bash).is_clear());
     }
 }

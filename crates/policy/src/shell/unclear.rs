@@ -1,23 +1,23 @@
-//! What keeps a command from being read for certain.
+//! Texts in a command whose meaning is not certain.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something in a command whose meaning its text does not settle.
+/// A text in a command whose meaning is not certain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unclear {
-    /// What it is.
-    pub what: What,
-    /// Where: the text, shortened.
+pub struct UnclearText {
+    /// The kind.
+    pub what: UnclearKind,
+    /// The text, shortened.
     pub text: String,
 }
 
-/// The kinds of unclear.
+/// The kinds of unclear texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
-    /// `$x`: a value only the shell knows.
+pub enum UnclearKind {
+    /// `$x`: a value that only the shell knows.
     Expansion,
     /// `$(…)`, backquotes, `<(…)`: the output of another command.
     Substitution,
@@ -27,7 +27,7 @@ pub enum What {
     Quoting,
     /// `{…}` that is not a plain list.
     Brace,
-    /// `~` that is not the own home directory.
+    /// `~` that is not the user's own home directory.
     Tilde,
     /// `=name` at the start of a word, which zsh replaces.
     Equals,
@@ -37,28 +37,28 @@ pub enum What {
     HereDocument,
     /// `if`, `for`, `while`, `case`, groups and subshells.
     ControlFlow,
-    /// `&`: goes on after the command has ended.
+    /// `&`: continues after the command has ended.
     Background,
     /// A backslash at the end of a line, inside a word.
     Continuation,
     /// An array or a part of one.
     Array,
-    /// Not understood, or not a valid script.
+    /// Not parsed, or not a valid script.
     Syntax,
     /// A control or invisible character.
     Hidden,
     /// A character that only looks like punctuation.
     Lookalike,
-    /// More than is read.
+    /// Longer than the limit.
     TooLong,
-    /// Nested deeper than is read.
+    /// Nested deeper than the limit.
     TooDeep,
-    /// More work to read than anyone's command is.
+    /// Takes more parser steps than the limit.
     TooHard,
 }
 
-impl What {
-    /// Whether it may hide anything at all, because it was not read to its end.
+impl UnclearKind {
+    /// Returns true if it may hide anything at all, because it was not read to its end.
     pub(crate) fn is_over_a_limit(self) -> bool {
         matches!(self, Self::TooLong | Self::TooDeep | Self::TooHard)
     }
@@ -88,36 +88,37 @@ impl What {
     }
 }
 
-impl Unclear {
-    /// Something unclear, with as much of its text as a person wants to read.
-    pub(crate) fn new(what: What, text: &str) -> Self {
-        const SHOWN_CHARS: usize = 60;
-        let long = text.len() > SHOWN_CHARS;
-        let cut = long.then(|| text.char_indices().nth(SHOWN_CHARS)).flatten();
+impl UnclearText {
+    /// Creates an unclear text, shortened for a person to read.
+    pub(crate) fn new(what: UnclearKind, text: &str) -> Self {
+        const MAX_SHOWN_CHARS: usize = 60;
+        let long = text.len() > MAX_SHOWN_CHARS;
+        let cut = long.then(|| text.char_indices().nth(MAX_SHOWN_CHARS)).flatten();
         let shown = cut.and_then(|(cut, _)| text.get(..cut));
         Self { what, text: shown.map_or_else(|| text.to_owned(), |shown| format!("{shown}…")) }
     }
 
-    /// Itself with its text, of which none is left here.
+    /// Moves the text out and keeps the kind.
     pub(crate) fn take(&mut self) -> Self {
         Self { what: self.what, text: std::mem::take(&mut self.text) }
     }
 
-    /// Characters nobody sees, or that a shell and a reader take for different things. NUL ends an argument, a carriage
-    /// return is part of a word for a shell and white space for others.
+    /// Finds characters that are invisible, or that a shell and a reader interpret differently. NUL
+    /// ends an argument; a carriage return is part of a word for a shell and white space for
+    /// others.
     pub(crate) fn hidden(source: &str) -> Option<Self> {
         if source.bytes().all(is_plain) {
             return None;
         }
         let at = source.find(|c: char| (c.is_control() && c != '\n' && c != '\t') || is_invisible(c))?;
-        Some(Self::new(What::Hidden, source.get(at..).unwrap_or_default()))
+        Some(Self::new(UnclearKind::Hidden, source.get(at..).unwrap_or_default()))
     }
 }
 
-impl fmt::Display for Unclear {
+impl fmt::Display for UnclearText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what.in_words())?;
-        // Character by character takes its time, and most texts have none that must be made visible.
+        // Checking each character is slow, and most texts have none that must be escaped.
         let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'"' | b'\'');
         if self.text.bytes().all(plain) {
             write!(f, " (`{}`)", self.text)
@@ -127,12 +128,13 @@ impl fmt::Display for Unclear {
     }
 }
 
-/// What everyone sees as it is: the characters of ASCII, spaces, and ends of lines.
+/// Returns true for visible ASCII characters, spaces, and ends of lines.
 pub(super) fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
-/// White space other than that of ASCII, and what has no width or turns the direction of writing.
+/// Returns true for white space outside ASCII, and for characters without width or that change the
+/// writing direction.
 fn is_invisible(c: char) -> bool {
     !c.is_ascii()
         && (c.is_whitespace()

@@ -1,18 +1,20 @@
-//! Scripts that a shell reads as its input: here-documents, here-strings, what is printed into a pipe.
+//! Scripts that a shell reads from its input: here-documents, here-strings, texts printed into a
+//! pipe.
 
 use std::iter::successors;
 
 use super::{base_name, command, is_shell};
-use crate::shell::{Joined, RedirectKind, Script, Simple, Word};
+use crate::shell::{CommandSeparator, RedirectKind, ShellScript, ShellWord, SimpleCommand};
 
 /// Names of the standard input as a file.
 const STANDARD_INPUT: &[&str] = &["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"];
 
-/// Options of shells with a value as a word of its own.
+/// Options of shells whose value is the next word.
 pub(super) const VALUED: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
 
-/// Whether a command is a shell, perhaps behind wrappers, that reads its script as its input.
-pub(crate) fn reads_input(simple: &Simple) -> bool {
+/// Returns true if a command is a shell, perhaps behind wrappers, that reads its script from its
+/// input.
+pub(crate) fn reads_input(simple: &SimpleCommand) -> bool {
     let Some(words) = successors(Some(&simple.words[..]), |words| words.get(command(words)?)).last() else {
         return false;
     };
@@ -25,7 +27,7 @@ pub(crate) fn reads_input(simple: &Simple) -> bool {
     }
 }
 
-fn shell_reads_input(arguments: &[Word]) -> bool {
+fn shell_reads_input(arguments: &[ShellWord]) -> bool {
     let mut arguments = arguments.iter().map(|word| word.text.as_str());
     while let Some(text) = arguments.next() {
         let is_bundle = text.len() > 1 && text.starts_with('-') && !text.starts_with("--");
@@ -42,8 +44,8 @@ fn shell_reads_input(arguments: &[Word]) -> bool {
     true
 }
 
-/// The scripts that a command gets as its input, or as a file that another command prints.
-pub(super) fn scripts(script: &Script, at: usize) -> Vec<String> {
+/// Returns the scripts that a command gets as its input, or as a file that another command prints.
+pub(super) fn scripts(script: &ShellScript, at: usize) -> Vec<String> {
     let Some(simple) = script.commands.get(at) else { return Vec::new() };
     let is_reader = simple.program().is_some_and(|program| {
         let name = base_name(program);
@@ -62,13 +64,13 @@ pub(super) fn scripts(script: &Script, at: usize) -> Vec<String> {
     found.extend(strings.map(|redirect| redirect.target.text.clone()));
     found.extend(simple.here.clone());
     let before = at.checked_sub(1).and_then(|before| script.commands.get(before));
-    let before = before.filter(|_| simple.joined == Joined::Piped);
+    let before = before.filter(|_| simple.joined == CommandSeparator::Piped);
     found.extend(before.and_then(|before| before.here.clone().or_else(|| printed(before))));
     found
 }
 
-/// What a command prints, if that is in its words.
-fn printed(simple: &Simple) -> Option<String> {
+/// Returns the output of a command, if its words determine it.
+fn printed(simple: &SimpleCommand) -> Option<String> {
     let arguments = simple.words.get(1..).unwrap_or_default().iter().map(|word| word.text.as_str());
     let text = match simple.program()? {
         "echo" => {

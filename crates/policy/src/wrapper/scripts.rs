@@ -1,8 +1,8 @@
-//! Texts that programs give to a shell: arguments, settings, variables.
+//! Texts that programs pass to a shell: arguments, settings, variables.
 
-use crate::shell::{Simple, Word};
+use crate::shell::{ShellWord, SimpleCommand};
 
-/// git's options before its subcommand that take a value as a word of its own.
+/// Options of git before its subcommand whose value is the next word.
 const GIT_VALUES: &[&str] = &[
     "-C",
     "-c",
@@ -14,7 +14,7 @@ const GIT_VALUES: &[&str] = &[
     "--attr-source",
 ];
 
-/// How keys of git's configuration end that name a command.
+/// Suffixes of git configuration keys that name a command.
 const GIT_COMMANDS: &[&str] = &[
     "pager",
     "editor",
@@ -52,8 +52,8 @@ const COMMAND_VARIABLES: &[&str] = &[
     "PROMPT_COMMAND",
 ];
 
-/// The scripts among the words of a command.
-pub(super) fn given(name: &str, words: &[Word]) -> Vec<String> {
+/// Returns the scripts among the words of a command.
+pub(super) fn argument_scripts(name: &str, words: &[ShellWord]) -> Vec<String> {
     let first = || words.get(1).map(|word| word.text.clone());
     match name {
         "eval" => rest(words, 1).into_iter().collect(),
@@ -85,15 +85,15 @@ pub(super) fn given(name: &str, words: &[Word]) -> Vec<String> {
     }
 }
 
-/// The scripts in the variables of a command.
-pub(super) fn in_variables(simple: &Simple) -> Vec<String> {
+/// Returns the scripts in the variables of a command.
+pub(super) fn in_variables(simple: &SimpleCommand) -> Vec<String> {
     let names_command = simple.assignments.iter().filter(|assignment| {
         COMMAND_VARIABLES.contains(&assignment.name.as_str()) && assignment.value.text.contains(' ')
     });
     names_command.map(|assignment| assignment.value.text.clone()).collect()
 }
 
-fn git(words: &[Word]) -> Vec<String> {
+fn git(words: &[ShellWord]) -> Vec<String> {
     let mut at = 1;
     let mut found = Vec::new();
     while let Some(option) = words.get(at).map(|word| word.text.as_str()).filter(|text| text.starts_with('-'))
@@ -121,7 +121,7 @@ fn git(words: &[Word]) -> Vec<String> {
     found
 }
 
-/// The command that a setting of git names.
+/// Returns the command that a setting of git names.
 fn configured(setting: &str) -> Option<String> {
     let (key, value) = setting.split_once('=')?;
     let key = key.to_ascii_lowercase();
@@ -133,13 +133,14 @@ fn configured(setting: &str) -> Option<String> {
     (is_command && value.contains(' ')).then(|| value.trim_start_matches('!').to_owned())
 }
 
-fn texts(words: &[Word], letter: Option<char>, names: &[&str]) -> Vec<String> {
+fn texts(words: &[ShellWord], letter: Option<char>, names: &[&str]) -> Vec<String> {
     values(words, letter, names).into_iter().map(|(text, _)| text).collect()
 }
 
-/// The values of an option, and where the words behind each begin: `-c x`, `-cx`, `-qc x`, `--name x`, `--name=x`.
-fn values(words: &[Word], letter: Option<char>, names: &[&str]) -> Vec<(String, usize)> {
-    let value_of = |(at, word): (usize, &Word)| {
+/// Returns the values of an option, and the index of the word after each: `-c x`, `-cx`, `-qc x`,
+/// `--name x`, `--name=x`.
+fn values(words: &[ShellWord], letter: Option<char>, names: &[&str]) -> Vec<(String, usize)> {
+    let value_of = |(at, word): (usize, &ShellWord)| {
         let next = || Some((words.get(at + 1)?.text.clone(), at + 2));
         if let Some(long) = word.text.strip_prefix("--") {
             let (name, value) =
@@ -154,7 +155,7 @@ fn values(words: &[Word], letter: Option<char>, names: &[&str]) -> Vec<(String, 
     words.iter().enumerate().skip(1).filter_map(value_of).collect()
 }
 
-/// The words from one on, put together again.
-fn rest(words: &[Word], from: usize) -> Option<String> {
+/// Joins the words from an index on.
+fn rest(words: &[ShellWord], from: usize) -> Option<String> {
     words.get(from..).filter(|words| !words.is_empty()).map(super::joined)
 }

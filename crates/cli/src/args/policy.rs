@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::Sandbox;
+use super::SandboxFlag;
 
 /// Run any command in the sandbox.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxRun {
     /// How tightly it is held. The default is the configured sandbox mode.
     #[arg(long, value_name = "MODE", value_enum, conflicts_with = "sandbox")]
-    pub(crate) policy: Option<Sandbox>,
+    pub(crate) policy: Option<SandboxFlag>,
     /// The workspace: where it starts and, with workspace-write, what it may write.
     #[arg(long, value_name = "DIR", conflicts_with = "cd")]
     pub(crate) cwd: Option<PathBuf>,
@@ -58,7 +58,7 @@ pub(crate) struct LimitChoice {
 
 /// Take secrets out of text.
 #[derive(Debug, Args)]
-pub(crate) struct Redact {
+pub(crate) struct RedactOptions {
     /// Say on stderr what was found, where, and why: line and column of the input, never the secret.
     #[arg(long)]
     pub(crate) report: bool,
@@ -71,7 +71,7 @@ pub(crate) struct Redact {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Config {
+pub(crate) enum ConfigCommand {
     /// Every key with its value.
     Show {
         /// Say where each value comes from.
@@ -88,7 +88,7 @@ pub(crate) enum Config {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Policy {
+pub(crate) enum PolicyCommand {
     /// Take a command apart, and say what would be decided about it.
     Explain {
         /// The command line, as one argument.
@@ -114,7 +114,7 @@ pub(crate) enum Policy {
         file: PathBuf,
     },
     /// Propose rules from what was approved before.
-    Suggest(Suggest),
+    Suggest(SuggestOptions),
     /// List all rules in force, with where each comes from.
     Rules {
         /// As JSON.
@@ -133,7 +133,7 @@ pub(crate) enum Policy {
 
 /// Which rules are proposed, and what becomes of them.
 #[derive(Debug, Args)]
-pub(crate) struct Suggest {
+pub(crate) struct SuggestOptions {
     /// Only from this session.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,

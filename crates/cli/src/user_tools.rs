@@ -1,4 +1,5 @@
-//! Lists of tools that a user brings: one JSON object per line, or an array of them, from a file or from stdin.
+//! Lists of tools that a user adds: one JSON object per line, or an array of them, from a file or
+//! from stdin.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -13,31 +14,31 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass::{AgentBuilder, AnyTool, Quarantined, Registry, program, select::Card};
 
-use crate::{problem::Problem, screen::named, screen::visible_path};
+use crate::{problem::CliProblem, screen::named, screen::visible_path};
 
-/// The longest list that is read: some fifty thousand tools with everything about them.
+/// Maximum size of a list: some fifty thousand complete tools.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// So many tools that cannot be used are told one by one.
-const MOST_PROBLEMS: usize = 20;
+/// Maximum number of unusable tools that are reported one by one.
+const MAX_PROBLEMS: usize = 20;
 
 /// A tool that is a program.
 #[derive(Deserialize)]
-struct Row {
+struct UserToolRow {
     #[serde(flatten)]
     card: Card,
     #[serde(default)]
     command: Vec<String>,
 }
 
-/// Where in a list something is.
+/// A position in a list.
 #[derive(Clone, Copy)]
-enum Place {
+enum ListPosition {
     Line(usize),
     Item(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
@@ -46,24 +47,27 @@ impl fmt::Display for Place {
     }
 }
 
-/// Adds the tools of a list, each a program. Those that cannot be used are told and left out.
-pub(crate) fn added(builder: AgentBuilder, path: Option<&Path>) -> Result<AgentBuilder, Problem> {
+/// Adds the tools of a list, each a program. Unusable ones are reported and left out.
+pub(crate) fn with_user_tools(
+    builder: AgentBuilder,
+    path: Option<&Path>,
+) -> Result<AgentBuilder, CliProblem> {
     let Some(path) = path else { return Ok(builder) };
     // The model calls them by name alone.
-    let rows = usable(path, |row: &Row| (row.card.name.clone(), row.card.name.clone()), tool)?;
+    let rows = usable(path, |row: &UserToolRow| (row.card.name.clone(), row.card.name.clone()), tool)?;
     Ok(rows.into_iter().fold(builder, AgentBuilder::listed_tool))
 }
 
-/// Tells of the tools that could not be used beside the others.
-pub(crate) fn tell(quarantined: &[Quarantined]) {
+/// Reports the tools that could not be used.
+pub(crate) fn report_quarantined(quarantined: &[Quarantined]) {
     for Quarantined { name, reason } in quarantined {
         crate::note(&format!("warning: tool `{}`: {reason}; it is left out", named(name.as_str())));
     }
 }
 
-/// A tool that is a program, or why it cannot be one.
-fn tool(row: Row) -> Result<Arc<dyn AnyTool>, String> {
-    let Row { card, command } = row;
+/// Returns a tool that is a program, or why it cannot be one.
+fn tool(row: UserToolRow) -> Result<Arc<dyn AnyTool>, String> {
+    let UserToolRow { card, command } = row;
     let name = named(&card.name);
     if command.is_empty() {
         return Err(format!(
@@ -72,7 +76,7 @@ fn tool(row: Row) -> Result<Arc<dyn AnyTool>, String> {
     }
     let tool = program(&card.name, &card.description, &card.parameters, command);
     let tool: Arc<dyn AnyTool> = Arc::new(tool.requests(card.examples));
-    // Alone in a registry, so that all that is wrong with it is told with its place.
+    // A registry of its own, so that every problem is reported with its position.
     let alone = Registry::builder().listed(Arc::clone(&tool)).build();
     let alone = alone.map_err(|errors| errors.to_string())?;
     match alone.quarantined() {
@@ -81,18 +85,19 @@ fn tool(row: Row) -> Result<Arc<dyn AnyTool>, String> {
     }
 }
 
-/// The tools of a list, to choose from. Those that cannot be read are told and left out.
-pub(crate) fn cards(path: &Path) -> Result<Vec<Card>, Problem> {
+/// Returns the tools of a list, to choose from. Malformed ones are reported and left out.
+pub(crate) fn cards(path: &Path) -> Result<Vec<Card>, CliProblem> {
     usable(path, |card: &Card| (card.name.clone(), card.key()), Ok)
 }
 
-/// The rows of a list that can be used. Names and keys are told apart because a name may be there once for each server.
+/// Returns the usable rows of a list. Names and keys differ because a name may occur once for each
+/// server.
 fn usable<T: for<'a> Deserialize<'a>, U>(
     path: &Path,
     names: impl Fn(&T) -> (String, String),
     made: impl Fn(T) -> Result<U, String>,
-) -> Result<Vec<U>, Problem> {
-    let mut places: HashMap<String, Place> = HashMap::new();
+) -> Result<Vec<U>, CliProblem> {
+    let mut places: HashMap<String, ListPosition> = HashMap::new();
     let (mut rows, mut problems) = (Vec::new(), Vec::new());
     for (place, row) in placed::<T>(path)? {
         let row = row.and_then(|row| {
@@ -106,20 +111,25 @@ fn usable<T: for<'a> Deserialize<'a>, U>(
         }
     }
     if rows.is_empty() && !problems.is_empty() {
-        problems.truncate(MOST_PROBLEMS);
-        return Err(Problem::usage(problems.join("\n")));
+        problems.truncate(MAX_PROBLEMS);
+        return Err(CliProblem::usage(problems.join("\n")));
     }
-    for problem in problems.iter().take(MOST_PROBLEMS) {
+    for problem in problems.iter().take(MAX_PROBLEMS) {
         crate::note(&format!("warning: {problem}; it is left out"));
     }
-    if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+    if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|more| *more > 0) {
         crate::note(&format!("warning: {more} more tools are left out"));
     }
     Ok(rows)
 }
 
-/// Refuses a tool without a name, or with that of another.
-fn is_new(places: &mut HashMap<String, Place>, place: Place, name: &str, key: String) -> Result<(), String> {
+/// Refuses a tool without a name, or with a name that is taken.
+fn is_new(
+    places: &mut HashMap<String, ListPosition>,
+    place: ListPosition,
+    name: &str,
+    key: String,
+) -> Result<(), String> {
     if name.trim().is_empty() {
         return Err("the tool has no name".to_owned());
     }
@@ -137,45 +147,45 @@ fn is_new(places: &mut HashMap<String, Place>, place: Place, name: &str, key: St
     }
 }
 
-/// The rows of a list.
-pub(crate) fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Problem> {
-    let read = |(place, row): (Place, Result<T, String>)| {
-        row.map_err(|problem| Problem::usage(format!("`{}`, {place}: {problem}", visible_path(path))))
+/// Returns the rows of a list.
+pub(crate) fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, CliProblem> {
+    let read = |(place, row): (ListPosition, Result<T, String>)| {
+        row.map_err(|problem| CliProblem::usage(format!("`{}`, {place}: {problem}", visible_path(path))))
     };
     placed(path)?.into_iter().map(read).collect()
 }
 
 /// A row, or why it cannot be read.
-type ReadRow<T> = (Place, Result<T, String>);
+type ReadRow<T> = (ListPosition, Result<T, String>);
 
-/// The rows of a list, each with where it is. `-` is stdin.
-fn placed<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<ReadRow<T>>, Problem> {
+/// Returns the rows of a list, each with its position. `-` is stdin.
+fn placed<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<ReadRow<T>>, CliProblem> {
     let text = text(path)?;
     let form = |error: serde_json::Error| {
         format!("{error}; a list is one JSON object per line, or one array of them")
     };
     let rows: Vec<_> = if text.trim_start().starts_with('[') {
         let items: Vec<&RawValue> = serde_json::from_str(&text).map_err(|error| {
-            let (path, place) = (visible_path(path), Place::Line(error.line()));
-            Problem::usage(format!("`{path}`, {place}: {}", form(error)))
+            let (path, place) = (visible_path(path), ListPosition::Line(error.line()));
+            CliProblem::usage(format!("`{path}`, {place}: {}", form(error)))
         })?;
-        (1..).map(Place::Item).zip(items.into_iter().map(RawValue::get)).collect()
+        (1..).map(ListPosition::Item).zip(items.into_iter().map(RawValue::get)).collect()
     } else {
-        (1..).map(Place::Line).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect()
+        (1..).map(ListPosition::Line).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect()
     };
     Ok(rows.into_iter().map(|(place, row)| (place, serde_json::from_str(row).map_err(form))).collect())
 }
 
-/// The text of an ordinary file: a device never ends, and a pipe may never begin.
-fn text(path: &Path) -> Result<String, Problem> {
+/// Returns the text of a regular file: a device never ends, and a pipe may never begin.
+fn text(path: &Path) -> Result<String, CliProblem> {
     if path == Path::new("-") {
         return bounded(io::stdin().lock(), path);
     }
-    let unread = |error: io::Error| Problem::file("cannot read", path, &error);
-    // Looked at before it is opened: opening a pipe waits for its other end.
+    let unread = |error: io::Error| CliProblem::file("cannot read", path, &error);
+    // Checked before opening: opening a pipe waits for its other end.
     let kind = path.metadata().map_err(unread)?;
     if !kind.is_file() {
-        return Err(Problem::usage(format!(
+        return Err(CliProblem::usage(format!(
             "cannot read `{}`: it is not an ordinary file; give one, or `-` for stdin",
             visible_path(path)
         )));
@@ -183,13 +193,13 @@ fn text(path: &Path) -> Result<String, Problem> {
     bounded(File::open(path).map_err(unread)?, path)
 }
 
-fn bounded(from: impl Read, path: &Path) -> Result<String, Problem> {
+fn bounded(from: impl Read, path: &Path) -> Result<String, CliProblem> {
     let mut text = String::new();
     let read = from.take(MAX_BYTES + 1).read_to_string(&mut text);
-    read.map_err(|error| Problem::file("cannot read", path, &error))?;
+    read.map_err(|error| CliProblem::file("cannot read", path, &error))?;
     if text.len() as u64 > MAX_BYTES {
         let limit = MAX_BYTES / 1024 / 1024;
-        return Err(Problem::usage(format!(
+        return Err(CliProblem::usage(format!(
             "`{}` is longer than {limit} MB; leave tools out",
             visible_path(path)
         )));

@@ -1,4 +1,5 @@
-//! `windlass policy rules` and `windlass policy revoke`: the rules in force, where they come from, and taking one back.
+//! `windlass policy rules` and `windlass policy revoke`: lists the rules in force with their files,
+//! and removes one.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use windlass::policy::{Action, Rule, RuleFault, RuleFile, Rules, Trust};
+use windlass::policy::{CommandRule, RuleDecision, RuleFault, RuleFile, Rules, Trust};
 
 use super::{
     answers,
@@ -18,40 +19,41 @@ use super::{
     suggest::agrees,
 };
 use crate::{
-    exit::Exit,
+    exit::ProgramExit,
     output::print,
-    problem::Problem,
+    problem::CliProblem,
     redact::own,
     screen::{visible, visible_path},
-    setup::Setup,
-    table::Table,
+    setup::ProgramSetup,
+    table::TextTable,
 };
 
-/// Prints all rules in force. Where a file is damaged, what can be read of it is listed, and what is wrong is said.
-pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Problem> {
+/// Prints all rules in force. Of a damaged file, the readable rules are listed and the faults are
+/// reported.
+pub(super) fn list(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliProblem> {
     let sources = files::sources(setup)?;
     let found = FoundRules::new(&sources);
     found.notes.iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
     let rules: Vec<_> = found.listed(&sources).collect();
     if json {
-        let values: Vec<_> = rules.iter().map(Listed::json).collect();
+        let values: Vec<_> = rules.iter().map(ListedRule::json).collect();
         print(&format!("{:#}\n", Value::from(values)))?;
     } else if rules.is_empty() && found.faults.is_empty() {
         print("there are no rules\n")?;
     } else if !rules.is_empty() {
-        let rows = rules.iter().map(Listed::row).collect();
-        let table = Table {
+        let rows = rules.iter().map(ListedRule::row).collect();
+        let table = TextTable {
             titles: ["ID", "DECISION", "COMMANDS", "ANSWERED", "FROM"],
             expendable: &["ANSWERED"],
             rows,
         };
         print(&table.text())?;
     }
-    if found.faults.is_empty() { Ok(Exit::Done) } else { Err(found.problem("commands do not run")) }
+    if found.faults.is_empty() { Ok(ProgramExit::Done) } else { Err(found.problem("commands do not run")) }
 }
 
-/// Takes a rule out of its file, as often as it is in there.
-pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Problem> {
+/// Removes a rule from its file, with all its copies there.
+pub(super) fn revoke(setup: &ProgramSetup, id: &str, agreed: bool) -> Result<ProgramExit, CliProblem> {
     let sources = files::sources(setup)?;
     let found = FoundRules::new(&sources);
     let listed: Vec<_> = found.listed(&sources).collect();
@@ -62,14 +64,14 @@ pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Prob
     }
     let Some(rule) = fitting.first().filter(|first| fitting.iter().all(|rule| rule.id == first.id)) else {
         let problem = if fitting.is_empty() { "there is no such rule" } else { "several rules begin so" };
-        return Err(Problem::usage(format!(
+        return Err(CliProblem::usage(format!(
             "cannot revoke `{}`: {problem}; `windlass policy rules` lists them",
             visible(id)
         )));
     };
-    let source = rule.source.ok_or_else(|| Problem::failed("the file of the rule is gone"))?;
+    let source = rule.source.ok_or_else(|| CliProblem::failed("the file of the rule is gone"))?;
     let equal: Vec<_> = fitting.iter().map(|rule| rule.rule).collect();
-    let removal = Removal::find(source, &equal)?;
+    let removal = RuleRemoval::find(source, &equal)?;
     let path = visible_path(&source.path);
     crate::note(&format!("{}:\n\n{}", rule.owner(), visible_each(&removal.text(&source.text))));
     let (it, rules) = match equal.len() {
@@ -79,20 +81,20 @@ pub(super) fn revoke(setup: &Setup, id: &str, agreed: bool) -> Result<Exit, Prob
     let question = format!("Remove {it} from `{path}`? (y or n) ");
     if !agreed && !agrees(&question, "give `--yes` to remove it all the same")? {
         crate::note("nothing was removed");
-        return Ok(Exit::Refused);
+        return Ok(ProgramExit::Refused);
     }
     removal
         .carry_out(source)
-        .map_err(|error| Problem::file("cannot change the rules", &source.path, &error))?;
+        .map_err(|error| CliProblem::file("cannot change the rules", &source.path, &error))?;
     print(&format!("removed {rules} from `{path}`, {}\n", removal.lines()))?;
-    Ok(Exit::Done)
+    Ok(ProgramExit::Done)
 }
 
 /// The rules of all files, read file by file.
 #[derive(Default)]
 struct FoundRules {
-    /// Each with whether its file is damaged.
-    rules: Vec<(Rule, bool)>,
+    /// Each with true if its file is damaged.
+    rules: Vec<(CommandRule, bool)>,
     notes: Vec<String>,
     faults: Vec<RuleFault>,
 }
@@ -115,8 +117,8 @@ impl FoundRules {
         found
     }
 
-    fn listed<'a>(&'a self, sources: &'a [SourceFile]) -> impl Iterator<Item = Listed<'a>> {
-        self.rules.iter().map(move |(rule, is_damaged)| Listed {
+    fn listed<'a>(&'a self, sources: &'a [SourceFile]) -> impl Iterator<Item = ListedRule<'a>> {
+        self.rules.iter().map(move |(rule, is_damaged)| ListedRule {
             id: id(rule),
             rule,
             source: sources.iter().find(|source| source.name == rule.file),
@@ -124,23 +126,23 @@ impl FoundRules {
         })
     }
 
-    /// Everything that is wrong, what follows, and what to do about it.
-    fn problem(&self, effect: &str) -> Problem {
+    /// Returns all faults, their effect, and how to fix them.
+    fn problem(&self, effect: &str) -> CliProblem {
         let faults: Vec<_> = self.faults.iter().map(ToString::to_string).collect();
         let count = self.faults.iter().map(|fault| &fault.file).collect::<BTreeSet<_>>().len();
         let file = if count == 1 { "the file is" } else { "the files are" };
         let advice = format!("{file} damaged: {effect} until such lines are corrected or removed");
-        Problem::usage(format!("{}\n{advice}", faults.join("\n")))
+        CliProblem::usage(format!("{}\n{advice}", faults.join("\n")))
     }
 }
 
-/// Returns the rules of a damaged file that make sense by themselves, with their lines.
-fn readable(source: &SourceFile) -> Vec<Rule> {
+/// Returns the rules of a damaged file that are valid by themselves, with their lines.
+fn readable(source: &SourceFile) -> Vec<CommandRule> {
     let lines: Vec<_> = source.text.split_inclusive('\n').collect();
     let starts: Vec<_> = (0..lines.len()).filter(|at| lines[*at].trim_start().starts_with("[[")).collect();
     let ends = starts.iter().skip(1).copied().chain([lines.len()]);
     let pieces = starts.iter().zip(ends).map(|(start, end)| {
-        // As many empty lines before it as there are lines in the file.
+        // Empty lines before it keep the line numbers of the file.
         format!("{}{}", "\n".repeat(*start), lines[*start..end].concat())
     });
     let parsed = pieces.filter_map(|piece| Some(source.parse(&piece).ok()?.iter().cloned().collect()));
@@ -151,17 +153,17 @@ fn visible_each(text: &str) -> String {
     text.lines().map(|line| format!("    {}\n", visible(&own().clean(line)))).collect()
 }
 
-/// A rule with the file it is from.
-struct Listed<'a> {
+/// A rule with its file.
+struct ListedRule<'a> {
     id: String,
-    rule: &'a Rule,
+    rule: &'a CommandRule,
     source: Option<&'a SourceFile>,
     /// The file is damaged, so the rule is not in force.
     is_damaged: bool,
 }
 
-impl Listed<'_> {
-    /// Who made the rule.
+impl ListedRule<'_> {
+    /// Returns the author of the rule.
     fn kind(&self) -> &'static str {
         let is_answer = |source: &&SourceFile| source.path.file_name() == Some(answers::NAME.as_ref());
         match self.source {
@@ -171,7 +173,7 @@ impl Listed<'_> {
         }
     }
 
-    /// Whose file would be edited.
+    /// Returns the owner of the file that would be edited.
     fn owner(&self) -> String {
         let place = format!("`{}`, line {}", visible(&self.rule.file), self.rule.line);
         match self.kind() {
@@ -183,9 +185,9 @@ impl Listed<'_> {
 
     fn decision(&self) -> String {
         let name = match self.rule.decision {
-            Action::Allow => "allow",
-            Action::Ask => "ask",
-            Action::Forbid => "forbid",
+            RuleDecision::Allow => "allow",
+            RuleDecision::Ask => "ask",
+            RuleDecision::Forbid => "forbid",
         };
         match (self.rule.escape_sandbox, self.rule.leaves_with_any_words()) {
             (true, true) => "asked again (outside the sandbox)".to_owned(),
@@ -212,8 +214,8 @@ impl Listed<'_> {
     }
 }
 
-/// A name for a rule that stays the same wherever it is in its file.
-fn id(rule: &Rule) -> String {
+/// Returns an id for a rule that does not depend on its position in the file.
+fn id(rule: &CommandRule) -> String {
     let text = format!("{}\n{}\n{:?}\n{}", rule.file, rule.shown(), rule.decision, rule.escape_sandbox);
     // FNV-1a, the same in every build.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -222,18 +224,18 @@ fn id(rule: &Rule) -> String {
     format!("{hash:016x}").chars().take(8).collect()
 }
 
-/// Lines of a file that are one rule, or several equal ones.
+/// The lines of one rule, or of several equal ones.
 #[derive(Debug)]
-struct Removal {
+struct RuleRemoval {
     /// Counted from 0, in order.
     ranges: Vec<Range<usize>>,
     /// The file without them.
     rest: String,
 }
 
-impl Removal {
-    /// Finds the lines of rules. What is left must be all the other rules and nothing else.
-    fn find(source: &SourceFile, rules: &[&Rule]) -> Result<Self, Problem> {
+impl RuleRemoval {
+    /// Finds the lines of rules. The rest must contain all the other rules and nothing else.
+    fn find(source: &SourceFile, rules: &[&CommandRule]) -> Result<Self, CliProblem> {
         let lines: Vec<_> = source.text.split_inclusive('\n').collect();
         let mut ranges: Vec<_> = rules.iter().map(|rule| rule_lines(&lines, rule)).collect();
         ranges.sort_by_key(|range| range.start);
@@ -241,7 +243,9 @@ impl Removal {
         let rest: String = (0..lines.len()).filter(|at| is_kept(*at)).map(|at| lines[at]).collect();
         let by_hand = || {
             let path = visible_path(&source.path);
-            Problem::failed(format!("cannot tell the lines of the rule in `{path}`; edit the file yourself"))
+            CliProblem::failed(format!(
+                "cannot tell the lines of the rule in `{path}`; edit the file yourself"
+            ))
         };
         let ids = |text: &str| -> Option<Vec<String>> {
             let file = RuleFile { name: &source.name, text, trust: Trust::User };
@@ -257,20 +261,20 @@ impl Removal {
         }
     }
 
-    /// Returns the lines that go.
+    /// Returns the lines to remove.
     fn text(&self, file: &str) -> String {
         let lines: Vec<_> = file.split_inclusive('\n').collect();
         self.ranges.iter().filter_map(|range| lines.get(range.clone())).map(<[&str]>::concat).collect()
     }
 
-    /// Returns the numbers of the lines that go, for a person.
+    /// Returns the numbers of the lines to remove, for a person.
     fn lines(&self) -> String {
         let ranges: Vec<_> =
             self.ranges.iter().map(|range| format!("lines {} to {}", range.start + 1, range.end)).collect();
         ranges.join(" and ")
     }
 
-    /// Writes the file anew, unless someone has changed it meanwhile.
+    /// Rewrites the file, unless it has changed meanwhile.
     fn carry_out(&self, source: &SourceFile) -> io::Result<()> {
         let path = source.path.canonicalize()?;
         let _lock = answers::lock(path.parent().unwrap_or_else(|| Path::new(".")))?;
@@ -287,12 +291,12 @@ impl Removal {
     }
 }
 
-/// Returns the lines of a rule, without what stands before the next one.
-fn rule_lines(lines: &[&str], rule: &Rule) -> Range<usize> {
+/// Returns the lines of a rule, without comments before the next one.
+fn rule_lines(lines: &[&str], rule: &CommandRule) -> Range<usize> {
     let first = rule.line.saturating_sub(1);
     let next = lines.iter().skip(first + 1).position(|line| line.trim_start().starts_with("[["));
     let mut end = next.map_or(lines.len(), |next| first + 1 + next);
-    // What stands before the next rule is about that.
+    // Comments before the next rule belong to that.
     let is_between = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
     while end > first + 1 && lines.get(end - 1).is_some_and(is_between) {
         end -= 1;
@@ -316,10 +320,10 @@ mod tests {
         );
         let rules = files::load(std::slice::from_ref(&source)).unwrap();
         let rules: Vec<_> = rules.iter().collect();
-        let removal = Removal::find(&source, &rules[..1]).unwrap();
+        let removal = RuleRemoval::find(&source, &rules[..1]).unwrap();
         assert_eq!(removal.text(&source.text), "[[rule]]\nprefix = [\"a\"]\ndecision = \"allow\"\n");
         assert_eq!(removal.rest, "# Mine.\n\n\n# About b.\n[[rule]]\nargv = [\"b\"]\ndecision = \"ask\"\n");
-        let removal = Removal::find(&source, &rules[1..]).unwrap();
+        let removal = RuleRemoval::find(&source, &rules[1..]).unwrap();
         assert!(removal.rest.ends_with("# About b.\n"), "{}", removal.rest);
     }
 
@@ -329,7 +333,7 @@ mod tests {
             "rule = [{prefix = [\"a\"], decision = \"allow\"}, {prefix = [\"b\"], decision = \"ask\"}]\n",
         );
         let rules = files::load(std::slice::from_ref(&source)).unwrap();
-        assert!(Removal::find(&source, &[rules.iter().next().unwrap()]).is_err());
+        assert!(RuleRemoval::find(&source, &[rules.iter().next().unwrap()]).is_err());
     }
 
     #[test]
@@ -338,11 +342,11 @@ mod tests {
         let source = source(&format!("{rule}# About b.\n{}{rule}", rule.replace("\"a\"", "\"b\"")));
         let rules = files::load(std::slice::from_ref(&source)).unwrap();
         let equal: Vec<_> = rules.iter().filter(|rule| rule.shown() == "a").collect();
-        let removal = Removal::find(&source, &equal).unwrap();
+        let removal = RuleRemoval::find(&source, &equal).unwrap();
         assert_eq!(removal.rest, format!("# About b.\n{}", rule.replace("\"a\"", "\"b\"")));
         assert_eq!(removal.text(&source.text), rule.repeat(2));
         assert_eq!(removal.lines(), "lines 1 to 3 and lines 8 to 10");
-        assert!(Removal::find(&source, &equal[..1]).is_err(), "the other would stay");
+        assert!(RuleRemoval::find(&source, &equal[..1]).is_err(), "the other would stay");
     }
 
     #[test]

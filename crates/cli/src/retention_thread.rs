@@ -1,4 +1,4 @@
-//! Removes what is beyond the limits of retention, in the background.
+//! Enforces the limits of retention in the background.
 
 use std::{
     sync::{
@@ -10,17 +10,17 @@ use std::{
 
 use windlass::record::RetentionLimits;
 
-use crate::{problem::chain, setup::Setup};
+use crate::{problem::chain, setup::ProgramSetup};
 
-/// A thread that enforces the limits. Dropping it stops it after the file it is at.
-pub(crate) struct Cleaning {
+/// A thread that enforces the limits. Dropping it stops it after the current file.
+pub(crate) struct RetentionThread {
     is_stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Cleaning {
-    /// Starts, if it is time.
-    pub(crate) fn start(setup: &Setup) -> Option<Self> {
+impl RetentionThread {
+    /// Starts the thread, if a cleanup is due.
+    pub(crate) fn start(setup: &ProgramSetup) -> Option<Self> {
         let (home, limits) = (setup.home.clone(), RetentionLimits::from(setup.retention()));
         if !RetentionLimits::is_due(&home) {
             return None;
@@ -30,17 +30,17 @@ impl Cleaning {
         let work = move || {
             let go_on = || !stop.load(Ordering::Relaxed);
             if let Err(error) = limits.enforce_if_due(&home, &go_on) {
-                // Nothing depends on it but room on the disk.
+                // A failure only costs disk space.
                 crate::note(&format!("warning: cannot remove what is too old: {}", chain(&error)));
             }
         };
-        // A machine without room for a thread has other worries; it is done the next time.
+        // Without a thread, the cleanup is left to the next run.
         let thread = thread::Builder::new().name("retention".to_owned()).spawn(work).ok()?;
         Some(Self { is_stopped, thread: Some(thread) })
     }
 }
 
-impl Drop for Cleaning {
+impl Drop for RetentionThread {
     fn drop(&mut self) {
         self.is_stopped.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
