@@ -16,7 +16,7 @@ use windlass::{
     select::repair::nearest,
 };
 
-use choose::OfferedTools;
+use choose::SelectableTools;
 
 use crate::{
     args::{CommonOptions, ToolQuery, ToolsCommand},
@@ -87,12 +87,12 @@ fn asked(mut args: ToolQuery) -> Result<ToolQuery, CliProblem> {
 }
 
 /// Returns the tools that a request is answered from.
-fn offered(common: &CommonOptions, args: &ToolQuery) -> Result<OfferedTools, CliProblem> {
+fn offered(common: &CommonOptions, args: &ToolQuery) -> Result<SelectableTools, CliProblem> {
     let setup = ProgramSetup::for_tools(common)?;
     let usage = windlass::usage(&calls::open(&setup)?).map_err(|error| calls::problem(&error))?;
     let offered = match &args.tools {
-        Some(path) => OfferedTools::listed(path, &setup.home)?,
-        None => OfferedTools::here(&toolbox(common, None)?.registry),
+        Some(path) => SelectableTools::listed(path, &setup.home)?,
+        None => SelectableTools::here(&toolbox(common, None)?.registry),
     };
     Ok(offered.with_usage(usage))
 }

@@ -278,12 +278,12 @@ impl Host for ScriptedHost {
 pub(crate) struct ScriptedSessions {
     pub(crate) opened: Mutex<Vec<(Command, Keyboard, Arc<ScriptedSession>)>>,
     /// Initial output and state of the next session.
-    pub(crate) next: Mutex<(&'static str, SessionState)>,
+    pub(crate) next: Mutex<(&'static str, FakeSessionState)>,
 }
 
 /// State of a scripted session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum SessionState {
+pub(crate) enum FakeSessionState {
     #[default]
     Works,
     Waits,
@@ -323,13 +323,13 @@ impl Host for ScriptedSessions {
 
 /// A session that prints and ends when a test says so.
 pub(crate) struct ScriptedSession {
-    state: watch::Sender<(Vec<u8>, u64, SessionState)>,
+    state: watch::Sender<(Vec<u8>, u64, FakeSessionState)>,
     output: Listener,
     pub(crate) typed: Mutex<String>,
 }
 
 impl ScriptedSession {
-    pub(crate) fn act(&self, text: &str, pose: SessionState) {
+    pub(crate) fn act(&self, text: &str, pose: FakeSessionState) {
         (self.output)(text.as_bytes());
         self.state.send_modify(|(bytes, count, now)| {
             bytes.extend_from_slice(text.as_bytes());
@@ -356,26 +356,26 @@ impl Session for ScriptedSession {
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64> {
         let mut state = self.state.subscribe();
         Box::pin(async move {
-            let news = |(_, count, pose): &(Vec<u8>, u64, SessionState)| {
-                *count > beyond || matches!(pose, SessionState::Over(_))
+            let news = |(_, count, pose): &(Vec<u8>, u64, FakeSessionState)| {
+                *count > beyond || matches!(pose, FakeSessionState::Over(_))
             };
             state.wait_for(news).await.unwrap().1
         })
     }
 
     fn waits_for_input(&self) -> BoxFuture<'_, bool> {
-        Box::pin(async { self.state.borrow().2 == SessionState::Waits })
+        Box::pin(async { self.state.borrow().2 == FakeSessionState::Waits })
     }
 
     fn ended(&self) -> Option<Ended> {
         match self.state.borrow().2 {
-            SessionState::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
-            SessionState::Works | SessionState::Waits => None,
+            FakeSessionState::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
+            FakeSessionState::Works | FakeSessionState::Waits => None,
         }
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
-        self.act("", SessionState::Over(Exit::Cancelled));
+        self.act("", FakeSessionState::Over(Exit::Cancelled));
         Box::pin(async {})
     }
 

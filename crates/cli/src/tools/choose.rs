@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The tools to choose from, with their descriptions.
-pub(super) struct OfferedTools {
+pub(super) struct SelectableTools {
     index: Index,
     /// Indexed as in the index.
     cards: Vec<Card>,
@@ -27,7 +27,7 @@ pub(super) struct OfferedTools {
     usage: Usage,
 }
 
-impl OfferedTools {
+impl SelectableTools {
     /// Returns every tool that can be called here, except variants of offered ones, which match the
     /// same words.
     pub(super) fn here(registry: &Registry) -> Self {

@@ -91,7 +91,7 @@ mod tests {
 
     fn refuses(directory: &str) -> bool {
         let homes = ["/root".into(), "/var/lib/ci".into()];
-        let search_path = ["/usr/bin".into(), "/root/.local/bin".into(), "/work/bin".into()];
+        let search_path = ["/usr/bin".into(), "/root/.local/bin".into(), "/data/tools/bin".into()];
         let places =
             SystemPlaces { workspace: "/opt/app".as_ref(), homes: &homes, search_path: &search_path };
         places.forbid_offer(directory.as_ref())
@@ -119,8 +119,8 @@ mod tests {
             "/srv",
             "/root/.local",
             "/root/.local/bin/x",
-            "/work",
-            "/work/bin",
+            "/data/tools",
+            "/data/tools/bin",
         ] {
             assert!(refuses(directory), "{directory}");
         }

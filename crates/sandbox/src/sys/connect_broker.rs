@@ -59,7 +59,7 @@ struct PendingCall {
 }
 
 /// The outcome of one attempt.
-enum CallAttempt {
+enum ConnectAttempt {
     Done(Result<usize, c_int>),
     /// Would have blocked, and the caller's socket does block.
     WouldBlock {
@@ -71,7 +71,7 @@ enum CallAttempt {
     Offline(SocketAddress, Result<usize, c_int>),
 }
 
-impl CallAttempt {
+impl ConnectAttempt {
     /// Returns the attempt, marked if its address leads out of the session's own network.
     fn mark_offline(self, address: Option<SocketAddress>, network: NetworkNamespace) -> Self {
         match (self, address) {
@@ -171,17 +171,17 @@ impl ConnectBroker {
             send::send(&caller, self.network, &mut self.buffers, call.progress)
         };
         match attempt {
-            CallAttempt::Done(result) => self.answer(&call.notification, result),
-            CallAttempt::Refused(address) => {
+            ConnectAttempt::Done(result) => self.answer(&call.notification, result),
+            ConnectAttempt::Refused(address) => {
                 refusals.count += 1;
                 refusals.first.get_or_insert(address.bytes);
                 self.answer(&call.notification, Err(REFUSED));
             }
-            CallAttempt::Offline(address, result) => {
+            ConnectAttempt::Offline(address, result) => {
                 refusals.note_offline(address);
                 self.answer(&call.notification, result);
             }
-            CallAttempt::WouldBlock { progress } => {
+            ConnectAttempt::WouldBlock { progress } => {
                 if !caller.is_valid() {
                     return None;
                 }
@@ -233,10 +233,10 @@ impl PendingCall {
 }
 
 /// Connects the caller's socket, without waiting.
-fn connect(caller: &CallerThread, network: NetworkNamespace, has_begun: bool) -> CallAttempt {
+fn connect(caller: &CallerThread, network: NetworkNamespace, has_begun: bool) -> ConnectAttempt {
     match try_connect(caller, network, has_begun) {
         Ok(attempt) => attempt,
-        Err(errno) => CallAttempt::Done(Err(errno)),
+        Err(errno) => ConnectAttempt::Done(Err(errno)),
     }
 }
 
@@ -244,7 +244,7 @@ fn try_connect(
     caller: &CallerThread,
     network: NetworkNamespace,
     has_begun: bool,
-) -> Result<CallAttempt, c_int> {
+) -> Result<ConnectAttempt, c_int> {
     let [socket, address, length, ..] = caller.arguments();
     let socket = caller.descriptor(socket)?;
     let address = caller.address(address, length)?;
@@ -255,7 +255,7 @@ fn try_connect(
     let target_address = match &target {
         ResolvedTarget::Address(address) => *address,
         ResolvedTarget::Own(file) => SocketAddress::through(file.0),
-        ResolvedTarget::Foreign => return Ok(CallAttempt::Refused(address)),
+        ResolvedTarget::Foreign => return Ok(ConnectAttempt::Refused(address)),
     };
     let connected = without_waiting(socket.0, blocks, || {
         caller::without_capabilities(|| {
@@ -268,10 +268,10 @@ fn try_connect(
     })?;
     drop(target);
     let attempt = match connected {
-        Err(libc::EAGAIN) if blocks && family == libc::AF_UNIX => CallAttempt::WouldBlock { progress: 0 },
-        Err(libc::EALREADY | libc::EINPROGRESS) if blocks => CallAttempt::WouldBlock { progress: 1 },
-        Err(libc::EISCONN) if has_begun => CallAttempt::Done(Ok(0)),
-        result => CallAttempt::Done(result.map(|()| 0)),
+        Err(libc::EAGAIN) if blocks && family == libc::AF_UNIX => ConnectAttempt::WouldBlock { progress: 0 },
+        Err(libc::EALREADY | libc::EINPROGRESS) if blocks => ConnectAttempt::WouldBlock { progress: 1 },
+        Err(libc::EISCONN) if has_begun => ConnectAttempt::Done(Ok(0)),
+        result => ConnectAttempt::Done(result.map(|()| 0)),
     };
     Ok(attempt.mark_offline(Some(target_address), network))
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     phrases::AnswerPhrase,
-    results::{self, DirectoryListing},
+    results::{self, ListedEntries},
     run::{NextAction, PlanResult, PlanRun},
     tokens::is_bare_name,
 };
@@ -46,18 +46,18 @@ impl NameLookup<'_> {
 
 impl PlanRun<'_> {
     /// Lists everything below a directory, without ignored files.
-    pub(super) fn list_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+    pub(super) fn list_tree(&self, directory: &str) -> PlanResult<ListedEntries<'_>> {
         self.parse_listing(directory, MAX_DEPTH, MAX_ENTRIES)
     }
 
     /// Lists the entries of a directory, including ignored ones.
-    pub(super) fn list_entries(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+    pub(super) fn list_entries(&self, directory: &str) -> PlanResult<ListedEntries<'_>> {
         let output = self.list_every_entry(directory, 1)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
     /// Lists everything below a directory, without ignored files; `None` if it is a file.
-    pub(super) fn list_directory(&self, place: &str) -> PlanResult<Option<DirectoryListing<'_>>> {
+    pub(super) fn list_directory(&self, place: &str) -> PlanResult<Option<ListedEntries<'_>>> {
         let top = self.list_tree(".")?;
         if top.files.contains(&place) {
             return Ok(None);
@@ -71,18 +71,18 @@ impl PlanRun<'_> {
     }
 
     /// Lists everything below a directory, including ignored files.
-    pub(super) fn list_with_ignored(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+    pub(super) fn list_with_ignored(&self, directory: &str) -> PlanResult<ListedEntries<'_>> {
         let output = self.list_every_entry(directory, MAX_DEPTH)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }
 
     /// Lists everything below a directory, with the higher limit for answers about all files.
-    pub(super) fn list_whole_tree(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+    pub(super) fn list_whole_tree(&self, directory: &str) -> PlanResult<ListedEntries<'_>> {
         let listing = self.list_tree(directory)?;
         if listing.more { self.parse_listing(directory, MAX_DEPTH, MAX_ALL_ENTRIES) } else { Ok(listing) }
     }
 
-    fn parse_listing(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<DirectoryListing<'_>> {
+    fn parse_listing(&self, directory: &str, depth: usize, limit: usize) -> PlanResult<ListedEntries<'_>> {
         let output = self.list_dir(directory, depth, limit)?;
         results::listing(output).ok_or_else(|| self.failed(output))
     }

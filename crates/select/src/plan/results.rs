@@ -21,7 +21,7 @@ pub(super) fn unreadable(output: &str) -> Option<&str> {
 
 /// The entries of a directory, as paths relative to it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct DirectoryListing<'a> {
+pub(super) struct ListedEntries<'a> {
     pub(super) files: Vec<&'a str>,
     pub(super) directories: Vec<&'a str>,
     /// True if there are more entries.
@@ -29,10 +29,10 @@ pub(super) struct DirectoryListing<'a> {
 }
 
 /// Parses a flat listing; `None` for any other output.
-pub(super) fn listing(output: &str) -> Option<DirectoryListing<'_>> {
+pub(super) fn listing(output: &str) -> Option<ListedEntries<'_>> {
     let mut rows = output.lines();
     rows.next().filter(|first| first.starts_with("Absolute path: "))?;
-    let mut listing = DirectoryListing::default();
+    let mut listing = ListedEntries::default();
     for row in rows {
         let ends = row.starts_with("More than ") && row.ends_with(" entries found");
         if ends || row.starts_with("(only ") || is_truncation_mark(row) {
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(numbered("failed to read file"), None);
         assert_eq!(unreadable("failed to read file: `a` does not exist\n"), Some("`a` does not exist"));
         assert_eq!(unreadable("L1: failed to read file: `a` does not exist"), None);
-        let listed = DirectoryListing { files: vec!["a/b", "c"], directories: vec!["a"], more: true };
+        let listed = ListedEntries { files: vec!["a/b", "c"], directories: vec!["a"], more: true };
         assert_eq!(listing("Absolute path: /w\na/\na/b\nc@\nMore than 3 entries found"), Some(listed));
         assert_eq!(command("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno\n"), Some((1, "no\n")));
         assert_eq!(first_failure("cargo: 1 failed\n\nFAILED t (src/a.rs:4:2)\n"), Some(("src/a.rs", 4)));

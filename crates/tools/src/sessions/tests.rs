@@ -9,7 +9,7 @@ use windlass_contract::{
 use super::*;
 use crate::{
     exec_command::ExecCommand,
-    fakes::{ScriptedSessions, SessionState},
+    fakes::{FakeSessionState, ScriptedSessions},
     write_stdin::WriteStdin,
 };
 
@@ -20,7 +20,7 @@ struct SessionHarness {
 }
 
 impl SessionHarness {
-    fn new(text: &'static str, pose: SessionState) -> Self {
+    fn new(text: &'static str, pose: FakeSessionState) -> Self {
         let machine = Arc::new(ScriptedSessions::default());
         *machine.next.lock().unwrap() = (text, pose);
         let cx = machine.desk();
@@ -54,7 +54,7 @@ impl SessionHarness {
 
 #[tokio::test(start_paused = true)]
 async fn what_ends_in_time_needs_no_session() {
-    let desk = SessionHarness::new("hi\n", SessionState::Over(Exit::Code(3)));
+    let desk = SessionHarness::new("hi\n", FakeSessionState::Over(Exit::Code(3)));
     let (text, facts, millis) = desk.exec(r#"{"cmd":"true"}"#).await;
     assert_eq!((text.as_str(), facts.exit, facts.session, millis), ("hi\n", Some(Exit::Code(3)), 0, 0));
     assert_eq!((facts.started, facts.held.unwrap().rung), (true, Mechanism::Namespaces));
@@ -69,7 +69,7 @@ async fn what_ends_in_time_needs_no_session() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_shown_whole_is_told_where_it_is() {
-    let desk = SessionHarness::new("0123456789abcdef", SessionState::Over(Exit::Code(0)));
+    let desk = SessionHarness::new("0123456789abcdef", FakeSessionState::Over(Exit::Code(0)));
     assert_eq!(desk.exec(r#"{"cmd":"true"}"#).await.1.whole, None);
     let (_, facts, _) = desk.exec(r#"{"cmd":"true","max_output_tokens":3}"#).await;
     let path = "/outputs/1.txt".into();
@@ -78,14 +78,14 @@ async fn what_is_not_shown_whole_is_told_where_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_time_is_up_says_so() {
-    let desk = SessionHarness::new("half of it\n", SessionState::Over(Exit::TimedOut));
+    let desk = SessionHarness::new("half of it\n", FakeSessionState::Over(Exit::TimedOut));
     let (text, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
     assert_eq!((text, facts.exit), (format!("{TIME_IS_UP}\nhalf of it\n"), Some(Exit::TimedOut)));
 }
 
 #[tokio::test]
 async fn a_terminal_is_part_of_what_is_asked_for() {
-    let desk = SessionHarness::new("", SessionState::Works);
+    let desk = SessionHarness::new("", FakeSessionState::Works);
     let terminal = |input: &str| {
         desk.tool("exec_command").prepare(&Input::Json(input.into())).unwrap().effects().terminal
     };
@@ -98,7 +98,7 @@ async fn what_goes_on_is_told_with_a_number_after_the_time_to_yield() {
     for (asked, expected) in
         [("", 10_000), (r#","yield_time_ms":1"#, 250), (r#","yield_time_ms":99999"#, 30_000)]
     {
-        let desk = SessionHarness::new("begun\n", SessionState::Works);
+        let desk = SessionHarness::new("begun\n", FakeSessionState::Works);
         let (text, facts, millis) = desk.exec(&format!(r#"{{"cmd":"serve"{asked}}}"#)).await;
         assert_eq!((text.as_str(), facts.exit, millis), ("begun\n", None, expected));
         assert_eq!((facts.session, facts.waits_for_input), (1_000, false));
@@ -107,7 +107,7 @@ async fn what_goes_on_is_told_with_a_number_after_the_time_to_yield() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_waits_for_input_is_told_at_once_and_only_once() {
-    let desk = SessionHarness::new("name? ", SessionState::Waits);
+    let desk = SessionHarness::new("name? ", FakeSessionState::Waits);
     let (text, facts, millis) = desk.exec(r#"{"cmd":"ask","tty":true}"#).await;
     assert_eq!((text.as_str(), facts.waits_for_input, millis), ("name? ", true, 100));
     // Whoever looks again without typing waits for something else.
@@ -120,9 +120,9 @@ async fn a_program_that_waits_for_input_is_told_at_once_and_only_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_forgotten_when_its_end_was_told() {
-    let desk = SessionHarness::new("", SessionState::Works);
+    let desk = SessionHarness::new("", FakeSessionState::Works);
     let (_, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
-    desk.machine.last().act("bye\n", SessionState::Over(Exit::Code(0)));
+    desk.machine.last().act("bye\n", FakeSessionState::Over(Exit::Code(0)));
     let (text, ended, millis) = desk.write(facts.session, "").await.unwrap();
     assert_eq!((text.as_str(), ended.exit, millis), ("bye\n", Some(Exit::Code(0)), 0));
     let error = desk.write(facts.session, "").await.unwrap_err();
@@ -131,7 +131,7 @@ async fn a_session_is_forgotten_when_its_end_was_told() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_terminal_only_ctrl_c_gets_through_and_ends_it() {
-    let desk = SessionHarness::new("", SessionState::Works);
+    let desk = SessionHarness::new("", FakeSessionState::Works);
     let (_, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
     let error = desk.write(facts.session, r#","chars":"y\n""#).await.unwrap_err();
     assert!(error.message.ends_with("rerun exec_command with tty=true to keep stdin open"), "{error}");
@@ -141,7 +141,7 @@ async fn without_a_terminal_only_ctrl_c_gets_through_and_ends_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_cancelled_takes_along_only_what_nobody_knows_of() {
-    let desk = SessionHarness::new("", SessionState::Works);
+    let desk = SessionHarness::new("", FakeSessionState::Works);
     let (_, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
     desk.cx.cancel.cancel();
     assert!(desk.write(facts.session, "").await.is_err());
@@ -152,14 +152,14 @@ async fn a_call_that_is_cancelled_takes_along_only_what_nobody_knows_of() {
 
 #[tokio::test(start_paused = true)]
 async fn when_there_are_too_many_the_ended_and_then_the_least_used_makes_room() {
-    let desk = SessionHarness::new("", SessionState::Works);
+    let desk = SessionHarness::new("", FakeSessionState::Works);
     let mut ids = Vec::new();
     for _ in 0..MAX_SESSIONS {
         ids.push(desk.exec(r#"{"cmd":"serve"}"#).await.1.session);
     }
     let all = |desk: &SessionHarness| desk.sessions.entries().iter().map(|(id, _)| *id).collect::<Vec<_>>();
     assert_eq!(all(&desk), ids);
-    desk.machine.opened.lock().unwrap()[5].2.act("", SessionState::Over(Exit::Code(0)));
+    desk.machine.opened.lock().unwrap()[5].2.act("", FakeSessionState::Over(Exit::Code(0)));
     desk.write(ids[0], "").await.unwrap();
     let (text, first, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
     assert!(text.starts_with("Warning: 64 sessions are open"), "{text}");
@@ -171,7 +171,7 @@ async fn when_there_are_too_many_the_ended_and_then_the_least_used_makes_room() 
 
 #[tokio::test(start_paused = true)]
 async fn what_is_typed_is_shown_to_whoever_decides() {
-    let desk = SessionHarness::new("", SessionState::Waits);
+    let desk = SessionHarness::new("", FakeSessionState::Waits);
     let escalated = r#"{"cmd":"bash","tty":true,"sandbox_permissions":"require_escalated"}"#;
     for (input, leaves) in [(r#"{"cmd":"bash","tty":true}"#, false), (escalated, true)] {
         let id = desk.exec(input).await.1.session;
@@ -188,7 +188,7 @@ async fn what_is_typed_is_shown_to_whoever_decides() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_typed_before_a_program_runs_never_reaches_one() {
-    let desk = SessionHarness::new("$ ", SessionState::Waits);
+    let desk = SessionHarness::new("$ ", FakeSessionState::Waits);
     let early = desk
         .tool("write_stdin")
         .prepare(&Input::Json(r#"{"session_id":1000,"chars":"id\n"}"#.into()))

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    CallAttempt, NetworkNamespace, ResolvedTarget, SocketAddress,
+    ConnectAttempt, NetworkNamespace, ResolvedTarget, SocketAddress,
     caller::{self, CallerThread, OwnedDescriptor},
     option,
 };
@@ -168,13 +168,13 @@ pub(super) fn send(
     network: NetworkNamespace,
     buffers: &mut SendBuffers,
     progress: usize,
-) -> CallAttempt {
-    let Some(buffers) = buffers.get() else { return CallAttempt::Done(Err(libc::ENOBUFS)) };
+) -> ConnectAttempt {
+    let Some(buffers) = buffers.get() else { return ConnectAttempt::Done(Err(libc::ENOBUFS)) };
     let mut destination = None;
     let attempt = match try_send(caller, network, buffers, (progress, &mut destination)) {
-        Ok(CallAttempt::Done(Ok(sent))) => CallAttempt::Done(finish(caller, sent)),
+        Ok(ConnectAttempt::Done(Ok(sent))) => ConnectAttempt::Done(finish(caller, sent)),
         Ok(attempt) => attempt,
-        Err(errno) => CallAttempt::Done(Err(errno)),
+        Err(errno) => ConnectAttempt::Done(Err(errno)),
     };
     attempt.mark_offline(destination, network)
 }
@@ -194,9 +194,9 @@ fn try_send(
     network: NetworkNamespace,
     buffers: &mut MessageBuffers,
     (progress, destination): (usize, &mut Option<SocketAddress>),
-) -> Result<CallAttempt, c_int> {
+) -> Result<ConnectAttempt, c_int> {
     if i64::from(caller.number()) == libc::SYS_sendmmsg && caller.arguments()[2] & u64::from(u32::MAX) == 0 {
-        return Ok(CallAttempt::Done(Ok(0)));
+        return Ok(ConnectAttempt::Done(Ok(0)));
     }
     let message = UserMessage::read(caller)?;
     // Nothing would tell the caller when its memory is free again.
@@ -207,7 +207,7 @@ fn try_send(
     let outgoing = OutgoingMessage::new(caller, network, &message, socket)?;
     let outgoing = match outgoing {
         Ok(outgoing) => outgoing,
-        Err(foreign) => return Ok(CallAttempt::Refused(foreign)),
+        Err(foreign) => return Ok(ConnectAttempt::Refused(foreign)),
     };
     *destination = outgoing.destination;
     outgoing.send(caller, &message, buffers, progress)
@@ -254,7 +254,7 @@ impl OutgoingMessage {
         message: &UserMessage,
         buffers: &mut MessageBuffers,
         progress: usize,
-    ) -> Result<CallAttempt, c_int> {
+    ) -> Result<ConnectAttempt, c_int> {
         let mut sent = progress;
         for _ in 0..MAX_PIECES {
             let (count, total) = message.read_vector(caller, &mut buffers.vector)?;
@@ -271,15 +271,15 @@ impl OutgoingMessage {
             let control = if sent == 0 { message.control } else { (0, 0) };
             match self.send_piece(caller, data, (control, message.flags), &mut buffers.control) {
                 Ok(more) => sent += more,
-                Err(libc::EAGAIN) if self.waits => return Ok(CallAttempt::WouldBlock { progress: sent }),
+                Err(libc::EAGAIN) if self.waits => return Ok(ConnectAttempt::WouldBlock { progress: sent }),
                 Err(errno) if sent == 0 => return Err(errno),
-                Err(_) => return Ok(CallAttempt::Done(Ok(sent))),
+                Err(_) => return Ok(ConnectAttempt::Done(Ok(sent))),
             }
             if !self.is_stream || sent >= total || !self.waits {
-                return Ok(CallAttempt::Done(Ok(sent)));
+                return Ok(ConnectAttempt::Done(Ok(sent)));
             }
         }
-        Ok(CallAttempt::WouldBlock { progress: sent })
+        Ok(ConnectAttempt::WouldBlock { progress: sent })
     }
 
     fn send_piece(

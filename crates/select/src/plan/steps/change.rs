@@ -8,7 +8,7 @@ use super::{escape_regex, shell_quote, value::difference, with_rows};
 use crate::plan::{
     names::{NameLookup, find},
     phrases::AnswerPhrase,
-    results::{self, DirectoryListing},
+    results::{self, ListedEntries},
     run::{PlanResult, PlanRun},
 };
 
@@ -126,7 +126,7 @@ impl PlanRun<'_> {
     }
 
     /// Lists a directory, if all of it is known and can be deleted.
-    fn deletable(&self, directory: &str) -> PlanResult<DirectoryListing<'_>> {
+    fn deletable(&self, directory: &str) -> PlanResult<ListedEntries<'_>> {
         let (listed, inside) = (self.list_tree(".")?, self.list_with_ignored(directory)?);
         if inside.files.len() > MAX_DELETED_FILES {
             return Err(

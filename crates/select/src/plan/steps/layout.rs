@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::plan::{
     parsed_request::SearchScope,
     phrases::AnswerPhrase,
-    results::DirectoryListing,
+    results::ListedEntries,
     run::{PlanResult, PlanRun},
     words,
 };
@@ -89,7 +89,7 @@ impl PlanRun<'_> {
         [self.say(AnswerPhrase::Languages, &[])].into_iter().chain(rows).collect()
     }
 
-    fn directories(&self, listing: &DirectoryListing<'_>) -> Vec<String> {
+    fn directories(&self, listing: &ListedEntries<'_>) -> Vec<String> {
         let top = listing.directories.iter().filter(|path| !path.contains('/'));
         let rows: Vec<_> = top
             .map(|directory| {
@@ -108,7 +108,7 @@ impl PlanRun<'_> {
     }
 }
 
-fn tests<'a>(listing: &DirectoryListing<'a>) -> Vec<&'a str> {
+fn tests<'a>(listing: &ListedEntries<'a>) -> Vec<&'a str> {
     let directories =
         listing.directories.iter().copied().filter(|path| ["tests", "test", "spec"].contains(&last(path)));
     let is_test = |path: &str| {
@@ -122,7 +122,7 @@ fn tests<'a>(listing: &DirectoryListing<'a>) -> Vec<&'a str> {
 }
 
 /// Returns the matching files, those nearest to the top first.
-fn pick<'a>(listing: &DirectoryListing<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
+fn pick<'a>(listing: &ListedEntries<'a>, fits: impl Fn(&str) -> bool) -> Vec<&'a str> {
     let mut found: Vec<_> = listing.files.iter().copied().filter(|path| fits(path)).collect();
     found.sort_by_key(|path| path.matches('/').count());
     found.truncate(MAX_NAMES);
