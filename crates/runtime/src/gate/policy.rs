@@ -79,6 +79,17 @@ impl Policy {
         Confinement::Sandboxed(SandboxRules { writable, unreadable, readable_again, network })
     }
 
+    /// Returns the approval policy for effects beyond the machine: the one that the user chose,
+    /// even if nobody can be asked, so that such a call is refused. In a sandbox without network it
+    /// can have no such effect and runs.
+    pub(super) fn outward_approval(&self) -> ApprovalPolicy {
+        match (self.unattended, self.confinement()) {
+            (Some(_), Confinement::Sandboxed(SandboxRules { network: Network::None, .. })) => self.approval,
+            (Some(chosen), _) => chosen,
+            (None, _) => self.approval,
+        }
+    }
+
     /// Returns the message for a model that may not escalate. If that is the user's choice, it is
     /// literally the text that models of this family were trained on.
     pub(super) fn no_wishes(&self) -> String {
