@@ -83,11 +83,11 @@ impl Policy {
     /// even if nobody can be asked, so that such a call is refused. In a sandbox without network it
     /// can have no such effect and runs.
     pub(super) fn outward_approval(&self) -> ApprovalPolicy {
-        match (self.unattended, self.confinement()) {
-            (Some(_), Confinement::Sandboxed(SandboxRules { network: Network::None, .. })) => self.approval,
-            (Some(chosen), _) => chosen,
-            (None, _) => self.approval,
-        }
+        let is_offline = match self.confinement() {
+            Confinement::Sandboxed(rules) => rules.network == Network::None,
+            Confinement::InProcess | Confinement::Unconfined | Confinement::External(_) => false,
+        };
+        self.unattended.filter(|_| !is_offline).unwrap_or(self.approval)
     }
 
     /// Returns the message for a model that may not escalate. If that is the user's choice, it is
