@@ -77,7 +77,8 @@ fn short(package: &str) -> &str {
 
 /// Rows of the table of crates: name and what it may depend on.
 fn table(page: &str) -> Vec<(String, Vec<String>)> {
-    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let section = page.lines().skip_while(|line| *line != "## Crates").skip(1);
+    let rows = section.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with("| `"));
     let cells = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
     let parse = |cells: Vec<&str>| match cells[..] {
         [name, _, may] => {
@@ -185,8 +186,8 @@ fn walk(root: &Path) -> Vec<String> {
         .step_by(2)
         .filter(|word| Path::new(word).extension().is_some_and(|it| it == "rs") && word.contains('/'));
     let missing = named.filter(|word| {
-        let (krate, file) = word.split_once('/').unwrap_or_default();
-        !root.join("crates").join(krate).join("src").join(file).exists()
+        let (package, file) = word.split_once('/').unwrap_or_default();
+        !root.join("crates").join(package).join("src").join(file).exists() && !root.join(word).exists()
     });
     missing.map(|word| format!("ARCHITECTURE.md names `{word}`, which does not exist")).collect()
 }
