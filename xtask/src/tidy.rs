@@ -115,7 +115,7 @@ impl Source {
     }
 
     fn problems(&self) -> Vec<String> {
-        /// Code that is allowed only in some places, with the reason.
+        /// What may be written only in some places, and why.
         const ONLY: [(&str, &[&str], &str); 5] = [
             (
                 "Grant::issue(",
