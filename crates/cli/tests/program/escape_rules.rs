@@ -1,4 +1,5 @@
-//! Rules that let a command leave the sandbox: what was approved runs, and nothing that a workspace put around it.
+//! Rules that let a command leave the sandbox: what was approved runs, and nothing that a workspace
+//! put around it.
 
 use std::{
     env, fs,
@@ -14,7 +15,8 @@ use crate::support::{Ended, Running, User};
 /// In the sandbox, with nobody to ask.
 const HELD: [&str; 5] = ["-s", "workspace-write", "-a", "never", "--json"];
 
-/// A workspace with an environment of its own in front of the search path, and a place outside of it.
+/// A workspace with an environment of its own in front of the search path, and a place outside of
+/// it.
 struct Workspace {
     user: User,
     outside: PathBuf,
