@@ -54,11 +54,13 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
         Arc::new(ProgressScreen::new(&setup.cwd))
     };
     let window = Window::of_terminal();
-    let builder = setup.agent()?.events(events).window(window.clone()).single_turn();
+    let machine = setup.machine()?.with_window(window.clone());
+    let machine = match &preview {
+        Some(requested) => machine.with_preview(requested.preview.clone()),
+        None => machine,
+    };
+    let builder = setup.agent(machine)?.events(events).single_turn();
     let mut builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
-    if let Some(requested) = &preview {
-        builder = builder.preview(requested.preview.clone());
-    }
     if let Some(which) = resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
