@@ -311,8 +311,13 @@ fn normalize_lexically(path: &str) -> Vec<&str> {
 
 /// Shortens a line that is quoted in an error.
 fn truncate(text: &str) -> String {
-    const CHARS: usize = 300;
-    match text.char_indices().nth(CHARS) {
+    const MAX_CHARS: usize = 300;
+    shortened(text, MAX_CHARS)
+}
+
+/// Cuts a text to a number of characters, and marks the cut.
+pub(crate) fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }

@@ -78,7 +78,7 @@ pub use windlass_contract::{
     spec::{SpecKind, WebSearch},
     tool::{ErrorKind, LookFirst, tool as tool_from},
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
-    wording::counted,
+    wording::{counted, shell_quote, shortened},
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
