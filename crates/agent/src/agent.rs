@@ -125,7 +125,7 @@ impl Agent {
             stop,
             reviews: &self.reviews,
             spending: TokenSpending::new(self.limits.tokens),
-            loop_detector: LoopDetector::default(),
+            loop_detector: LoopDetector::new(&self.toolbox.review.history()),
             gauge: &mut self.gauge,
             refusals: TurnRefusals::default(),
             answer: String::new(),

@@ -3,7 +3,7 @@
 use windlass_contract::{BoxFuture, Input, Verdict, outcome::Status};
 
 use super::*;
-use crate::Reason;
+use crate::{Reason, call_history::MAX_REMEMBERED_CALLS};
 
 fn call(input: &str) -> ToolCall {
     ToolCall { id: "c".into(), name: "t".into(), input: Input::Json(input.into()) }
