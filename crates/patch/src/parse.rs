@@ -20,9 +20,9 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Maximum size of a patch. A model writes thousands of bytes; anything larger is a mistake or an
-/// attack.
-pub const MAX_PATCH_BYTES: usize = 16 << 20;
+/// Maximum size of a patch: that of the input of a call, since a patch comes as one. A model writes
+/// thousands of bytes; anything larger is a mistake or an attack.
+pub const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Parses a patch.
 pub fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
