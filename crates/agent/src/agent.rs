@@ -15,7 +15,7 @@ use windlass_contract::{
 use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
-    AgentBuilder, AgentError, AnswerSchema,
+    AgentBuilder, AgentError, AnswerSchema, TurnLimits,
     context_gauge::ContextGauge,
     history::ConversationHistory,
     loop_detector::LoopDetector,
@@ -42,8 +42,7 @@ pub struct Agent {
     pub(crate) output_schema: Option<AnswerSchema>,
     pub(crate) gauge: ContextGauge,
     pub(crate) context: TurnContext,
-    pub(crate) time_limit: Option<Duration>,
-    pub(crate) token_limit: Option<u64>,
+    pub(crate) limits: TurnLimits,
     pub(crate) single_turn: bool,
 }
 
@@ -111,7 +110,6 @@ impl Agent {
             let (end, usage) = (Err(error.into()), Usage::default());
             return self.report(TurnReport { end, usage, declined: false, refusals: Vec::new() });
         }
-        let time_limit = self.time_limit;
         let mut turn = Turn {
             model: &*self.model,
             toolbox: &self.toolbox,
@@ -126,14 +124,14 @@ impl Agent {
             },
             stop,
             reviews: &self.reviews,
-            spending: TokenSpending::new(self.token_limit),
-            loop_detector: LoopDetector::default(),
+            spending: TokenSpending::new(self.limits.tokens),
+            loop_detector: LoopDetector::new(&self.toolbox.review.history()),
             gauge: &mut self.gauge,
             refusals: TurnRefusals::default(),
             answer: String::new(),
             declined: false,
         };
-        let end = within(time_limit, stop, turn.run()).await;
+        let end = within(self.limits.time, stop, turn.run()).await;
         let Turn { spending, refusals, answer, declined, .. } = turn;
         let end = end.map(|()| answer);
         if let Err(AgentError::Stopped(reason)) = &end {

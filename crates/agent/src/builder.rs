@@ -3,7 +3,7 @@
 mod session;
 mod undo;
 
-use std::{collections::BTreeMap, fmt, num::NonZeroU64, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use serde_json::json;
 use windlass_contract::{
@@ -13,17 +13,17 @@ use windlass_contract::{
     journal::{JournalError, TurnContext},
     model::ModelClient,
 };
-use windlass_host::{Machine, Preview, SnapshotLimits, Window};
-use windlass_record::{DurabilityMode, Edits, Keep, SessionError, Which, outputs_directory};
+use windlass_host::Machine;
+use windlass_record::{Edits, SessionError, Which, outputs_directory};
 use windlass_runtime::{
     Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
-    Review, SearchForm, Secrets, Shaper, Toolbox, Verdicts,
+    Review, SearchForm, Secrets, Shaper, Toolbox,
 };
 use windlass_tools::OutputPlace;
 
 use self::session::NullJournal;
 use crate::{
-    Agent, AnswerSchema, Family, Toolset,
+    Agent, AnswerSchema, ContextSettings, Family, ReviewSettings, StorageSettings, Toolset, TurnLimits,
     announce::EventAnnouncer,
     catalogue::catalogue,
     context_gauge::ContextGauge,
@@ -37,52 +37,27 @@ use crate::{
 /// is kept in a file.
 const MAX_NOTE_BYTES: usize = 256;
 
-/// Default share of the context window for tools that are not built in. Other agents use the same
-/// share.
-pub const TOOL_CONTEXT_PERCENT: u8 = 10;
-
 /// Collects the parts of an agent. Only a model is required. By default nothing is recorded, no
 /// questions are asked, and calls that need a sandbox do not run.
 pub struct AgentBuilder {
     model: Option<Arc<dyn ModelClient>>,
     tools: Vec<Arc<dyn AnyTool>>,
     listed_tools: Vec<Arc<dyn AnyTool>>,
-    apart_streams: bool,
     builtin: Option<Toolset>,
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     events: Arc<dyn EventSink>,
-    environment: BTreeMap<String, String>,
-    home: Option<PathBuf>,
-    resume: Option<Which>,
-    instructions: Option<String>,
-    developer_instructions: Option<String>,
-    output_schema: Option<AnswerSchema>,
-    budget: Option<Budget>,
+    machine: Machine,
     secrets: Secrets,
-    keep: Keep,
-    durability: DurabilityMode,
-    parallel_calls: Option<bool>,
-    time_limit: Option<Duration>,
-    token_limit: Option<u64>,
-    command_time: Option<Duration>,
-    command_cpu: Option<Duration>,
-    window: Window,
-    preview: Option<Preview>,
-    single_turn: bool,
+    context: ContextSettings,
+    storage: Option<StorageSettings>,
+    limits: TurnLimits,
+    review: ReviewSettings,
+    resume: Option<Which>,
     same_provider: bool,
-    verdicts: Verdicts,
-    judged_by_model: Option<Duration>,
-    /// Previous contents of files, kept with the session.
-    edits: Option<Edits>,
-    /// The directory of long outputs, kept with the session. The tool that reads them is created
-    /// before the session.
-    outputs: OutputPlace,
-    budgets: BTreeMap<String, Budget>,
-    context_window: Option<NonZeroU64>,
-    tool_context_percent: u8,
-    undo_commands: Option<SnapshotLimits>,
+    output_schema: Option<AnswerSchema>,
+    single_turn: bool,
 }
 
 impl Default for AgentBuilder {
@@ -91,39 +66,21 @@ impl Default for AgentBuilder {
             model: None,
             tools: Vec::new(),
             listed_tools: Vec::new(),
-            apart_streams: false,
             builtin: None,
             policy: Policy::default(),
             approver: None,
             rulebook: None,
             events: Arc::new(Silent),
-            environment: BTreeMap::new(),
-            home: None,
-            resume: None,
-            instructions: None,
-            developer_instructions: None,
-            output_schema: None,
-            budget: None,
+            machine: Machine::new(BTreeMap::new()),
             secrets: Secrets::default(),
-            keep: Keep::default(),
-            durability: DurabilityMode::default(),
-            parallel_calls: None,
-            time_limit: None,
-            token_limit: None,
-            command_time: None,
-            command_cpu: None,
-            window: Window::default(),
-            preview: None,
-            single_turn: false,
+            context: ContextSettings::default(),
+            storage: None,
+            limits: TurnLimits::default(),
+            review: ReviewSettings::default(),
+            resume: None,
             same_provider: false,
-            verdicts: Verdicts::default(),
-            judged_by_model: None,
-            edits: None,
-            outputs: OutputPlace::default(),
-            budgets: BTreeMap::new(),
-            context_window: None,
-            tool_context_percent: TOOL_CONTEXT_PERCENT,
-            undo_commands: None,
+            output_schema: None,
+            single_turn: false,
         }
     }
 }
@@ -182,57 +139,37 @@ impl AgentBuilder {
         rulebook(rulebook: Arc<dyn Rulebook>) = Some(rulebook);
         /// The sink that receives events.
         events(sink: Arc<dyn EventSink>) = sink;
-        /// The environment of programs that tools start; no other variables are passed on.
-        environment(variables: BTreeMap<String, String>) = variables;
-        /// The directory below which the session is recorded. Without one, nothing is recorded.
-        home(directory: PathBuf) = Some(directory);
+        /// The machine that runs commands: their environment, their terminal and their limits. With
+        /// a preview, the model is not offered tools that read or change files, nor sessions.
+        machine(machine: Machine) = machine;
+        /// Values that must not reach the model, the event sink or the session file.
+        secrets(secrets: Secrets) = secrets;
+        /// The instructions of the model, and the use of its context window.
+        context(settings: ContextSettings) = settings;
+        /// The records on disk. Without them, nothing is recorded.
+        storage(settings: StorageSettings) = Some(settings);
+        /// Limits of each turn.
+        limits(limits: TurnLimits) = limits;
+        /// The judgement of calls that have ended.
+        review(settings: ReviewSettings) = settings;
         /// Resumes an earlier session instead of starting one.
         resume(which: Which) = Some(which);
-        /// Replaces the standing instructions.
-        instructions(text: String) = Some(text);
-        /// Adds instructions of the program around the agent.
-        developer_instructions(text: String) = Some(text);
         /// The schema of the final answer. If an answer does not fit, it is requested once more;
         /// then the turn fails.
         output_schema(schema: AnswerSchema) = Some(schema);
-        /// The budget for a tool's output in the prompt.
-        budget(budget: Budget) = Some(budget);
-        /// Budgets for single tools, by name.
-        budgets(budgets: BTreeMap<String, Budget>) = budgets;
-        /// The context window of the model in tokens. The default depends on the name of the model.
-        context_window(tokens: NonZeroU64) = Some(tokens);
-        /// Maximum share of the context window for added tools, in percent. If they need more, the
-        /// model searches for them instead.
-        tool_context_percent(percent: u8) = percent;
-        /// Allows the model to request several calls at once.
-        parallel_calls(allowed: bool) = Some(allowed);
-        /// Values that must not reach the model, the event sink or the session file.
-        secrets(secrets: Secrets) = secrets;
-        /// The retention of the index of calls.
-        keep(keep: Keep) = keep;
-        /// The time at which the session file is flushed to disk.
-        durability(durability: DurabilityMode) = durability;
-        /// Maximum duration of a turn.
-        time_limit(limit: Duration) = Some(limit);
-        /// Maximum number of tokens of a turn.
-        token_limit(tokens: u64) = Some(tokens);
-        /// Maximum wall time of all commands together.
-        command_time(limit: Duration) = Some(limit);
-        /// The verdicts that the model gets to see.
-        verdicts(when: Verdicts) = when;
-        /// Asks the model for its opinion of calls that may have changed something, with a time
-        /// limit.
-        judged_by_model(patience: Duration) = Some(patience);
-        /// Maximum CPU time of all commands together.
-        command_cpu(limit: Duration) = Some(limit);
-        /// Records the changes of commands within these limits, so that they can be undone. Needs a
-        /// [`home`](Self::home).
-        undo_commands(limits: SnapshotLimits) = Some(limits);
-        /// The window of programs on a terminal.
-        window(window: Window) = window;
-        /// Runs commands on a layer: the workspace does not change until the preview is applied.
-        /// The model is not offered tools that read or change files, nor sessions.
-        preview(preview: Preview) = Some(preview);
+    }
+
+    /// Records below a directory, with the default settings of [`storage`](Self::storage).
+    #[must_use]
+    pub fn home(self, directory: PathBuf) -> Self {
+        self.storage(StorageSettings::new(directory))
+    }
+
+    /// Starts programs with these variables and no others, on a [`machine`](Self::machine) without
+    /// limits.
+    #[must_use]
+    pub fn environment(self, variables: BTreeMap<String, String>) -> Self {
+        self.machine(Machine::new(variables))
     }
 
     /// Refuses to resume a session of another provider, since the user has not chosen this one.
@@ -264,31 +201,31 @@ impl AgentBuilder {
         self
     }
 
-    /// Captures standard output and standard error of commands separately, as data of their
-    /// results. Output written to both may change its order in the text.
-    #[must_use]
-    pub fn apart_streams(mut self) -> Self {
-        self.apart_streams = true;
-        self
-    }
-
     /// Builds only the tools, for calls without a model. With a [`home`](Self::home), calls are
     /// recorded below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
-        let family = Family::of("");
-        let registry = self.registry(&family, SearchForm::Function)?;
-        self.edits = self.home.as_deref().map(Edits::outside);
+        let (family, outputs) = (Family::of(""), OutputPlace::default());
+        let registry = self.registry(&family, SearchForm::Function, &outputs)?;
         self.recover_edits(&*self.clean_events());
-        let journal: Arc<dyn Journal> = match &self.home {
-            Some(home) => Arc::new(self.standalone_calls(home)),
+        let journal: Arc<dyn Journal> = match &self.storage {
+            Some(storage) => Arc::new(self.standalone_calls(storage)),
             None => Arc::new(NullJournal),
         };
-        let events = self.announcer(&journal);
-        Ok(self.into_toolbox(registry, journal, events, Budget::default(), Review::default()))
+        let parts = ToolboxParts {
+            registry,
+            outputs,
+            edits: self.storage.as_ref().map(|storage| Edits::outside(&storage.home)),
+            events: self.announcer(&journal),
+            journal,
+            usual_budget: Budget::default(),
+            review: Review::default(),
+        };
+        Ok(self.into_toolbox(parts))
     }
 
     fn recover_edits(&self, events: &dyn EventSink) {
-        let messages = self.home.as_deref().map(crate::recover_edits).unwrap_or_default();
+        let storage = self.storage.as_ref();
+        let messages = storage.map(|storage| crate::recover_edits(&storage.home)).unwrap_or_default();
         for message in messages {
             events.emit(&Event::Warning { message });
         }
@@ -301,11 +238,12 @@ impl AgentBuilder {
         let family = Family::of(&info.model);
         // Before anything is recorded: an error in a tool must not leave a session behind.
         let form = if info.wire == "responses" { family.search } else { SearchForm::Function };
-        if self.preview.is_some() {
+        if self.machine.has_preview() {
             self.builtin = self.builtin.take().map(Toolset::for_preview);
         }
         let warning = self.fit_tools_to_wire(info.wire);
-        let registry = self.registry(&family, form)?;
+        let outputs = OutputPlace::default();
+        let registry = self.registry(&family, form, &outputs)?;
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
             provider: info.provider,
@@ -318,10 +256,11 @@ impl AgentBuilder {
         };
         let begun = self.begin(&context)?;
         let journal = begun.journal;
-        self.edits = self.home.as_deref().map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
-        if let Some(home) = &self.home {
+        let home = self.storage.as_ref().map(|storage| storage.home.as_path());
+        let edits = home.map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
+        if let Some(home) = home {
             // Set once: the place is not shared yet.
-            let _ = self.outputs.set(outputs_directory(home, &begun.thread)?);
+            let _ = outputs.set(outputs_directory(home, &begun.thread)?);
         }
         let events = self.announcer(&journal);
         let offered = OfferedTools::from_history(&begun.history, &registry);
@@ -334,9 +273,9 @@ impl AgentBuilder {
         }
         begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
         // The offline rules have no context window.
-        let window = (info.wire != "builtin").then(|| self.window_tokens(&family));
+        let window = (info.wire != "builtin").then(|| self.context.window_tokens(&family));
         let reviews = Arc::new(ReviewExchange::default());
-        let review = match self.judged_by_model {
+        let review = match self.review.model_patience {
             Some(patience) => {
                 let (model, thread) = (Arc::clone(&model), begun.thread.clone());
                 Review::with_reviewer(
@@ -346,24 +285,26 @@ impl AgentBuilder {
             }
             None => Review::default(),
         };
+        let parts = ToolboxParts {
+            registry,
+            outputs,
+            edits,
+            journal: Arc::clone(&journal),
+            events: Arc::clone(&events),
+            usual_budget: family.budget,
+            review,
+        };
         Ok(Agent {
             thread: begun.thread,
             model,
             reviews,
             offered,
-            parallel_calls: self.parallel_calls.unwrap_or(family.parallel_calls),
+            parallel_calls: self.context.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
             gauge: ContextGauge::new(window),
-            time_limit: self.time_limit,
-            token_limit: self.token_limit,
+            limits: self.limits,
             single_turn: self.single_turn,
-            toolbox: Arc::new(self.into_toolbox(
-                registry,
-                Arc::clone(&journal),
-                Arc::clone(&events),
-                family.budget,
-                review,
-            )),
+            toolbox: Arc::new(self.into_toolbox(parts)),
             journal,
             events,
             history,
@@ -380,29 +321,23 @@ impl AgentBuilder {
     }
 
     /// Builds the registry of all tools.
-    fn registry(&mut self, family: &Family, form: SearchForm) -> Result<Registry, DefinitionErrors> {
+    fn registry(
+        &mut self,
+        family: &Family,
+        form: SearchForm,
+        outputs: &OutputPlace,
+    ) -> Result<Registry, DefinitionErrors> {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             let traits = PolicyTraits::new(&self.policy, self.approver.is_some());
-            set.register(registry, self.home.as_ref().map(|_| &self.outputs), traits)
+            set.register(registry, self.storage.as_ref().map(|_| outputs), traits)
         });
-        let (home, keep) = (self.home.clone(), self.keep);
-        let indexer = Arc::new(move |cards: &[_]| catalogue(cards, home.as_deref(), keep));
-        let deferral = Deferral { room: self.room(family), form, indexer };
+        let storage = self.storage.clone();
+        let indexer = Arc::new(move |cards: &[_]| catalogue(cards, storage.as_ref()));
+        let deferral = Deferral { room: self.context.tool_tokens(family), form, indexer };
         let tools = std::mem::take(&mut self.tools).into_iter();
         let listed = std::mem::take(&mut self.listed_tools).into_iter();
         let registry = listed.fold(tools.fold(builtin, RegistryBuilder::user_tool), RegistryBuilder::listed);
         registry.with_deferral(deferral).build()
-    }
-
-    /// Returns the context window in tokens.
-    fn window_tokens(&self, family: &Family) -> u64 {
-        self.context_window.unwrap_or(family.context_window).get()
-    }
-
-    /// Returns the maximum number of tokens for tools that are not built in.
-    fn room(&self, family: &Family) -> usize {
-        usize::try_from(self.window_tokens(family).saturating_mul(self.tool_context_percent.into()) / 100)
-            .unwrap_or(usize::MAX)
     }
 
     /// Returns the event sink behind a redactor of secrets.
@@ -417,61 +352,56 @@ impl AgentBuilder {
     }
 
     /// Builds the toolbox around the registry.
-    fn into_toolbox(
-        self,
-        registry: Registry,
-        journal: Arc<dyn Journal>,
-        events: Arc<dyn EventSink>,
-        budget: Budget,
-        review: Review,
-    ) -> Toolbox {
-        let budget = self.budget.unwrap_or(budget);
-        let recorder = self.undo_recorder(&*events);
-        let mut machine = Machine::new(self.environment).with_window(self.window);
-        if self.apart_streams {
-            machine = machine.with_apart_streams();
-        }
+    fn into_toolbox(self, parts: ToolboxParts) -> Toolbox {
+        let recorder = self.undo_recorder(parts.edits.as_ref(), &*parts.events);
+        let mut machine = self.machine;
         if let Some(recorder) = recorder {
             machine = machine.with_undo_recorder(recorder);
         }
-        if let Some(preview) = self.preview {
-            machine = machine.with_preview(preview);
-        }
-        if let Some(place) = self.outputs.get() {
-            let least = self.budgets.values().fold(budget.bytes(), |least, budget| least.min(budget.bytes()));
+        if let Some(place) = parts.outputs.get() {
+            let least = self.context.min_output_bytes(parts.usual_budget);
             machine = machine.with_output_files(place.clone(), least.saturating_sub(MAX_NOTE_BYTES));
         }
-        if let Some(home) = &self.home {
-            machine = machine.with_package_caches(home.join("cache/packages"));
-            machine = machine.with_running_notes(home.join("running"));
+        if let Some(storage) = &self.storage {
+            machine = machine.with_package_caches(storage.package_caches());
+            machine = machine.with_running_notes(storage.running_notes());
         }
-        if let Some(limit) = self.command_time {
-            machine = machine.with_command_time(limit);
-        }
-        if let Some(limit) = self.command_cpu {
-            machine = machine.with_command_cpu(limit);
-        }
-        if let Some(edits) = self.edits {
+        if let Some(edits) = parts.edits {
             machine = machine.with_archive(Arc::new(edits));
         }
         let approver = self.approver.map(|approver| -> Arc<dyn Approver> {
             Arc::new(CleanQuestions::new(approver, self.secrets.clone()))
         });
         Toolbox {
-            registry,
+            registry: parts.registry,
             gate: Gate::new(self.policy, approver)
                 .with_rulebook(self.rulebook)
                 .with_programs(Arc::new(machine.clone())),
             sandbox: Arc::new(machine),
             shaper: Shaper {
-                budget,
-                budgets: Arc::new(self.budgets),
+                budget: self.context.output_budget.unwrap_or(parts.usual_budget),
+                budgets: Arc::new(self.context.tool_output_budgets),
                 secrets: self.secrets,
-                verdicts: self.verdicts,
+                verdicts: self.review.verdicts,
             },
-            review,
-            journal,
-            events,
+            review: parts.review,
+            journal: parts.journal,
+            events: parts.events,
         }
     }
+}
+
+/// The parts of a toolbox that depend on its model and its session.
+struct ToolboxParts {
+    registry: Registry,
+    /// The directory of long outputs, kept with the session. The tool that reads them is created
+    /// before the session.
+    outputs: OutputPlace,
+    /// Previous contents of files, kept with the session.
+    edits: Option<Edits>,
+    journal: Arc<dyn Journal>,
+    events: Arc<dyn EventSink>,
+    /// The budget of outputs, if the settings have none.
+    usual_budget: Budget,
+    review: Review,
 }

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_record::{CallIndexError, Calls, DiskCache, Keep};
+use windlass_record::{CallIndexError, Calls, DiskCache};
 use windlass_runtime::{Card, Index, Usage};
+
+use crate::StorageSettings;
 
 /// Minimum number of tools for which the index is saved: a smaller one is built faster than a file
 /// is written.
@@ -42,14 +44,15 @@ pub fn usage(calls: &Calls) -> Result<Usage, CallIndexError> {
 }
 
 /// Returns the index and the usage. If the usage cannot be read, it is left empty.
-pub(crate) fn catalogue(cards: &[Card], home: Option<&Path>, keep: Keep) -> (Index, Usage) {
-    let calls = home.filter(|home| Calls::index_path(home).exists());
-    let usage = calls.map_or_else(|| Ok(Usage::default()), |home| usage(&Calls::open(home, keep)?));
+pub(crate) fn catalogue(cards: &[Card], storage: Option<&StorageSettings>) -> (Index, Usage) {
+    let calls = storage.filter(|storage| Calls::index_path(&storage.home).exists());
+    let usage = calls
+        .map_or_else(|| Ok(Usage::default()), |storage| usage(&Calls::open(&storage.home, storage.keep)?));
     let usage = usage.unwrap_or_else(|error| {
         tracing::warn!(%error, "tools are ranked without what became of earlier calls");
         Usage::default()
     });
-    let mut index = index(cards, home);
+    let mut index = index(cards, storage.map(|storage| storage.home.as_path()));
     index.remember(&usage);
     (index, usage)
 }

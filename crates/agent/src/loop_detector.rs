@@ -2,13 +2,12 @@
 //! for long. Waiting is not a loop, even a long one: the time limit ends that.
 
 use std::{
-    collections::{HashSet, VecDeque},
-    hash::{DefaultHasher, Hash, Hasher},
+    collections::VecDeque,
+    mem,
     time::{Duration, Instant},
 };
 
-use windlass_contract::{Outcome, ToolCall};
-use windlass_runtime::{FinishedCall, fingerprint};
+use windlass_runtime::{CallHistory, FinishedCall, PastCall};
 
 /// Number of answers with a call that failed the same way before, after which the turn ends. From
 /// the second on, the result warns the model.
@@ -24,38 +23,49 @@ const MIN_WAIT: Duration = Duration::from_secs(1);
 /// if only in a separate call before each poll.
 const MIN_ANSWER_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Maximum number of results that are remembered. Forgetting them only delays the end of a loop.
-const MAX_REMEMBERED_RESULTS: usize = 4096;
-
-/// The loop detector of one turn.
+/// The loop detector of one turn. It remembers no calls, but places in the history of the session.
 #[derive(Debug, Default)]
 pub(crate) struct LoopDetector {
-    /// Hashes of calls that succeeded, with their results.
-    done: HashSet<u64>,
-    /// Hashes of calls that failed since the last new result.
-    failed: HashSet<u64>,
+    /// The first call of the turn.
+    turn_start: usize,
+    /// The first call after the last new result.
+    idle_start: usize,
+    /// The first call of the next answer.
+    answer_start: usize,
     repeated: AnswerStreak<MAX_REPEATED_FAILURES>,
     idle: AnswerStreak<MAX_IDLE_ANSWERS>,
 }
 
 impl LoopDetector {
-    /// Notes the calls of one answer. Returns a message if the turn should end.
-    pub(crate) fn note(&mut self, calls: &[FinishedCall], now: Instant) -> Option<String> {
-        if self.done.len().max(self.failed.len()) > MAX_REMEMBERED_RESULTS {
-            self.done.clear();
-            self.failed.clear();
-        }
+    /// Creates a detector for a turn that begins now.
+    pub(crate) fn new(history: &CallHistory) -> Self {
+        let start = history.count();
+        Self { turn_start: start, idle_start: start, answer_start: start, ..Self::default() }
+    }
+
+    /// Notes the calls of one answer, which the history has already. Returns a message if the turn
+    /// should end.
+    pub(crate) fn note(
+        &mut self,
+        calls: &[FinishedCall],
+        history: &CallHistory,
+        now: Instant,
+    ) -> Option<String> {
+        let end = history.count();
+        let start = mem::replace(&mut self.answer_start, end);
         let (mut new, mut again) = (false, None);
         for FinishedCall { call, outcome, .. } in calls {
+            let past = PastCall::new(call, outcome);
             if outcome.verdict.success {
-                new |=
-                    self.done.insert(hash(&(call.name.as_str(), call.input.as_str(), fingerprint(outcome))));
-            } else if !self.failed.insert(failure(call, outcome)) {
+                new |= history.repetitions(&past, self.turn_start..start) == 0;
+            } else if history.repetitions(&past, self.idle_start..start) > 0
+                || history.repetitions(&past, start..end) > 1
+            {
                 again = Some(&call.name);
             }
         }
         if new {
-            self.failed.clear();
+            self.idle_start = end;
             (self.repeated, self.idle) = (AnswerStreak::default(), AnswerStreak::default());
             return None;
         }
@@ -92,21 +102,9 @@ impl<const MAX: usize> AnswerStreak<MAX> {
     }
 }
 
-/// Hashes a failed call by its input and result. All calls of an unknown tool are the same mistake.
-fn failure(call: &ToolCall, outcome: &Outcome) -> u64 {
-    let what = (!outcome.receipt.unknown_tool).then(|| (call.input.as_str(), fingerprint(outcome)));
-    hash(&(call.name.as_str(), what))
-}
-
-fn hash(what: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Effects, Input, Verdict, outcome::Status};
+    use windlass_contract::{Effects, Input, Outcome, ToolCall, Verdict, outcome::Status};
 
     use super::*;
 
@@ -128,12 +126,28 @@ mod tests {
         pause: impl Fn(usize) -> Duration,
         answer: impl Fn(usize) -> Vec<FinishedCall>,
     ) -> Option<usize> {
-        let (mut detector, mut now) = (LoopDetector::default(), Instant::now());
+        let mut history = CallHistory::default();
+        let (mut detector, mut now) = (LoopDetector::new(&history), Instant::now());
         let mut ends = |round: &usize| {
             now += pause(*round);
-            detector.note(&answer(*round), now).is_some()
+            let calls = answer(*round);
+            for FinishedCall { call, outcome, .. } in &calls {
+                history.push(PastCall::new(call, outcome));
+            }
+            detector.note(&calls, &history, now).is_some()
         };
         (0..200).find(&mut ends).map(|round| round + 1)
+    }
+
+    #[test]
+    fn what_an_earlier_turn_brought_is_new_in_this_one() {
+        let mut history = CallHistory::default();
+        let calls = [ended("ls", "{}", Status::Success, "x")];
+        history.push(PastCall::new(&calls[0].call, &calls[0].outcome));
+        let mut detector = LoopDetector::new(&history);
+        history.push(PastCall::new(&calls[0].call, &calls[0].outcome));
+        assert_eq!(detector.note(&calls, &history, Instant::now()), None);
+        assert_eq!(detector.idle_start, 2);
     }
 
     fn seconds(seconds: u64) -> Duration {

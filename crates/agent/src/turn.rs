@@ -167,7 +167,8 @@ impl Turn<'_> {
         }
         self.history.push_outputs(done.iter().map(|finished| (&finished.call, &finished.outcome)))?;
         let more = streamed? || !done.is_empty();
-        match self.loop_detector.note(&done, Instant::now()).filter(|_| more) {
+        let looping = self.loop_detector.note(&done, &self.toolbox.review.history(), Instant::now());
+        match looping.filter(|_| more) {
             Some(message) => {
                 self.events.emit(&Event::Warning { message });
                 Err(AgentError::Stopped(Reason::Looping))

@@ -76,7 +76,7 @@ impl Place {
     fn host(&self, call: &str) -> Arc<dyn Host> {
         let effects = Effects::none();
         // A busy machine takes more than the usual 10 s for 5,000 files.
-        let limits = Limits { default_time: Duration::from_secs(120), ..Limits::default() };
+        let limits = Limits { default_time: Duration::from_mins(2), ..Limits::default() };
         let grant = Grant::issue(self.work.clone(), &effects, limits, Confinement::Unconfined);
         self.machine.confine(&grant.for_call(&call.into())).unwrap()
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(common: &CommonOptions, patch: Option<OsString>) -> Result<Exi
         ..common.clone()
     };
     let setup = ProgramSetup::for_tools(&common)?;
-    let toolbox = setup.tools()?.events(Arc::new(WarningScreen)).toolbox();
+    let toolbox = setup.tools(setup.machine()?)?.events(Arc::new(WarningScreen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     let call = ToolCall { id: "apply-patch".into(), name: "apply_patch".into(), input: Input::Text(text) };
     let outcome = crate::runtime()?.block_on(toolbox.call(call, &Stop::default())).outcome;

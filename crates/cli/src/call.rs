@@ -35,17 +35,15 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     let preview = RequestedPreview::new(args.preview, &setup)?;
     let stop = Stop::default();
     let window = Window::of_terminal();
-    let builder = user_tools::with_user_tools(setup.tools()?, args.tools.as_deref())?
-        .approver(Arc::new(TerminalApprover {
-            stop: stop.clone(),
-            paths: PathDisplay::seen_from(&setup.cwd),
-        }))
-        .window(window.clone());
-    let builder = match &preview {
-        Some(requested) => builder.preview(requested.preview.clone()),
-        None => builder,
+    let machine = setup.machine()?.with_window(window.clone());
+    let machine = match &preview {
+        Some(requested) => machine.with_preview(requested.preview.clone()),
+        None => machine,
     };
-    let builder = if args.json { builder.apart_streams() } else { builder };
+    let machine = if args.json { machine.with_apart_streams() } else { machine };
+    let builder = user_tools::with_user_tools(setup.tools(machine)?, args.tools.as_deref())?.approver(
+        Arc::new(TerminalApprover { stop: stop.clone(), paths: PathDisplay::seen_from(&setup.cwd) }),
+    );
     let toolbox = builder.events(Arc::new(WarningScreen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());

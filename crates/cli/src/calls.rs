@@ -104,7 +104,7 @@ pub(crate) fn when(time: Timestamp) -> String {
 }
 
 fn short(time: Timestamp, now: Timestamp) -> String {
-    const HALF_A_YEAR: Duration = Duration::from_secs(182 * 24 * 60 * 60);
+    const HALF_A_YEAR: Duration = Duration::from_hours(4368);
     let recent = now.checked_sub(HALF_A_YEAR).is_ok_and(|then| time > then);
     time.strftime(if recent { "%m-%d %H:%MZ" } else { "%Y-%m-%d" }).to_string()
 }

@@ -16,6 +16,7 @@ use windlass::{
 
 use crate::spelling::nearness;
 
+mod agent_settings;
 mod environment;
 mod key;
 mod known;

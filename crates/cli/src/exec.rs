@@ -30,8 +30,8 @@ use crate::{
     user_tools,
 };
 
-/// Maximum size of a prompt or an image.
-const MAX_INPUT_BYTES: u64 = 32 * 1024 * 1024;
+/// Maximum size of a prompt, an image or a schema. The input of a call has a lower limit of its own.
+const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<ProgramExit, CliProblem> {
@@ -54,11 +54,13 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
         Arc::new(ProgressScreen::new(&setup.cwd))
     };
     let window = Window::of_terminal();
-    let builder = setup.agent()?.events(events).window(window.clone()).single_turn();
+    let machine = setup.machine()?.with_window(window.clone());
+    let machine = match &preview {
+        Some(requested) => machine.with_preview(requested.preview.clone()),
+        None => machine,
+    };
+    let builder = setup.agent(machine)?.events(events).single_turn();
     let mut builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
-    if let Some(requested) = &preview {
-        builder = builder.preview(requested.preview.clone());
-    }
     if let Some(which) = resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
@@ -191,10 +193,10 @@ pub(crate) fn from_stdin(what: &str) -> Result<String, CliProblem> {
         crate::note(&format!("reading {what} from stdin; end it with Ctrl-D"));
     }
     let mut bytes = Vec::new();
-    let read = stdin.lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes);
+    let read = stdin.lock().take(MAX_READ_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| CliProblem::usage(format!("cannot read {what} from stdin: {error}")))?;
-    if bytes.len() as u64 > MAX_INPUT_BYTES {
-        return Err(CliProblem::usage(format!("{what} on stdin is longer than {MAX_INPUT_BYTES} bytes")));
+    if bytes.len() as u64 > MAX_READ_BYTES {
+        return Err(CliProblem::usage(format!("{what} on stdin is longer than {MAX_READ_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -245,10 +247,10 @@ fn read_file(path: &Path, what: &str) -> Result<Vec<u8>, CliProblem> {
     let file = |error: &io::Error| CliProblem::file(&format!("cannot read {what}"), path, error);
     let opened = std::fs::File::open(path).map_err(|error| file(&error))?;
     let mut bytes = Vec::new();
-    opened.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes).map_err(|error| file(&error))?;
-    if bytes.len() as u64 > MAX_INPUT_BYTES {
+    opened.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes).map_err(|error| file(&error))?;
+    if bytes.len() as u64 > MAX_READ_BYTES {
         return Err(CliProblem::usage(format!(
-            "{what} `{}` is larger than {MAX_INPUT_BYTES} bytes",
+            "{what} `{}` is larger than {MAX_READ_BYTES} bytes",
             visible_path(path)
         )));
     }

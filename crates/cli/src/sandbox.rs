@@ -53,11 +53,11 @@ pub(crate) fn run(common: &CommonOptions, args: &SandboxRun) -> Result<ExitCode,
     if preview.is_some() {
         RequestedPreview::recover(&setup);
     }
-    let environment = setup.environment()?;
+    let (environment, storage) = (setup.environment()?, setup.storage());
     let command = Command { argv: args.command.clone(), cwd: None, env: BTreeMap::new(), time_limit: None };
     let mut machine = Machine::for_one_command(environment)
-        .with_package_caches(setup.package_caches())
-        .with_running_notes(setup.running_notes());
+        .with_package_caches(storage.package_caches())
+        .with_running_notes(storage.running_notes());
     if let Some(requested) = &preview {
         machine = machine.with_preview(requested.preview.clone());
     }

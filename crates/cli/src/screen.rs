@@ -11,7 +11,7 @@ use std::{
 
 use windlass::{
     EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
-    ToolCall, counted,
+    ToolCall, counted, shortened,
 };
 
 pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
@@ -297,13 +297,6 @@ fn plan_text(plan: &Plan) -> String {
         format!("\n  [{mark}] {}", visible(&step.step))
     });
     format!("plan:{}", steps.collect::<String>())
-}
-
-fn shortened(text: &str, limit: usize) -> String {
-    if text.chars().count() <= limit {
-        return text.to_owned();
-    }
-    text.chars().take(limit).chain(['…']).collect()
 }
 
 /// Returns the name of a tool, escaped, because it may come from a model, a server or a list.

@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn limits_are_shown_and_so_is_that_there_are_none() {
-        let day = Duration::from_secs(24 * 60 * 60);
+        let day = Duration::from_hours(24);
         let both = KeepLimit { max_bytes: Some(1 << 30), max_age: Some(day * 30) };
         assert_eq!(limit(&both), "at most 1.0 GiB and 30 days");
         assert_eq!(limit(&KeepLimit { max_bytes: None, ..both }), "at most 30 days");

@@ -8,16 +8,18 @@ mod model;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io, iter,
-    num::NonZeroU64,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use windlass::{
-    Agent, AgentBuilder, ApprovalPolicy, Budget, EditTools, Family, FileTools, Limits, Network, Policy,
-    Quota, SandboxMode, SandboxRules, ShellKind, Toolset, Verdicts, WebSearch, clean::Secrets,
-    host::OutputFile, record::Keep, select::RULES,
+    Agent, AgentBuilder, ApprovalPolicy, ContextSettings, EditTools, Family, FileTools, Limits, Network,
+    Policy, Quota, SandboxMode, SandboxRules, ShellKind, StorageSettings, Toolset, WebSearch,
+    clean::Secrets,
+    host::{Machine, OutputFile},
+    record::Keep,
+    select::RULES,
 };
 
 pub(crate) use self::{machine::home, model::ServedModel};
@@ -114,16 +116,17 @@ impl ProgramSetup {
     }
 
     /// Returns an agent without the tools of its model: see [`agent`](Self::agent).
-    pub(crate) fn tools(&self) -> Result<AgentBuilder, CliProblem> {
+    pub(crate) fn tools(&self, machine: Machine) -> Result<AgentBuilder, CliProblem> {
         let family = Family::of(&self.model_name().unwrap_or_default());
         // A list of tools shows what a session offers; the session itself warns about a replaced
         // shell.
         let (toolset, _warning) = self.toolset(&family).for_wire(self.wire());
-        self.with_tools(&family, toolset, (self.config().approval_policy, None))
+        let builder = self.with_tools(toolset, (self.config().approval_policy, None))?;
+        Ok(builder.machine(machine).context(self.config().context_settings(&family)))
     }
 
     /// Returns an agent for runs without a person.
-    pub(crate) fn agent(&self) -> Result<AgentBuilder, CliProblem> {
+    pub(crate) fn agent(&self, machine: Machine) -> Result<AgentBuilder, CliProblem> {
         let config = self.config();
         let client = self.client()?;
         let family = Family::of(&client.info().model);
@@ -137,30 +140,28 @@ impl ProgramSetup {
             }
         };
         let unattended = Some(config.approval_policy).filter(|chosen| *chosen != approval);
-        let tools = self.toolset(&family);
-        let mut builder = self.with_tools(&family, tools, (approval, unattended))?.model(client);
-        if let Some(path) = &config.model_instructions_file {
-            let text = fs::read_to_string(path);
-            builder = builder.instructions(
-                text.map_err(|error| CliProblem::file("cannot read the instructions", path, &error))?,
-            );
-        }
-        if let Some(text) = &config.developer_instructions {
-            builder = builder.developer_instructions(text.clone());
-        }
-        if let Some(allowed) = config.parallel_tool_calls {
-            builder = builder.parallel_calls(allowed);
-        }
-        if config.judge == config::VerdictJudge::Model {
-            builder = builder.judged_by_model(Duration::from_secs(config.judge_time_limit_sec.get()));
-        }
-        if let Some(seconds) = config.turn_time_limit_sec {
-            builder = builder.time_limit(Duration::from_secs(seconds.get()));
-        }
-        if let Some(tokens) = config.turn_token_limit {
-            builder = builder.token_limit(tokens.get());
-        }
-        Ok(builder)
+        let builder = self.with_tools(self.toolset(&family), (approval, unattended))?;
+        let instructions = self.instructions()?;
+        Ok(builder
+            .model(client)
+            .machine(machine)
+            .context(ContextSettings { instructions, ..config.context_settings(&family) })
+            .limits(config.turn_limits()))
+    }
+
+    /// Reads the instructions that replace the standing ones.
+    fn instructions(&self) -> Result<Option<String>, CliProblem> {
+        let path = self.config().model_instructions_file.as_deref();
+        let read = |path: &Path| {
+            fs::read_to_string(path)
+                .map_err(|error| CliProblem::file("cannot read the instructions", path, &error))
+        };
+        path.map(read).transpose()
+    }
+
+    /// Returns the machine for commands: their environment, and their limits together.
+    pub(crate) fn machine(&self) -> Result<Machine, CliProblem> {
+        Ok(self.config().limit_commands(Machine::new(self.environment()?)))
     }
 
     /// Returns the built-in tools of a session.
@@ -221,7 +222,6 @@ impl ProgramSetup {
     /// person to ask.
     fn with_tools(
         &self,
-        family: &Family,
         toolset: Toolset,
         (approval, unattended): (ApprovalPolicy, Option<ApprovalPolicy>),
     ) -> Result<AgentBuilder, CliProblem> {
@@ -230,38 +230,13 @@ impl ProgramSetup {
         let parallel_commands = config.parallel_commands;
         let policy = Policy { rules, unattended, parallel_commands, ..self.policy(approval) };
         let rulebook = policy::RuleWriter::new(&self.home, policy::project_root(&self.cwd));
-        let mut builder = Agent::builder()
+        Ok(Agent::builder()
             .policy(policy)
             .rulebook(Arc::new(rulebook))
             .builtin(toolset)
-            .home(self.home.clone())
-            .environment(self.environment()?)
             .secrets(self.secrets())
-            .keep(self.keep())
-            .durability(config.durability.into())
-            .context_window(config.model_context_window.unwrap_or(family.context_window))
-            .tool_context_percent(config.tool_context_percent)
-            .verdicts(match config.show_verdict {
-                config::ShowVerdict::Never => Verdicts::Never,
-                config::ShowVerdict::OnFailure => Verdicts::OnFailure,
-                config::ShowVerdict::Always => Verdicts::Always,
-            });
-        if let Some(limits) = config.undo.limits() {
-            builder = builder.undo_commands(limits);
-        }
-        if let Some(seconds) = config.command_time_limit_sec {
-            builder = builder.command_time(Duration::from_secs(seconds.get()));
-        }
-        if let Some(seconds) = config.command_cpu_limit_sec {
-            builder = builder.command_cpu(Duration::from_secs(seconds.get()));
-        }
-        let budget = |tokens: NonZeroU64| Budget::Tokens(usize::try_from(tokens.get()).unwrap_or(usize::MAX));
-        if let Some(tokens) = config.tool_output_token_limit {
-            builder = builder.budget(budget(tokens));
-        }
-        let limits = config.tool_output_token_limits.iter();
-        builder = builder.budgets(limits.map(|(tool, tokens)| (tool.clone(), budget(*tokens))).collect());
-        Ok(builder)
+            .storage(self.storage())
+            .review(config.review_settings()))
     }
 
     fn shell(&self, family: &Family) -> ShellKind {
@@ -334,14 +309,9 @@ impl ProgramSetup {
         left_out.map(|(name, reason)| (name, reason.to_string())).collect()
     }
 
-    /// Returns the directory of package manager caches for confined commands.
-    pub(crate) fn package_caches(&self) -> PathBuf {
-        self.home.join("cache/packages")
-    }
-
-    /// Returns the directory with records of running commands.
-    pub(crate) fn running_notes(&self) -> PathBuf {
-        self.home.join("running")
+    /// Returns the records that are kept below the home directory.
+    pub(crate) fn storage(&self) -> StorageSettings {
+        self.config().storage_settings(&self.home)
     }
 
     /// Returns the retention of the index of calls.

@@ -58,7 +58,8 @@ fn rebuild(setup: &ProgramSetup) -> Result<(), CliProblem> {
 
 /// Estimates the tokens that each tool adds to every request.
 fn schemas(setup: &ProgramSetup) -> Result<BTreeMap<String, u64>, CliProblem> {
-    let toolbox = setup.tools()?.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))?;
+    let toolbox =
+        setup.tools(setup.machine()?)?.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))?;
     let specs = toolbox.registry.specs();
     let cost = |spec: &windlass::ToolSpec| tokens(json!(spec).to_string().len() as u64);
     Ok(specs.iter().map(|spec| (spec.name.to_string(), cost(spec))).collect())

@@ -98,7 +98,8 @@ fn offered(common: &CommonOptions, args: &ToolQuery) -> Result<SelectableTools, 
 }
 
 fn toolbox(common: &CommonOptions, list: Option<&Path>) -> Result<Toolbox, CliProblem> {
-    let builder = user_tools::with_user_tools(ProgramSetup::for_tools(common)?.tools()?, list)?;
+    let setup = ProgramSetup::for_tools(common)?;
+    let builder = user_tools::with_user_tools(setup.tools(setup.machine()?)?, list)?;
     builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))
 }
 

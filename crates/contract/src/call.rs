@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, ToolName};
 
+/// Maximum size of the input of a call: more than models write into one, and checked in about a
+/// second.
+pub const MAX_INPUT_BYTES: usize = 4 * 1024 * 1024;
+
 /// A request to run a tool, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {

@@ -5,6 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::wording::shell_quote;
+
 /// What a call would touch. A tool that cannot know says the widest thing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effects {
@@ -192,7 +194,7 @@ pub struct CommandLine {
 impl CommandLine {
     /// The command as one line a person could paste into a shell.
     pub fn display(&self) -> String {
-        self.argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+        self.argv.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -208,17 +210,8 @@ pub struct Typed {
 impl Typed {
     /// The program and the text, on one line and each quoted where a shell would need it.
     pub fn display(&self) -> String {
-        format!("{} {}", quote(&self.to), quote(&self.text))
+        format!("{} {}", shell_quote(&self.to), shell_quote(&self.text))
     }
-}
-
-/// Quotes a word for a POSIX shell, only where it needs it.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%^".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -336,7 +336,7 @@ impl Default for Limits {
 
 /// Builds and test suites end within an hour; what takes longer is for a person to start.
 fn max_time() -> Duration {
-    Duration::from_secs(3600)
+    Duration::from_hours(1)
 }
 
 /// Durations as whole milliseconds, so that a record is readable.

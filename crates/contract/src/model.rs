@@ -331,7 +331,7 @@ const FIRST_DELAY: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(20);
 /// The longest delay a server can ask for. If it wants more, that is reported at once: a person may
 /// have another server.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
 impl Retry {
     /// Returns the delay before the next try, after so many that failed, if another try is to be
@@ -418,11 +418,11 @@ mod tests {
                 "the model's server failed: m; try again later, or check the server's log",
             ),
             (
-                ModelError::RateLimited { message: message(), retry_after: Some(Duration::from_secs(3600)) },
+                ModelError::RateLimited { message: message(), retry_after: Some(Duration::from_hours(1)) },
                 "the server is limiting requests (HTTP 429): m; the server asks to wait 3600 s",
             ),
             (
-                ModelError::Unending { after: Duration::from_secs(1800) },
+                ModelError::Unending { after: Duration::from_mins(30) },
                 "the answer was not complete after 1800 s; a long one may need a larger `stream_timeout_ms`",
             ),
             (
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn delays_double_within_a_tenth_and_stay_bounded() {
-        let plenty = Duration::from_secs(120);
+        let plenty = Duration::from_mins(2);
         let millis =
             |failed, chance| Retry::Backoff.delay(failed, plenty, chance).map(|delay| delay.as_millis());
         assert_eq!(
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_server_that_asks_for_no_delay_gets_our_own() {
-        let asked = |delay| Retry::After(delay).delay(4, Duration::from_secs(120), 0.5);
+        let asked = |delay| Retry::After(delay).delay(4, Duration::from_mins(2), 0.5);
         assert_eq!(asked(Duration::ZERO), Some(Duration::from_millis(1600)));
         assert_eq!(asked(Duration::from_millis(300)), Some(Duration::from_millis(300)));
     }

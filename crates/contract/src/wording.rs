@@ -1,4 +1,4 @@
-//! Numbers with their nouns, for texts that models and people read.
+//! Counts, cuts and quotes in texts that models and people read.
 
 use std::fmt;
 
@@ -8,9 +8,39 @@ pub fn counted<N: fmt::Display + From<u8> + PartialEq + Copy>(count: N, noun: &s
     format!("{count} {noun}{plural}")
 }
 
+/// Cuts a text to a number of characters. A cut is marked with `…`, which is not counted.
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Quotes a word for a POSIX shell, only where some shell needs it: zsh can be set to read `^` as a
+/// pattern.
+pub fn shell_quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_only_if_it_is_too_long() {
+        assert_eq!(["", "aé", "aéz", "aézü"].map(|text| shortened(text, 3)), ["", "aé", "aéz", "aéz…"]);
+    }
+
+    #[test]
+    fn words_stay_words_in_a_shell() {
+        assert_eq!(shell_quote("src/a.rs"), "src/a.rs");
+        assert_eq!(shell_quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
+        assert_eq!(["", "HEAD^", "é"].map(shell_quote), ["''", "'HEAD^'", "'é'"]);
+    }
 
     #[test]
     fn one_has_no_plural() {

@@ -46,6 +46,8 @@ mod target_directory;
 mod write_ahead;
 pub(crate) mod xattrs;
 
+pub(crate) use flush::ignore_unsupported;
+
 /// Changes files that the resolver allows to be written.
 pub(crate) fn commit(
     resolver: &PathResolver,

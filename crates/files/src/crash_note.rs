@@ -15,6 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::commit::ignore_unsupported;
+
 /// A note of this process, locked while it is open.
 #[derive(Debug)]
 pub(crate) struct CrashNote {
@@ -115,11 +117,5 @@ fn make_private(directory: &Path) -> io::Result<()> {
 }
 
 fn flush_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
-        // Some file systems have no flush for directories.
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
-            Ok(())
-        }
-        flushed => flushed,
-    }
+    File::open(directory)?.sync_all().or_else(ignore_unsupported)
 }

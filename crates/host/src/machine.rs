@@ -167,6 +167,11 @@ impl Machine {
         Self { preview: Some(preview), ..self }
     }
 
+    /// Returns true if commands run on a layer.
+    pub fn has_preview(&self) -> bool {
+        self.preview.is_some()
+    }
+
     /// Keeps notes of running commands below a directory. If this process is killed, the next one
     /// checks the changes of its commands to protected names.
     #[must_use]

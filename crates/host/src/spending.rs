@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn time_by_the_clock_counts_while_it_is_taken_and_once() {
-        let account = TimeAccount { limit: Duration::from_secs(3600), ..TimeAccount::default() };
+        let account = TimeAccount { limit: Duration::from_hours(1), ..TimeAccount::default() };
         let before = account.left();
         let (one, other) = (account.count(), account.count());
         while account.left() == before {}

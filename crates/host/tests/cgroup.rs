@@ -16,7 +16,7 @@ use windlass_contract::{
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a test that takes longer hangs.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(1);
 
 const MEMORY: Quota = Quota { memory_bytes: Some(64 << 20), ..NONE };
 const PROCESSES: Quota = Quota { processes: Some(12), ..NONE };

@@ -124,7 +124,7 @@ impl World {
     async fn run(&self, script: &str) -> (Finished, Held) {
         let walls = SandboxRules { writable: vec![self.path("")], ..SandboxRules::default() };
         // Far more than any of these commands needs.
-        let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
+        let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
         let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = ["bash", "-c", script].map(str::to_owned).to_vec();

@@ -39,7 +39,7 @@ impl Workspace {
     async fn run(&self, quota: Quota, argv: &[&str]) -> (Finished, Held) {
         let directory = self.place.path().to_owned();
         let walls = SandboxRules { writable: vec![directory.clone()], ..SandboxRules::default() };
-        let limits = Limits { default_time: Duration::from_secs(60), quota, ..Limits::default() };
+        let limits = Limits { default_time: Duration::from_mins(1), quota, ..Limits::default() };
         let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = argv.iter().map(ToString::to_string).collect();

@@ -70,7 +70,7 @@ impl Bench {
     }
 
     fn host(&self, machine: &Machine) -> Arc<dyn Host> {
-        let limits = Limits { default_time: Duration::from_secs(120), ..Limits::default() };
+        let limits = Limits { default_time: Duration::from_mins(2), ..Limits::default() };
         let walls = SandboxRules { writable: vec![self.path("")], ..SandboxRules::default() };
         let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
         machine.confine(&grant).unwrap()

@@ -24,7 +24,7 @@ use windlass_contract::{
 use windlass_host::{Machine, Window};
 
 /// Far more time than any of these programs needs: a test that takes longer hangs.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(1);
 
 /// Interval to poll if a program waits for input: no event reports it.
 const LOOK: Duration = Duration::from_millis(10);

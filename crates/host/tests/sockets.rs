@@ -52,7 +52,7 @@ impl Workspace {
     async fn python_with(&self, network: Network, quota: Quota, script: &str) -> Finished {
         let directory = self.place.path().to_owned();
         let walls = SandboxRules { writable: vec![directory.clone()], network, ..SandboxRules::default() };
-        let limits = Limits { default_time: Duration::from_secs(60), quota, ..Limits::default() };
+        let limits = Limits { default_time: Duration::from_mins(1), quota, ..Limits::default() };
         let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = ["python3", "-c", script].map(str::to_owned).to_vec();

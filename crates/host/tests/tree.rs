@@ -24,7 +24,7 @@ use windlass_contract::{
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a test that takes longer hangs.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(1);
 
 const HELD_BY: [Mechanism; 3] = [Mechanism::Unconfined, Mechanism::Landlock, Mechanism::Namespaces];
 

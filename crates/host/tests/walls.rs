@@ -27,7 +27,7 @@ use windlass_contract::{
 use windlass_host::Machine;
 
 /// Far more than any of these commands needs.
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_mins(1);
 
 const RUNGS: [Mechanism; 2] = [Mechanism::Namespaces, Mechanism::Landlock];
 

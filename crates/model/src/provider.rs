@@ -292,9 +292,9 @@ mod tests {
         assert_eq!(provider, Provider::default());
         assert_eq!(provider.wire_api, WireApi::Responses);
         assert_eq!((provider.request_max_retries, provider.stream_max_retries), (20, 5));
-        assert_eq!(provider.retry_budget(), Duration::from_secs(120));
+        assert_eq!(provider.retry_budget(), Duration::from_mins(2));
         let StreamTimeouts { idle, whole } = provider.timeouts();
-        assert_eq!((idle, whole), (Duration::from_secs(300), Duration::from_secs(1800)));
+        assert_eq!((idle, whole), (Duration::from_mins(5), Duration::from_mins(30)));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::{
     MatchPass, PatchChunk,
+    parse::shortened,
     seek::{LineSeeker, SeekError, hash},
 };
 
@@ -295,10 +296,7 @@ fn list_lines(lines: &[&str]) -> String {
 }
 
 fn truncate(line: &str) -> String {
-    match line.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
+    shortened(line, MAX_SHOWN_CHARS)
 }
 
 #[cfg(test)]

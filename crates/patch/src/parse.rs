@@ -20,9 +20,9 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Maximum size of a patch. A model writes thousands of bytes; anything larger is a mistake or an
-/// attack.
-pub const MAX_PATCH_BYTES: usize = 16 << 20;
+/// Maximum size of a patch: that of the input of a call, since a patch comes as one. A model writes
+/// thousands of bytes; anything larger is a mistake or an attack.
+pub const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Parses a patch.
 pub fn parse(text: &str) -> Result<ParsedPatch<'_>, ParseError> {
@@ -311,8 +311,13 @@ fn normalize_lexically(path: &str) -> Vec<&str> {
 
 /// Shortens a line that is quoted in an error.
 fn truncate(text: &str) -> String {
-    const CHARS: usize = 300;
-    match text.char_indices().nth(CHARS) {
+    const MAX_CHARS: usize = 300;
+    shortened(text, MAX_CHARS)
+}
+
+/// Cuts a text to a number of characters, and marks the cut.
+pub(crate) fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }

@@ -17,7 +17,7 @@ pub use crate::stored_files::{StoredKind, StoredUnit};
 use crate::{SessionError, ThreadFolder, error::cannot, stored_files::list_stored};
 
 /// Minimum time between two automatic enforcements of the limits.
-const MIN_INTERVAL: Duration = Duration::from_secs(600);
+const MIN_INTERVAL: Duration = Duration::from_mins(10);
 
 /// The file that is locked while limits are enforced. Its modification time is that of the last
 /// enforcement.

@@ -27,7 +27,7 @@ const MIN_REFLINK_BYTES: u64 = 256 * 1024;
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Maximum time that an unused store is kept.
-const MAX_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const MAX_UNUSED: Duration = Duration::from_hours(720);
 
 /// The store of one workspace.
 #[derive(Debug)]

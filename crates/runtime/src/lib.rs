@@ -5,6 +5,7 @@
 //! is harmless. This crate only uses traits, so all of it is tested with fakes.
 
 mod batch;
+mod call_history;
 mod decisions;
 mod gate;
 mod orchestrator;
@@ -19,11 +20,12 @@ mod stop;
 mod toolbox;
 
 pub use batch::Batch;
+pub use call_history::{CallHistory, PastCall};
 pub use gate::{Gate, Policy};
 pub use registry::{
     Deferral, DefinitionError, DefinitionErrors, Exposure, Quarantined, Registered, Registry, RegistryBuilder,
 };
-pub use review::{Review, fingerprint};
+pub use review::Review;
 pub use search::{Indexer, SearchForm};
 pub use stages::{FinishedCall, PreparedCall};
 pub use stop::{Reason, Stop};

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use windlass_contract::{
     AnyTool, Input, Meta, ToolName, ToolSpec, call::InputKind, meta::Category, spec::SpecKind,
+    wording::shortened,
 };
 use windlass_schema::{Schema, SchemaError};
 use windlass_select::repair::{is_alike, nearest, same_name};
@@ -452,9 +453,7 @@ enum DefinitionProblem {
 
 /// Returns a name on one line, escaped and shortened: an invalid name may contain anything.
 fn shown(name: &ToolName) -> String {
-    let mut chars = name.as_str().chars();
-    let begun: String = chars.by_ref().take(MAX_NAME_LENGTH).flat_map(char::escape_debug).collect();
-    if chars.next().is_some() { format!("{begun}…") } else { begun }
+    shortened(name.as_str(), MAX_NAME_LENGTH).chars().flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]

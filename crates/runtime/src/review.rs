@@ -1,23 +1,20 @@
 //! Reviews a call that has ended: compares it with earlier ones, and asks a reviewer about it.
 
 use std::{
-    collections::HashMap,
     fmt,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use windlass_contract::{
-    Content, Outcome, ToolCall,
-    host::Exit,
+    Outcome, ToolCall,
     verdict::{Opinion, Reviewer},
 };
 
-use crate::Stop;
-
-/// Maximum number of different calls that are remembered. Repetitions usually follow soon.
-const MAX_REMEMBERED_CALLS: usize = 1024;
+use crate::{
+    Stop,
+    call_history::{CallHistory, PastCall},
+};
 
 /// Loss of confidence, in per cent, if a result differs without a known reason.
 const DIFFERENT_RESULT_PENALTY: u8 = 10;
@@ -26,32 +23,13 @@ const DIFFERENT_RESULT_PENALTY: u8 = 10;
 #[derive(Default)]
 pub struct Review {
     reviewer: Option<(Arc<dyn Reviewer>, Duration)>,
-    history: Mutex<ReviewHistory>,
+    history: Mutex<CallHistory>,
 }
 
 impl fmt::Debug for Review {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Review").field("reviewer", &self.reviewer.is_some()).finish_non_exhaustive()
     }
-}
-
-/// The earlier calls of this session.
-#[derive(Default)]
-struct ReviewHistory {
-    calls: HashMap<u64, PastCall>,
-    /// Number of ended calls that may have changed something.
-    changes: u64,
-}
-
-/// The last result of a call.
-#[derive(Clone, Copy)]
-struct PastCall {
-    result: u64,
-    success: bool,
-    /// Number of further failures in a row.
-    failures: u32,
-    /// Number of changes before it.
-    changes: u64,
 }
 
 impl Review {
@@ -91,31 +69,28 @@ impl Review {
         }
     }
 
+    /// Returns the calls that have ended.
+    pub fn history(&self) -> MutexGuard<'_, CallHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn compare(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome) {
-        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-        history.changes += u64::from(changes);
-        // All calls of an unknown tool are the same mistake.
-        let input = (!outcome.receipt.unknown_tool).then(|| call.input.as_str());
-        let key = hash(&(call.name.as_str(), input));
-        let before = history.calls.get(&key).copied();
-        let result = fingerprint(outcome);
-        let mut now =
-            PastCall { result, success: outcome.verdict.success, failures: 0, changes: history.changes };
-        match before {
-            Some(before) if !now.success && !before.success => {
-                now.failures = before.failures.saturating_add(1);
-                let times = now.failures.saturating_add(1);
-                let what = if input.is_some() { "this very call" } else { "a call of this name" };
-                let how = if before.result == result { "the same way" } else { "too" };
+        let mut history = self.history();
+        let now = PastCall { changes, ..PastCall::new(call, outcome) };
+        match history.last(&now) {
+            Some((before, is_stale)) if !now.success && !before.success => {
+                let times = history.failures_in_a_row(&now) + 1;
+                let what =
+                    if outcome.receipt.unknown_tool { "a call of this name" } else { "this very call" };
+                let how = if now.has_same_result(&before) { "the same way" } else { "too" };
                 outcome.verdict.reasons.push(format!("{what} failed {how} before ({times} times in a row)"));
-                let idle = now.changes - before.changes <= u64::from(changes);
-                outcome.verdict.suggestions.push(advice(times, idle).to_owned());
+                outcome.verdict.suggestions.push(advice(times, !is_stale).to_owned());
             }
-            Some(before) if !now.success && before.success => {
+            Some((before, _)) if !now.success && before.success => {
                 outcome.verdict.reasons.push("this very call succeeded before".to_owned());
             }
-            Some(before)
-                if !changes && before.success && before.changes == now.changes && before.result != result =>
+            Some((before, is_stale))
+                if !changes && before.success && !is_stale && !now.has_same_result(&before) =>
             {
                 outcome.verdict.lower(Opinion {
                     success: true,
@@ -128,44 +103,20 @@ impl Review {
             }
             _ => {}
         }
-        if history.calls.len() >= MAX_REMEMBERED_CALLS && !history.calls.contains_key(&key) {
-            history.calls.clear();
-        }
-        history.calls.insert(key, now);
+        history.push(now);
     }
 }
 
 /// Number of failures in a row, without a change in between, that look like a loop. The turn ends
 /// if that continues.
-const LOOP_FAILURES: u32 = 3;
+const LOOP_FAILURES: usize = 3;
 
-fn advice(times: u32, idle: bool) -> &'static str {
+fn advice(times: usize, idle: bool) -> &'static str {
     if times >= LOOP_FAILURES && idle {
         "stop repeating it: do something else, or answer with what stands in the way; a turn that goes on like this is ended"
     } else {
         "do something else instead of repeating it"
     }
-}
-
-/// Hashes the result of a call: its end and its content, but not its duration.
-pub fn fingerprint(outcome: &Outcome) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    outcome.status.name().hash(&mut hasher);
-    outcome.facts.exit().map(Exit::code).hash(&mut hasher);
-    for part in &outcome.content {
-        match part {
-            Content::Text(text) => text.hash(&mut hasher),
-            Content::Image(image) => image.hash(&mut hasher),
-            Content::Tool(tool) => tool.name.hash(&mut hasher),
-        }
-    }
-    hasher.finish()
-}
-
-fn hash(what: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

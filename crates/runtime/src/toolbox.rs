@@ -11,7 +11,7 @@ use windlass_policy::exit_one_means_no;
 use windlass_shape::{Failure, Shaper};
 
 use crate::{
-    FinishedCall, Gate, PreparedCall, Registry, Review, Stop, decisions,
+    FinishedCall, Gate, PastCall, PreparedCall, Registry, Review, Stop, decisions,
     gate::{CallAdmission, CommandJudgement, GateRequest},
     orchestrator::{self, CallAttempt},
     preflight,
@@ -215,6 +215,8 @@ impl Toolbox {
         );
         let result = Err(Failure::Tool(error));
         let outcome = self.shaper.shape(Format::Plain, &Criteria::default(), result, Receipt::default());
+        let past = PastCall { changes: true, ..PastCall::new(&call, &outcome) };
+        self.review.history().push(past);
         FinishedCall { call, arguments: None, effects: Effects::none(), outcome }
     }
 }

@@ -86,8 +86,7 @@ fn is_joint(last: char, c: char, next: char) -> bool {
 
 /// Returns the beginning of a text, at most so many bytes.
 pub(crate) fn cut(text: &str, limit_bytes: usize) -> &str {
-    let end = (0..=limit_bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or(0)]
+    &text[..text.floor_char_boundary(limit_bytes)]
 }
 
 /// Returns a name without separators and capitals: `readFile`, `read-file` and `read_file` are

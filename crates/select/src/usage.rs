@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 use crate::{index::MAX_EXAMPLE_BYTES, text};
 
 /// Time after which a use counts half as recent.
-const RECENT_HALF_LIFE: Duration = Duration::from_secs(3600);
+const RECENT_HALF_LIFE: Duration = Duration::from_hours(1);
 
 /// Success rate of a tool that was never used.
 const UNUSED_SUCCESS: f32 = 0.75;
@@ -20,7 +20,7 @@ const MIN_SUCCESS: f32 = 0.5;
 
 /// Time after which a request counts half. It is much longer than for recent use, as people ask for
 /// the same again a month later.
-const REQUEST_HALF_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
+const REQUEST_HALF_LIFE: Duration = Duration::from_hours(720);
 
 /// Results of earlier calls.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -102,7 +102,7 @@ mod tests {
     fn recent_use_fades_and_is_no_credit_to_what_fails() {
         let mut usage = Usage::default();
         usage.add("now", 1.0, Duration::ZERO);
-        usage.add("then", 1.0, Duration::from_secs(2 * 3600));
+        usage.add("then", 1.0, Duration::from_hours(2));
         usage.add("broken", 0.4, Duration::ZERO);
         for (key, recent) in [("now", 1.0), ("then", 0.25), ("broken", 0.0), ("never", 0.0)] {
             assert!((usage.record(key).recent() - recent).abs() < f32::EPSILON, "{key}");

@@ -46,8 +46,8 @@ impl Budget {
         if text.len() <= budget {
             return None;
         }
-        let head = floor_boundary(text, budget / 2);
-        let tail = ceil_boundary(text, text.len() - (budget - budget / 2));
+        let head = text.floor_char_boundary(budget / 2);
+        let tail = text.ceil_char_boundary(text.len() - (budget - budget / 2));
         let removed = &text[head..tail];
         let marker = match self {
             Self::Bytes(_) => format!("…{} chars truncated…", removed.chars().count()),
@@ -57,21 +57,6 @@ impl Budget {
         };
         Some(format!("{}{marker}{elsewhere}{}", &text[..head], &text[tail..]))
     }
-}
-
-/// Returns the last character boundary at or before `at`, which must lie within the text.
-pub(crate) fn floor_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -15,9 +15,8 @@ mod summary;
 use windlass_contract::{
     Content,
     insight::{CommandInsight, Detail, ExitClass, Insight, Severity, TestReport},
+    wording,
 };
-
-use crate::cut::floor_boundary;
 
 pub(crate) use class::{NOT_FOUND, class_of, unstarted};
 pub use file::{File, Text};
@@ -76,14 +75,10 @@ pub(crate) fn reported(insight: &Insight, mut content: Vec<Content>) -> Vec<Cont
 
 /// Returns the first [`MAX_LINE_BYTES`] bytes of a line.
 fn head(line: &str) -> &str {
-    &line[..floor_boundary(line, line.len().min(MAX_LINE_BYTES))]
+    &line[..line.floor_char_boundary(MAX_LINE_BYTES)]
 }
 
 /// Trims a line and cuts it to [`MAX_LINE_CHARS`] characters.
 pub(crate) fn shortened(line: &str) -> String {
-    let line = line.trim();
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+    wording::shortened(line.trim(), MAX_LINE_CHARS)
 }

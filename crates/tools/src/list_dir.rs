@@ -147,9 +147,9 @@ fn page(
 
 fn row(entry: &Entry) -> String {
     let name = in_one_line(entry.path.file_name().map_or(&*entry.path, Path::new));
-    let end = (0..=MAX_NAME_BYTES.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
+    let shown = &name[..name.floor_char_boundary(MAX_NAME_BYTES)];
     let depth = entry.path.components().count().saturating_sub(1);
-    format!("{}{}{}", "  ".repeat(depth), &name[..end.unwrap_or(0)], mark(entry.kind))
+    format!("{}{}{}", "  ".repeat(depth), shown, mark(entry.kind))
 }
 
 fn flat_row(entry: &Entry) -> String {

@@ -279,8 +279,7 @@ impl ReadRange {
 
 /// Cuts a line to its maximum length.
 fn cut(text: &str) -> &str {
-    let end = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or(0)]
+    &text[..text.floor_char_boundary(MAX_LINE_BYTES)]
 }
 
 #[cfg(test)]

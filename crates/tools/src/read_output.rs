@@ -247,8 +247,7 @@ fn cut(text: &str) -> String {
     if text.len() < MAX_LINE_BYTES {
         return text.to_owned();
     }
-    let end = (0..MAX_LINE_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}…", &text[..end])
+    format!("{}…", &text[..text.floor_char_boundary(MAX_LINE_BYTES - 1)])
 }
 
 #[cfg(test)]

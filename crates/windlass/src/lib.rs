@@ -30,10 +30,31 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Settings come in groups with defaults: [`TurnLimits`], [`ContextSettings`], [`StorageSettings`] and
+//! [`ReviewSettings`]. A [`host::Machine`] has those of commands.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use windlass::{Agent, ContextSettings, TurnLimits};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let model = windlass::model::scripted(r#"{"turns": []}"#)?;
+//! let instructions = Some("You answer in one sentence.".to_owned());
+//! let agent = Agent::builder()
+//!     .model(model)
+//!     .context(ContextSettings { instructions, ..ContextSettings::default() })
+//!     .limits(TurnLimits { time: Some(Duration::from_secs(60)), ..TurnLimits::default() })
+//!     .build()?;
+//! # Ok(())
+//! # }
+//! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, EditTools, Family, FileTools, ShellKind,
-    TOOL_CONTEXT_PERCENT, Toolset, TurnReport, index, program, recover_edits, usage,
+    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, ContextSettings, EditTools, Family, FileTools,
+    ReviewSettings, ShellKind, StorageSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnLimits, TurnReport, index,
+    program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta, Outcome,
@@ -58,7 +79,7 @@ pub use windlass_contract::{
     spec::{SpecKind, WebSearch},
     tool::{ErrorKind, LookFirst, tool as tool_from},
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
-    wording::counted,
+    wording::{counted, shell_quote, shortened},
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{

@@ -15,18 +15,22 @@ use windlass_record::{
 };
 
 use super::{AgentBuilder, BuildError};
-use crate::context::{EnvironmentContext, INSTRUCTIONS, opening_items};
+use crate::{
+    StorageSettings,
+    context::{EnvironmentContext, INSTRUCTIONS, opening_items},
+};
 
 impl AgentBuilder {
     /// Returns the journal for calls without a session.
-    pub(super) fn standalone_calls(&self, home: &Path) -> StandaloneCalls {
+    pub(super) fn standalone_calls(&self, storage: &StorageSettings) -> StandaloneCalls {
         let meta = self.meta(new_thread_id(), String::new());
-        StandaloneCalls::new(home.to_owned(), meta, self.warning()).with_durability(self.durability)
+        StandaloneCalls::new(storage.home.clone(), meta, self.warning()).with_durability(storage.durability)
     }
 
     /// Returns a session whose calls are added to the index.
-    fn indexed_session(&self, file: SessionFile, home: &Path) -> IndexedSession {
-        IndexedSession::new(file.with_durability(self.durability), home, self.keep, self.warning())
+    fn indexed_session(&self, file: SessionFile, storage: &StorageSettings) -> IndexedSession {
+        let file = file.with_durability(storage.durability);
+        IndexedSession::new(file, &storage.home, storage.keep, self.warning())
     }
 
     /// Returns a handler that emits warnings about errors that do not end the session.
@@ -42,20 +46,20 @@ impl AgentBuilder {
 
     /// Starts or resumes a session.
     pub(super) fn begin(&self, context: &TurnContext) -> Result<OpenedSession, BuildError> {
-        match (&self.home, &self.resume) {
+        match (&self.storage, &self.resume) {
             (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
-            (Some(home), Some(which)) => self.resume_session(home, which, context),
-            (home, None) => self.start(home.as_deref()),
+            (Some(storage), Some(which)) => self.resume_session(storage, which, context),
+            (storage, None) => self.start(storage.as_ref()),
         }
     }
 
     fn resume_session(
         &self,
-        home: &Path,
+        storage: &StorageSettings,
         which: &Which,
         context: &TurnContext,
     ) -> Result<OpenedSession, BuildError> {
-        let (file, session) = SessionFile::resume(home, which)?;
+        let (file, session) = SessionFile::resume(&storage.home, which)?;
         // Earlier sessions may have recorded the offline rules under another name.
         let is_same = |then: &TurnContext| {
             then.provider == context.provider || then.provider == "builtin" && context.provider == "rules"
@@ -72,25 +76,25 @@ impl AgentBuilder {
         Ok(OpenedSession {
             thread: session.meta.id,
             instructions: session.meta.instructions,
-            journal: Arc::new(self.indexed_session(file, home)),
+            journal: Arc::new(self.indexed_session(file, storage)),
             history: session.history,
             repairs: session.repaired,
             opening,
         })
     }
 
-    fn start(&self, home: Option<&Path>) -> Result<OpenedSession, BuildError> {
+    fn start(&self, storage: Option<&StorageSettings>) -> Result<OpenedSession, BuildError> {
         let thread = new_thread_id();
-        let instructions = self.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
-        let journal: Arc<dyn Journal> = match home {
+        let instructions = self.context.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let journal: Arc<dyn Journal> = match storage {
             None => Arc::new(NullJournal),
-            Some(home) => {
+            Some(storage) => {
                 let meta = self.meta(thread.clone(), instructions.clone());
-                Arc::new(self.indexed_session(SessionFile::create(home, &meta)?, home))
+                Arc::new(self.indexed_session(SessionFile::create(&storage.home, &meta)?, storage))
             }
         };
-        let opening =
-            opening_items(&self.environment_context(&self.shell()), self.developer_instructions.as_deref());
+        let added = self.context.developer_instructions.as_deref();
+        let opening = opening_items(&self.environment_context(&self.shell()), added);
         Ok(OpenedSession { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
     }
 

@@ -4,15 +4,20 @@ use std::{fs, io, path::PathBuf, sync::Arc};
 
 use windlass_contract::{Event, event::EventSink, policy::SandboxMode};
 use windlass_host::{UndoRecorder, UndoRoot};
-use windlass_record::SnapshotStore;
+use windlass_record::{Edits, SnapshotStore};
 
 use super::AgentBuilder;
+use crate::StorageSettings;
 
 impl AgentBuilder {
     /// Creates a recorder for the directories that commands may write. A session starts it at once;
     /// a single call starts it with its command.
-    pub(super) fn undo_recorder(&self, events: &dyn EventSink) -> Option<Arc<UndoRecorder>> {
-        let edits = self.edits.as_ref().filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
+    pub(super) fn undo_recorder(
+        &self,
+        edits: Option<&Edits>,
+        events: &dyn EventSink,
+    ) -> Option<Arc<UndoRecorder>> {
+        let edits = edits.filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
         let roots = match self.undo_roots() {
             Ok(roots) => roots?,
             Err(error) => {
@@ -30,7 +35,9 @@ impl AgentBuilder {
     }
 
     fn undo_roots(&self) -> io::Result<Option<Vec<UndoRoot>>> {
-        let (Some(limits), Some(home)) = (self.undo_commands, &self.home) else { return Ok(None) };
+        let Some(StorageSettings { home, undo_commands: Some(limits), .. }) = &self.storage else {
+            return Ok(None);
+        };
         let mut paths: Vec<PathBuf> = vec![fs::canonicalize(&self.policy.cwd)?];
         for writable in &self.policy.walls.writable {
             // A missing directory cannot be written either.
@@ -42,7 +49,7 @@ impl AgentBuilder {
         let own = fs::canonicalize(home).unwrap_or_else(|_| home.clone());
         let root = |path: PathBuf| {
             let store = Arc::new(SnapshotStore::open(home, &path)?);
-            Ok(UndoRoot { path, store, left_out: vec![own.clone()], limits })
+            Ok(UndoRoot { path, store, left_out: vec![own.clone()], limits: *limits })
         };
         paths.into_iter().map(root).collect::<io::Result<_>>().map(Some)
     }

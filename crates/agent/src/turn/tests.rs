@@ -113,7 +113,7 @@ impl World {
             wire: "fake",
             request_retries: 3,
             stream_retries: 2,
-            retry_budget: Duration::from_secs(120),
+            retry_budget: Duration::from_mins(2),
         };
         let answers = Mutex::new(answers.into_iter().collect());
         Self {
@@ -292,7 +292,7 @@ async fn an_answer_that_never_stops_asking_is_not_heard_out() {
 #[tokio::test]
 async fn what_was_said_before_a_limit_stays_said() {
     let cut = ModelError::Cut { reason: "length".into() };
-    let unending = ModelError::Unending { after: Duration::from_secs(1800) };
+    let unending = ModelError::Unending { after: Duration::from_mins(30) };
     for error in [cut, unending] {
         let world = World::new([vec![says("half an ans"), Step::Fail(error)]]);
         let ended = world.turn().await;

@@ -79,10 +79,10 @@ impl LineExcerpt {
 
     /// Marks a span of a file, as far as it is on its first line.
     pub(super) fn new(file: &str, span: &Range<usize>) -> Self {
-        let start = floor(file, span.start);
+        let start = file.floor_char_boundary(span.start);
         let line_start = file[..start].rfind('\n').map_or(0, |at| at + 1);
         let line = file[line_start..].lines().next().unwrap_or_default();
-        let end = floor(file, span.end).min(line_start + line.len()).max(start);
+        let end = file.floor_char_boundary(span.end).min(line_start + line.len()).max(start);
         let before = file[line_start..start].chars().count();
         let skipped = before.saturating_sub(Self::MAX_LINE_WIDTH / 2);
         // After a misspelt key name, or without quotes, a secret must not end up in a log.
@@ -104,11 +104,6 @@ impl LineExcerpt {
             marks: file[start..end].chars().count().clamp(1, Self::MAX_LINE_WIDTH / 2),
         }
     }
-}
-
-/// Returns the nearest char boundary at or before `offset`.
-fn floor(text: &str, offset: usize) -> usize {
-    (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass::record::{self, KeepLimit, RetentionLimits};
 
 const MEGABYTE: u64 = 1024 * 1024;
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const DAY: Duration = Duration::from_hours(24);
 
 /// When the session file is flushed to the disk. A record that is not yet flushed survives the end of
 /// the program, but not that of the machine.

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use windlass::{
     Body, Cached, Content, Input, InputKind, Item, Role, Schema, SchemaError, SpecKind, ToolCall, ToolSpec,
+    shortened,
 };
 
 /// The instructions before each task.
@@ -163,11 +164,7 @@ fn fits(wanted: &[WantedCall], calls: &[ToolCall], text: &str) -> Result<(), Str
 
 /// Returns the beginning of a model's text, safe for a terminal.
 fn clipped(text: &str) -> String {
-    let mut short: String = text.trim().chars().take(60).collect();
-    if short.len() < text.trim().len() {
-        short.push('…');
-    }
-    format!("{short:?}")
+    format!("{:?}", shortened(text.trim(), 60))
 }
 
 /// Returns true if a text is present and equal to this one; case and surrounding blanks do not

@@ -10,7 +10,7 @@ use crate::{problem::CliProblem, setup::ProgramSetup, user_tools};
 
 /// Runs the command.
 pub(super) fn run(setup: &ProgramSetup, tools: Option<&Path>, json: bool) -> Result<String, CliProblem> {
-    let builder = user_tools::with_user_tools(setup.tools()?, tools)?;
+    let builder = user_tools::with_user_tools(setup.tools(setup.machine()?)?, tools)?;
     let toolbox = builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());
     let known = toolbox.registry.tools().iter().filter(|tool| tool.exposure != Exposure::Hidden);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{FULL_ACCESS, User, lines};
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const DAY: Duration = Duration::from_hours(24);
 
 fn set_age(path: &Path, age: Duration) {
     fs::File::open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();

@@ -81,7 +81,7 @@ impl TouchedDirectories {
 }
 
 /// Ignores the error of a file system that cannot flush directories.
-pub(super) fn ignore_unsupported(error: io::Error) -> io::Result<()> {
+pub(crate) fn ignore_unsupported(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
         _ => Err(error),

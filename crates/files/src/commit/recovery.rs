@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Maximum time that a log is kept for a directory that does not exist.
-const MAX_WAIT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const MAX_WAIT: Duration = Duration::from_hours(720);
 
 /// The result of recovering an incomplete commit.
 #[derive(Debug)]

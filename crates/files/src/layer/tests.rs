@@ -138,7 +138,7 @@ fn layer_with_every_change() -> (LayerFixture, BTreeMap<PathBuf, String>, Overla
         place.write(path, text);
     }
     symlink("kept", place.top.join("link")).unwrap();
-    let old = SystemTime::now() - Duration::from_secs(3600);
+    let old = SystemTime::now() - Duration::from_hours(1);
     fs::File::open(place.top.join("merged")).unwrap().set_modified(old).unwrap();
     let before = place.snapshot();
     let layer = place.layer();

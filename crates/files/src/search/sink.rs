@@ -33,8 +33,7 @@ impl MatchCollector {
     fn keep(&mut self, number: Option<u64>, fits: bool, bytes: &[u8]) {
         let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
         let text = String::from_utf8_lossy(&bytes[..end.min(4 * MAX_LINE_BYTES)]);
-        let cut = (0..=MAX_LINE_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-        let text = text[..cut.unwrap_or(0)].to_owned();
+        let text = text[..text.floor_char_boundary(MAX_LINE_BYTES)].to_owned();
         self.lines.push(FoundLine { number: number.unwrap_or(0), fits, text });
     }
 }

@@ -64,7 +64,7 @@ async fn no_git_file_makes_another_directory_writable() {
                 let machine = machine.unwrap_or_else(|| world.machine.clone());
                 let writable = vec![world.path("ws")];
                 let walls = SandboxRules { writable, ..SandboxRules::default() };
-                let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
+                let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
                 let cwd = world.path("ws");
                 let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Sandboxed(walls));
                 let script = format!("echo evil > {}/victim/file", world.place.path().display());

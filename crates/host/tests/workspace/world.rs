@@ -50,7 +50,7 @@ impl World {
     /// Runs a script that may write some directories. `@` stands for the place of it all.
     pub(crate) async fn run_in(&self, roots: &[&str], script: &str) -> Result<(Finished, Held), String> {
         let writable: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
-        let limits = Limits { default_time: Duration::from_secs(60), ..Limits::default() };
+        let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
         let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
         let grant =
             Grant::issue(writable[0].clone(), &Effects::none(), limits, Confinement::Sandboxed(walls));

@@ -207,7 +207,7 @@ fn calls_are_found_by_tool_end_time_and_session() {
     assert_eq!(with(CallFilter { status: Some("running".into()), ..CallFilter::default() }), ["c"]);
     assert_eq!(with(CallFilter { session: Some(home.id.clone()), ..CallFilter::default() }).len(), 3);
     assert_eq!(with(CallFilter { session: Some(new_thread_id()), ..CallFilter::default() }).len(), 0);
-    let later = Timestamp::now() + Duration::from_secs(60);
+    let later = Timestamp::now() + Duration::from_mins(1);
     assert_eq!(with(CallFilter { since: Some(later), ..CallFilter::default() }).len(), 0);
 }
 
@@ -377,7 +377,7 @@ fn what_is_too_old_or_too_much_is_forgotten_and_not_read_again() {
         home.asks(&format!("call {number}"), "shell", "{}");
     }
     let mut calls = home.caught_up();
-    let old = (Timestamp::now() - Duration::from_secs(91 * 86400)).as_millisecond();
+    let old = (Timestamp::now() - Duration::from_hours(2184)).as_millisecond();
     calls.db.execute("UPDATE calls SET time = ?1 WHERE id <= 60", [old]).unwrap();
     calls.catch_up().unwrap();
     assert_eq!(ids(&calls, &CallFilter::default()).len(), 40);
@@ -425,7 +425,7 @@ fn groups_say_how_often_how_long_and_how() {
     assert_eq!(errors.iter().map(|group| group.name.as_str()).collect::<Vec<_>>(), ["exit code 1"]);
     let sessions = calls.stats(CallGrouping::Session, None, Timestamp::now()).unwrap();
     assert_eq!((sessions[0].name.as_str(), sessions[0].calls), (home.id.as_str(), 101));
-    let future = Timestamp::now() + Duration::from_secs(60);
+    let future = Timestamp::now() + Duration::from_mins(1);
     assert_eq!(calls.stats(CallGrouping::Tool, Some(future), future).unwrap(), []);
 }
 
@@ -454,7 +454,7 @@ fn what_is_long_ago_counts_less() {
     let rate = |calls: &Calls| calls.stats(CallGrouping::Tool, None, now).unwrap()[0].rate.unwrap();
     assert!((rate(&calls) - 0.5).abs() < 1e-3);
     let before = calls.tool_reliability(now).unwrap()[0].rate;
-    let week = (now - Duration::from_secs(7 * 86400)).as_millisecond();
+    let week = (now - Duration::from_hours(168)).as_millisecond();
     calls.db.execute("UPDATE calls SET time = ?1 WHERE call = 'old'", [week]).unwrap();
     assert!((rate(&calls) - 2.0 / 3.0).abs() < 1e-3);
     let after = calls.tool_reliability(now).unwrap();

@@ -5,7 +5,7 @@ use windlass_contract::journal::SessionMeta;
 use super::*;
 use crate::{DurabilityMode, SessionFile, Which, new_thread_id};
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_hours(1);
 
 fn go_on() -> bool {
     true

@@ -3,7 +3,7 @@
 use windlass_contract::{BoxFuture, Input, Verdict, outcome::Status};
 
 use super::*;
-use crate::Reason;
+use crate::{Reason, call_history::MAX_REMEMBERED_CALLS};
 
 fn call(input: &str) -> ToolCall {
     ToolCall { id: "c".into(), name: "t".into(), input: Input::Json(input.into()) }
@@ -127,7 +127,7 @@ async fn a_reviewer_that_has_no_answer_leaves_the_verdict_and_is_mentioned() {
 
 #[tokio::test]
 async fn nobody_waits_for_a_reviewer_once_the_turn_is_stopped() {
-    let review = Review::with_reviewer(Arc::new(Says(None)), Duration::from_secs(3600));
+    let review = Review::with_reviewer(Arc::new(Says(None)), Duration::from_hours(1));
     let stop = Stop::default();
     stop.stop(Reason::Interrupted);
     let mut outcome = ended(Verdict::success(), "x");

@@ -1,9 +1,6 @@
 //! Refuses inputs that are too large or too deep, before they are parsed.
 
-use windlass_contract::{Input, ToolError};
-
-/// Maximum size of an input: more than models write into one call, and checked in about a second.
-const MAX_INPUT_BYTES: usize = 4 * 1024 * 1024;
+use windlass_contract::{Input, ToolError, call::MAX_INPUT_BYTES};
 
 /// Maximum depth of nested JSON.
 const MAX_DEPTH: usize = 128;

@@ -83,9 +83,9 @@ fn a_tool_loses_a_near_tie_after_failures_and_wins_it_back() {
     };
     let mut usage = Usage::default();
     assert_eq!(first(&usage), "weather_one");
-    usage.add("weather_one", 0.4, Duration::from_secs(24 * 3600));
+    usage.add("weather_one", 0.4, Duration::from_hours(24));
     assert_eq!(first(&usage), "weather_two");
-    usage.add("weather_one", 0.9, Duration::from_secs(24 * 3600));
+    usage.add("weather_one", 0.9, Duration::from_hours(24));
     assert_eq!(first(&usage), "weather_one");
 }
 

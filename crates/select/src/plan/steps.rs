@@ -152,16 +152,6 @@ impl PlanRun<'_> {
     }
 }
 
-/// Quotes a word for the shell.
-fn shell_quote(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./=:+,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 /// Appends rows to a heading.
 fn with_rows(heading: String, rows: impl IntoIterator<Item = String>) -> String {
     rows.into_iter().fold(heading, |text, row| text + "\n" + &row)
@@ -180,6 +170,8 @@ fn escape_regex(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use windlass_contract::wording::shell_quote;
+
     use super::*;
 
     #[test]

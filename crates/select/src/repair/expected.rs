@@ -1,6 +1,7 @@
 //! Describes the parameters of a tool, so that a model corrects its next call.
 
 use serde_json::{Map, Value, json};
+use windlass_contract::wording::shortened;
 use windlass_schema::Schema;
 
 /// Maximum length of a shape. The model has the schema anyway.
@@ -11,8 +12,9 @@ const MAX_DEPTH: usize = 4;
 /// author, if there is one.
 pub fn describe_expected(schema: &Schema, example: Option<&str>) -> String {
     let root = schema.explicit();
-    let shape = clip(&shape(&root, &root, 0));
-    let example = example.map_or_else(|| clip(&sample(&root, &root, 0).to_string()), clip);
+    let shape = shortened(&shape(&root, &root, 0), MAX_CHARS);
+    let example = example.map_or_else(|| sample(&root, &root, 0).to_string(), str::to_owned);
+    let example = shortened(&example, MAX_CHARS);
     format!("expected: {shape}\nexample: {example}")
 }
 
@@ -92,11 +94,4 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 fn requires(schema: &Value, name: &str) -> bool {
     let required = schema.get("required").and_then(Value::as_array);
     required.is_some_and(|names| names.iter().any(|each| each == name))
-}
-
-fn clip(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }

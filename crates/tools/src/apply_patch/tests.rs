@@ -21,6 +21,11 @@ async fn patch(desk: &ToolHarness, text: &str) -> Result<Vec<Content>, String> {
     end.map(|output| output.content).map_err(|error| error.message)
 }
 
+#[test]
+fn a_patch_may_be_as_large_as_the_input_of_a_call() {
+    assert_eq!(windlass_patch::MAX_PATCH_BYTES, windlass_contract::call::MAX_INPUT_BYTES);
+}
+
 #[tokio::test]
 async fn a_patch_changes_files_and_says_which() {
     let desk = desk();

@@ -204,7 +204,7 @@ async fn a_command_that_a_limit_ended_is_told_which() {
 
 #[tokio::test]
 async fn a_command_for_which_no_time_is_left_is_denied_by_the_limit() {
-    let limit = Duration::from_secs(600);
+    let limit = Duration::from_mins(10);
     for error in [HostError::TimeUsedUp { limit }, HostError::CpuUsedUp { limit }] {
         let (kind, message) = complains(error).await;
         let ErrorKind::Denied(denial) = kind else { panic!("{kind:?}") };

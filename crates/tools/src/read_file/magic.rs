@@ -1,6 +1,6 @@
 //! Identifies binary files by their first bytes, and suggests a command to inspect them.
 
-use windlass_contract::files::OpenFile;
+use windlass_contract::{files::OpenFile, wording::shell_quote};
 use windlass_patch::{NotText, Text};
 
 use super::decode::whole_characters;
@@ -53,7 +53,7 @@ pub(super) fn refusal(head: &[u8], file: &dyn OpenFile) -> Option<String> {
         return None;
     }
     let (what, how) = mark.map_or(("a binary file", "`file {}` or `xxd {} | head`"), |mark| (mark.2, mark.3));
-    let (size, how) = (size(file.size_bytes()), how.replace("{}", &quoted(&path)));
+    let (size, how) = (size(file.size_bytes()), how.replace("{}", &shell_quote(&path)));
     Some(format!("`{path}` is {what} of {size}, not text; to look inside, try {how}"))
 }
 
@@ -74,12 +74,6 @@ pub(crate) fn size(bytes: u64) -> String {
         unit += 1;
     }
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
-}
-
-/// Quotes a path for a shell.
-fn quoted(path: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./+@%".contains(character);
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

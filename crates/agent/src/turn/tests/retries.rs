@@ -28,7 +28,7 @@ async fn requests_and_streams_have_tries_of_their_own_and_each_try_is_announced(
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_sat_through_again_only_if_the_server_had_begun_to_answer() {
-    let idle = |begun| ModelError::Idle { after: Duration::from_secs(300), begun };
+    let idle = |begun| ModelError::Idle { after: Duration::from_mins(5), begun };
     for step in [Step::Refuse, Step::Fail] {
         let world = World::new([vec![step(idle(false))]]);
         assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::Idle { .. }))));
@@ -48,7 +48,7 @@ async fn a_wait_is_as_long_as_the_server_says_unless_nobody_would_sit_through_it
         let begun = tokio::time::Instant::now();
         let world = World::new([limited(60), vec![says("ok"), done(0)]]);
         assert_eq!(world.turn().await.answer, "ok");
-        assert_eq!(begun.elapsed(), Duration::from_secs(60));
+        assert_eq!(begun.elapsed(), Duration::from_mins(1));
         let begun = tokio::time::Instant::now();
         let world = World::new([limited(61)]);
         let error = world.turn().await.result.unwrap_err().to_string();
@@ -66,7 +66,7 @@ async fn a_server_that_is_down_is_tried_until_the_time_for_that_is_used_up() {
     world.model.info.request_retries = 100;
     let begun = tokio::time::Instant::now();
     assert_eq!(world.turn().await.result.unwrap_err().to_string(), unreachable().to_string());
-    assert_eq!(begun.elapsed(), Duration::from_secs(120), "the last try is at the end");
+    assert_eq!(begun.elapsed(), Duration::from_mins(2), "the last try is at the end");
     assert!((10..16).contains(&world.requests()), "{}", world.requests());
     let delays: Vec<_> = (world.watcher.events().into_iter())
         .filter_map(|event| match event {
@@ -97,7 +97,7 @@ async fn a_server_that_asks_for_more_than_is_left_is_not_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_begins_gives_the_server_its_time_back() {
     let limited = || {
-        let retry_after = Some(Duration::from_secs(60));
+        let retry_after = Some(Duration::from_mins(1));
         vec![Step::Refuse(ModelError::RateLimited { message: "slow down".into(), retry_after })]
     };
     let world = World::new([limited(), limited(), vec![broken()], limited(), vec![says("ok"), done(0)]]);
@@ -106,7 +106,7 @@ async fn an_answer_that_begins_gives_the_server_its_time_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_a_pause_at_once() {
-    let retry_after = Some(Duration::from_secs(60));
+    let retry_after = Some(Duration::from_mins(1));
     let world = World::new([vec![Step::Refuse(ModelError::Overloaded { message: "m".into(), retry_after })]]);
     let begun = tokio::time::Instant::now();
     let interrupt = async {

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::{Server, Wire};
 
 /// Far more than anything here needs: whoever gets here hangs.
-pub(crate) const FOREVER: Duration = Duration::from_secs(60);
+pub(crate) const FOREVER: Duration = Duration::from_mins(1);
 
 /// The option without which no command runs.
 pub(crate) const FULL_ACCESS: [&str; 2] = ["--sandbox", "danger-full-access"];

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use serde_json::json;
+use windlass_contract::wording::shell_quote;
 
-use super::{escape_regex, shell_quote, value::difference, with_rows};
+use super::{escape_regex, value::difference, with_rows};
 use crate::plan::{
     names::{NameLookup, find},
     phrases::AnswerPhrase,

@@ -1,8 +1,9 @@
 //! Finds files: by name, by kind, by size and by age.
 
 use globset::{Glob, GlobMatcher};
+use windlass_contract::wording::shell_quote;
 
-use super::{shell_quote, with_rows};
+use super::with_rows;
 use crate::plan::{
     goal::{DEFAULT_RANKED_FILES, FileRanking, RankOrder},
     parsed_request::SearchScope,

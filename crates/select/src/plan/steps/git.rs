@@ -1,6 +1,8 @@
 //! Answers questions from the git history, and compares files.
 
-use super::{shell_quote, with_rows};
+use windlass_contract::wording::shell_quote;
+
+use super::with_rows;
 use crate::plan::{
     goal::{CommitQuery, HistoryStart},
     phrases::AnswerPhrase,

@@ -5,7 +5,6 @@
 use windlass_contract::insight::{Place, TestFailure, TestReport};
 
 use super::{TestTally, seconds};
-use crate::cut::floor_boundary;
 
 /// Maximum length of a name or a message until it is redacted. It is cut much shorter after that.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
@@ -83,7 +82,7 @@ impl JunitCase {
 
     fn push_details(&mut self, text: &str) {
         let room = MAX_TEXT_BYTES.saturating_sub(self.details.len());
-        self.details.push_str(&text[..floor_boundary(text, room.min(text.len()))]);
+        self.details.push_str(&text[..text.floor_char_boundary(room)]);
     }
 
     fn end(self, tally: &mut TestTally) {
@@ -106,7 +105,7 @@ impl JunitCase {
 }
 
 fn bounded(mut text: String) -> String {
-    text.truncate(floor_boundary(&text, MAX_TEXT_BYTES.min(text.len())));
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     text
 }
 
