@@ -3,20 +3,29 @@
 //! A dev-dependency, never part of the product: no row of the table in `ARCHITECTURE.md` lists it, and `cargo xtask tidy`
 //! refuses any other dependency on it.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Event, Grant, Host, Journal, Sandbox,
+    BoxFuture, Effects, Event, Grant, Host, Journal, Sandbox,
     event::EventSink,
-    grant::{Confinement, Held, Mechanism},
+    grant::{Confinement, Held, Limits, Mechanism},
     host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
     journal::{JournalError, Record},
 };
+use windlass_seal::GrantSeal;
+
+/// Makes a grant as the gate would.
+pub fn issue_grant(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Grant {
+    Grant::issue(GrantSeal, cwd, effects, limits, confinement)
+}
 
 /// A journal in memory.
 #[derive(Debug, Default)]

@@ -20,6 +20,7 @@ use windlass_policy::{
     Class, Judgement, Rules, Ruling, Surroundings, Wish, judge_in, judge_typed, may_hold_for_session, offer,
     ruling, ruling_outward, single_program,
 };
+use windlass_seal::GrantSeal;
 use windlass_shape::Failure;
 
 use crate::Stop;
@@ -206,7 +207,7 @@ impl Gate {
     /// Admits one program outside of the sandbox. It is started directly, so that exactly the
     /// approved program runs.
     fn admit_directly(&self, effects: &Effects, program: DirectProgram, why: &str) -> CallAdmission {
-        let grant = self.policy.grant(effects, Confinement::Unconfined).only_for(program);
+        let grant = self.policy.grant(effects, Confinement::Unconfined).only_for(GrantSeal, program);
         CallAdmission { grant, decision: format!("{why}; started directly, without a shell") }
     }
 
