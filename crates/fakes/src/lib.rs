@@ -14,17 +14,22 @@ use std::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Effects, Event, Grant, Host, Journal, Sandbox,
-    event::EventSink,
+    BoxFuture, Clean, Effects, Event, Grant, Host, Journal, Sandbox,
+    event::{EventEmitter, EventSink},
     grant::{Confinement, Held, Limits, Mechanism},
     host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
     journal::{JournalError, Record},
 };
-use windlass_seal::GrantSeal;
+use windlass_seal::{CleanSeal, GrantSeal};
 
 /// Makes a grant as the gate would.
 pub fn issue_grant(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Grant {
     Grant::issue(GrantSeal, cwd, effects, limits, confinement)
+}
+
+/// Takes a value for clean as it is.
+pub fn clean<T>(value: T) -> Clean<T> {
+    Clean::new(CleanSeal, value)
 }
 
 /// A journal in memory.
@@ -74,8 +79,14 @@ impl EventRecorder {
 }
 
 impl EventSink for EventRecorder {
-    fn emit(&self, event: &Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+    fn emit(&self, event: &Clean<Event>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone().into_inner());
+    }
+}
+
+impl EventEmitter for EventRecorder {
+    fn emit(&self, event: Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 }
 

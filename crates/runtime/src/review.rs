@@ -9,7 +9,7 @@ use std::{
 };
 
 use windlass_contract::{
-    Content, Outcome, ToolCall,
+    Content, Outcome, ToolCall, Verdict,
     host::Exit,
     verdict::{Opinion, Reviewer},
 };
@@ -61,15 +61,24 @@ impl Review {
         Self { reviewer: Some((reviewer, patience)), ..Self::default() }
     }
 
-    /// Reviews a call. `changes` is true if it may have changed something.
-    pub(crate) async fn look(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome, stop: &Stop) {
-        if changes && outcome.verdict.success {
-            self.ask(call, outcome, stop).await;
+    /// Reviews a call and returns its final verdict. `changes` is true if it may have changed
+    /// something.
+    pub(crate) async fn look(
+        &self,
+        call: &ToolCall,
+        changes: bool,
+        outcome: &Outcome,
+        stop: &Stop,
+    ) -> Verdict {
+        let mut verdict = outcome.verdict.clone();
+        if changes && verdict.success {
+            self.ask(call, outcome, &mut verdict, stop).await;
         }
-        self.compare(call, changes, outcome);
+        self.compare(call, changes, outcome, &mut verdict);
+        verdict
     }
 
-    async fn ask(&self, call: &ToolCall, outcome: &mut Outcome, stop: &Stop) {
+    async fn ask(&self, call: &ToolCall, outcome: &Outcome, verdict: &mut Verdict, stop: &Stop) {
         let Some((reviewer, patience)) = &self.reviewer else { return };
         let opinion = tokio::select! {
             biased;
@@ -77,21 +86,18 @@ impl Review {
             opinion = tokio::time::timeout(*patience, reviewer.review(call, outcome)) => opinion,
         };
         match opinion {
-            Ok(Ok(opinion)) => outcome.verdict.lower(opinion),
-            Ok(Err(why)) => {
-                outcome.verdict.reasons.push(format!("the model could not be asked about it: {why}"))
-            }
+            Ok(Ok(opinion)) => verdict.lower(opinion),
+            Ok(Err(why)) => verdict.reasons.push(format!("the model could not be asked about it: {why}")),
             Err(_too_late) => {
                 let seconds = patience.as_secs_f32();
-                outcome
-                    .verdict
+                verdict
                     .reasons
                     .push(format!("the model was asked about it and did not answer in {seconds} s"));
             }
         }
     }
 
-    fn compare(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome) {
+    fn compare(&self, call: &ToolCall, changes: bool, outcome: &Outcome, verdict: &mut Verdict) {
         let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
         history.changes += u64::from(changes);
         // All calls of an unknown tool are the same mistake.
@@ -99,27 +105,26 @@ impl Review {
         let key = hash(&(call.name.as_str(), input));
         let before = history.calls.get(&key).copied();
         let result = fingerprint(outcome);
-        let mut now =
-            PastCall { result, success: outcome.verdict.success, failures: 0, changes: history.changes };
+        let mut now = PastCall { result, success: verdict.success, failures: 0, changes: history.changes };
         match before {
             Some(before) if !now.success && !before.success => {
                 now.failures = before.failures.saturating_add(1);
                 let times = now.failures.saturating_add(1);
                 let what = if input.is_some() { "this very call" } else { "a call of this name" };
                 let how = if before.result == result { "the same way" } else { "too" };
-                outcome.verdict.reasons.push(format!("{what} failed {how} before ({times} times in a row)"));
+                verdict.reasons.push(format!("{what} failed {how} before ({times} times in a row)"));
                 let idle = now.changes - before.changes <= u64::from(changes);
-                outcome.verdict.suggestions.push(advice(times, idle).to_owned());
+                verdict.suggestions.push(advice(times, idle).to_owned());
             }
             Some(before) if !now.success && before.success => {
-                outcome.verdict.reasons.push("this very call succeeded before".to_owned());
+                verdict.reasons.push("this very call succeeded before".to_owned());
             }
             Some(before)
                 if !changes && before.success && before.changes == now.changes && before.result != result =>
             {
-                outcome.verdict.lower(Opinion {
+                verdict.lower(Opinion {
                     success: true,
-                    confidence: outcome.verdict.confidence.saturating_sub(DIFFERENT_RESULT_PENALTY),
+                    confidence: verdict.confidence.saturating_sub(DIFFERENT_RESULT_PENALTY),
                     reasons: vec![
                         "its result differs from before, and nothing was changed here since".to_owned(),
                     ],

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
-use windlass_contract::{Event, event::EventSink, policy::SandboxMode};
+use windlass_contract::{Event, event::EventEmitter, policy::SandboxMode};
 use windlass_host::{UndoRecorder, UndoRoot};
 use windlass_record::SnapshotStore;
 
@@ -11,13 +11,13 @@ use super::AgentBuilder;
 impl AgentBuilder {
     /// Creates a recorder for the directories that commands may write. A session starts it at once;
     /// a single call starts it with its command.
-    pub(super) fn undo_recorder(&self, events: &dyn EventSink) -> Option<Arc<UndoRecorder>> {
+    pub(super) fn undo_recorder(&self, events: &dyn EventEmitter) -> Option<Arc<UndoRecorder>> {
         let edits = self.edits.as_ref().filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
         let roots = match self.undo_roots() {
             Ok(roots) => roots?,
             Err(error) => {
                 let message = format!("what commands change cannot be undone: {error}");
-                events.emit(&Event::Warning { message });
+                events.emit(Event::Warning { message });
                 return None;
             }
         };
