@@ -1,6 +1,8 @@
-//! How fast and how small the release binary is, beside the floor of the same machine in the same minute.
+//! How fast and how small the release binary is, beside the floor of the same machine in the same
+//! minute.
 //!
-//! Numbers are reported, never asserted: a busy machine must not fail a build. `docs/performance.md` keeps them.
+//! Numbers are reported, never asserted: a busy machine must not fail a build.
+//! `docs/performance.md` keeps them.
 
 mod process;
 mod server;
@@ -95,7 +97,8 @@ fn workspace() -> io::Result<Workspace> {
     if made.success() { Ok(workspace) } else { Err(io::Error::other("git does not work")) }
 }
 
-/// One session of so many calls: its cost, the time the client took for each, and the connections it opened.
+/// One session of so many calls: its cost, the time the client took for each, and the connections
+/// it opened.
 fn session(
     binary: &Path,
     scene: Scene<'_>,

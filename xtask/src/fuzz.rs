@@ -1,5 +1,5 @@
-//! That the fuzz targets compile. They are outside of the workspace, since running them needs a nightly compiler and libFuzzer;
-//! looking at their types needs neither.
+//! That the fuzz targets compile. They are outside of the workspace, since running them needs a
+//! nightly compiler and libFuzzer; looking at their types needs neither.
 
 use std::{fs, path::Path, process::Command};
 
@@ -14,7 +14,8 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     for manifest in &manifests {
         let mut cargo = Command::new("cargo");
         cargo.args(["check", "--quiet", "--bins", "--manifest-path"]).arg(manifest);
-        // `cargo fuzz` sets the first. The second keeps libFuzzer, which is C++, from being built: nothing is linked.
+        // `cargo fuzz` sets the first. The second keeps libFuzzer, which is C++, from being built:
+        // nothing is linked.
         cargo
             .env("RUSTFLAGS", "--cfg fuzzing -D warnings")
             .env("CUSTOM_LIBFUZZER_PATH", "/nonexistent/libfuzzer.a");

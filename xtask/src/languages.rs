@@ -1,9 +1,11 @@
-//! Makes `crates/shape/data/languages.txt` from Linguist's `languages.yml`: which names of files, endings and interpreters mean
-//! which language. Where several languages claim one, it is left to the one people mean, or to none.
+//! Makes `crates/shape/data/languages.txt` from Linguist's `languages.yml`: which names of files,
+//! endings and interpreters mean which language. Where several languages claim one, it is left to
+//! the one people mean, or to none.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-/// Claims that several languages make, and whose they are. The rest follows from Linguist: the language that lists an ending first.
+/// Claims that several languages make, and whose they are. The rest follows from Linguist: the
+/// language that lists an ending first.
 const MEANT: [(&str, &str); 44] = [
     ("!lua", "Lua"),
     ("!node", "JavaScript"),
@@ -51,7 +53,8 @@ const MEANT: [(&str, &str); 44] = [
     (".yml", "YAML"),
 ];
 
-/// A language with what it claims: endings with their dot, names behind `=`, interpreters behind `!`.
+/// A language with what it claims: endings with their dot, names behind `=`, interpreters behind
+/// `!`.
 struct Language {
     name: String,
     claims: Vec<String>,
@@ -68,7 +71,8 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<String, Vec<String>> {
     Ok(format!("languages: {}", languages.len()))
 }
 
-/// Reads as much of YAML as that file uses: a language begins at the margin, its lists are indented by two.
+/// Reads as much of YAML as that file uses: a language begins at the margin, its lists are indented
+/// by two.
 fn parsed(text: &str) -> Vec<Language> {
     let mut languages: Vec<Language> = Vec::new();
     let mut sign = None;
@@ -95,7 +99,8 @@ fn parsed(text: &str) -> Vec<Language> {
     languages
 }
 
-/// One line for each language that is left something: its name, a tab, and its claims, each between spaces.
+/// One line for each language that is left something: its name, a tab, and its claims, each between
+/// spaces.
 fn written(languages: &[Language]) -> String {
     let mut claimed: BTreeMap<&str, Vec<(&str, bool)>> = BTreeMap::new();
     for Language { name, claims } in languages {

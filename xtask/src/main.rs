@@ -1,8 +1,9 @@
-//! Checks, benchmarks and data of this workspace: `cargo xtask tidy [--report]`, `cargo xtask platforms`, `cargo xtask fuzz`,
-//! `cargo xtask bench`, `cargo xtask languages FILE`.
+//! Checks, benchmarks and data of this workspace: `cargo xtask tidy [--report]`,
+//! `cargo xtask platforms`, `cargo xtask fuzz`, `cargo xtask bench`, `cargo xtask languages FILE`.
 
 mod bench;
 mod fuzz;
+mod house_rules;
 mod languages;
 mod platforms;
 mod report;

@@ -1,4 +1,5 @@
-//! That the code for other systems compiles, as far as it can be told on this one: nothing is linked, and C is not looked at.
+//! That the code for other systems compiles, as far as it can be told on this one: nothing is
+//! linked, and C is not looked at.
 
 use std::{
     fs,
@@ -10,7 +11,8 @@ use std::{
 /// Where the code differs from this machine's, in `crates/sandbox` and `crates/host` alone.
 const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "aarch64-unknown-linux-gnu"];
 
-/// In the place of compilers and archivers that would know those systems: makes an empty file of what is asked for.
+/// In the place of compilers and archivers that would know those systems: makes an empty file of
+/// what is asked for.
 const STUB: &str = r#"#!/bin/sh
 for word in "$@"; do
     case "$before $word" in "-o "*|*.a) : > "$word" ;; esac

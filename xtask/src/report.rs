@@ -1,4 +1,4 @@
-//! Counts names, doc comments and sizes: the numbers by which a stranger would judge this tree.
+//! Counts names, doc comments and sizes of the code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,13 +7,13 @@ use std::{
 
 use crate::tidy::Source;
 
-/// Core ideas that everybody learns first, so that one plain noun is enough.
+/// Core terms, for which one plain noun is enough.
 const CORE_NAMES: [&str; 22] = [
     "Agent", "Answer", "Approver", "Batch", "Call", "Content", "Cx", "Denial", "Effects", "Event", "Gate",
     "Grant", "Host", "Item", "Journal", "Outcome", "Output", "Receipt", "Sandbox", "Tool", "Turn", "Verdict",
 ];
 
-/// Words that no doc comment opens with: the sentence has no subject then.
+/// Words that doc comments should not open with: the sentence has no subject then.
 const OPENINGS: [&str; 4] = ["What", "Whether", "Who", "How"];
 
 /// The numbers of the code that ships: no tests, no benches, no tools of the workspace.
@@ -46,18 +46,12 @@ impl CodeReport {
         self.longest_file = self.longest_file.clone().max((count, path.to_owned()));
         let crate_name = path.split('/').nth(1).unwrap_or_default();
         *self.crate_lines.entry(crate_name.to_owned()).or_default() += count;
-        let mut in_doc_comment = false;
+        let openings = doc_openings(code);
+        self.doc_comments += openings.len();
+        self.doc_openings += openings.iter().filter(|(_, word)| OPENINGS.contains(word)).count();
         for line in code.lines() {
-            let text = line.trim_start();
             self.wide_lines += usize::from(line.chars().count() > 100);
-            let doc = text.strip_prefix("///").or_else(|| text.strip_prefix("//!"));
-            if let (Some(doc), false) = (doc, in_doc_comment) {
-                let first = doc.split_whitespace().next().unwrap_or_default();
-                self.doc_comments += 1;
-                self.doc_openings += usize::from(OPENINGS.contains(&first));
-            }
-            in_doc_comment = doc.is_some();
-            if let Some(name) = defined_type(text) {
+            if let Some(name) = defined_type(line.trim_start()) {
                 self.types.entry(name.to_owned()).or_default().insert(path.to_owned());
             }
         }
@@ -68,7 +62,8 @@ impl CodeReport {
         names.filter(|name| is_one_word(name) && !CORE_NAMES.contains(name))
     }
 
-    fn repeated_types(&self) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
+    /// Returns the types that several files define, with those files.
+    pub(crate) fn repeated_types(&self) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
         let types = self.types.iter().map(|(name, files)| (name.as_str(), files));
         types.filter(|(_, files)| files.len() > 1)
     }
@@ -105,7 +100,7 @@ impl CodeReport {
         page
     }
 
-    /// The names behind the numbers, for whoever mends them.
+    /// The names behind the numbers.
     pub(crate) fn names(&self) -> String {
         let mut text = String::from("\nOne word:");
         for name in self.one_word_types() {
@@ -119,6 +114,21 @@ impl CodeReport {
         }
         text
     }
+}
+
+/// Returns the first word of each doc comment, with its line number.
+pub(crate) fn doc_openings(code: &str) -> Vec<(usize, &str)> {
+    let mut openings = Vec::new();
+    let mut in_doc_comment = false;
+    for (at, line) in code.lines().enumerate() {
+        let text = line.trim_start();
+        let doc = text.strip_prefix("///").or_else(|| text.strip_prefix("//!"));
+        if let (Some(doc), false) = (doc, in_doc_comment) {
+            openings.push((at + 1, doc.split_whitespace().next().unwrap_or_default()));
+        }
+        in_doc_comment = doc.is_some();
+    }
+    openings
 }
 
 /// The name of a type that a line begins to define.

@@ -1,4 +1,4 @@
-//! What the compiler does not check: that the map is the territory.
+//! Compares the code with ARCHITECTURE.md and the other documents, where the compiler cannot.
 
 use std::{
     fs,
@@ -8,15 +8,16 @@ use std::{
 
 use serde_json::Value;
 
-use crate::report::CodeReport;
+use crate::{house_rules, report::CodeReport};
 
-/// Everything that is not as the documents say.
+/// Returns all differences between the code and the documents, and violations of the house rules.
 pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     let sources = sources(root);
     let mut problems = edges(root);
     problems.extend(sources.iter().flat_map(Source::problems));
     problems.extend(walk(root));
     problems.extend(documented(root));
+    problems.extend(house_rules::problems(root, &sources));
     if problems.is_empty() { Ok(format!("tidy: {} files", sources.len())) } else { Err(problems) }
 }
 
@@ -56,7 +57,7 @@ fn edges(root: &Path) -> Vec<String> {
     problems
 }
 
-/// Edges the table has and the crates have not.
+/// Returns the edges of the table that no crate has.
 fn missing_edges(allowed: &[(String, Vec<String>)], metadata: &Value) -> Vec<String> {
     let packages: Vec<_> = metadata["packages"].as_array().into_iter().flatten().collect();
     let has = |name: &str, on: &str| {
@@ -77,7 +78,8 @@ fn short(package: &str) -> &str {
 
 /// Rows of the table of crates: name and what it may depend on.
 fn table(page: &str) -> Vec<(String, Vec<String>)> {
-    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let section = page.lines().skip_while(|line| *line != "## Crates").skip(1);
+    let rows = section.take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with("| `"));
     let cells = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
     let parse = |cells: Vec<&str>| match cells[..] {
         [name, _, may] => {
@@ -98,7 +100,7 @@ pub(crate) fn report(root: &Path, with_names: bool) -> String {
 /// A Rust file.
 pub(crate) struct Source {
     pub(crate) path: String,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Source {
@@ -130,7 +132,7 @@ impl Source {
         if self.is_test() || self.path.starts_with("xtask/") {
             return problems;
         }
-        // Tests at the foot of a file may do what they like, and so may examples in comments.
+        // Tests at the foot of a file and examples in comments are exempt.
         let code: Vec<_> =
             self.product_code().lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         for (what, places, why) in ONLY {
@@ -161,7 +163,7 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            // The fuzz targets of a crate have their own.
+            // The fuzz targets of a crate have a target directory of their own.
             if !path.ends_with("target") {
                 collect(&path, into);
             }
@@ -180,8 +182,8 @@ fn walk(root: &Path) -> Vec<String> {
         .step_by(2)
         .filter(|word| Path::new(word).extension().is_some_and(|it| it == "rs") && word.contains('/'));
     let missing = named.filter(|word| {
-        let (krate, file) = word.split_once('/').unwrap_or_default();
-        !root.join("crates").join(krate).join("src").join(file).exists()
+        let (package, file) = word.split_once('/').unwrap_or_default();
+        !root.join("crates").join(package).join("src").join(file).exists() && !root.join(word).exists()
     });
     missing.map(|word| format!("ARCHITECTURE.md names `{word}`, which does not exist")).collect()
 }

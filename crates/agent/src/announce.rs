@@ -14,8 +14,8 @@ use windlass_contract::{
 use windlass_runtime::CleanEvents;
 use windlass_tools::TurnDiff;
 
-/// Adds the diff of a turn at its end. It comes before the cleaner, because a diff is made from whole
-/// files.
+/// Adds the diff of a turn at its end. It comes before the cleaner, because a diff is made from
+/// whole files.
 pub(crate) struct TurnDiffEvents {
     cleaner: CleanEvents,
     cwd: PathBuf,

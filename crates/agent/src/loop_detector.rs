@@ -1,5 +1,5 @@
-//! Detects loops: turns whose calls fail as they failed before, or that bring nothing new for long.
-//! Waiting is not a loop, even a long one: the time limit ends that.
+//! Loop detection: finds turns whose calls fail as they failed before, or that bring nothing new
+//! for long. Waiting is not a loop, even a long one: the time limit ends that.
 
 use std::{
     collections::{HashSet, VecDeque},

@@ -105,7 +105,10 @@ fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliProblem> {
 fn not_run(error: &HostError) -> ExitCode {
     crate::note(&format!("error: {}", chain(error)));
     match error {
-        HostError::NotHeld { .. } | HostError::Confine { .. } | HostError::Wait { .. } => NOT_CONFINED.into(),
+        HostError::NotHeld { .. }
+        | HostError::NotApart { .. }
+        | HostError::Confine { .. }
+        | HostError::Wait { .. } => NOT_CONFINED.into(),
         HostError::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND.into(),
         HostError::Spawn { .. } | HostError::Cwd { .. } => NOT_STARTED.into(),
         HostError::EmptyCommand

@@ -32,8 +32,10 @@ pub struct DirectProgram {
     pub argv: Vec<String>,
     /// Where it starts.
     pub cwd: PathBuf,
-    /// Directories that commands in the sandbox may write. It finds no program there.
-    pub untrusted: Vec<PathBuf>,
+    /// Directories that sandboxed commands may write. It must obey nothing that lies there.
+    pub writable: Vec<PathBuf>,
+    /// Directories for temporary files, which any program may write.
+    pub temporary: Vec<PathBuf>,
 }
 
 impl Grant {

@@ -310,6 +310,14 @@ pub enum HostError {
         /// What cannot be done.
         reason: String,
     },
+    /// A program outside of the sandbox could have obeyed what a sandboxed command writes.
+    #[error("`{program}` was not started: {reason}; wait for it to end, or end it, and try again")]
+    NotApart {
+        /// The program.
+        program: String,
+        /// What runs.
+        reason: String,
+    },
     /// The walls could not be put up, so nothing ran.
     #[error("cannot confine `{program}`: {step} failed; `windlass doctor` says what this machine can do")]
     Confine {

@@ -2,11 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-/// Finds programs as commands would. Implemented by the host, asked by the gate before anything runs. Must not start
-/// anything.
+/// Finds programs as commands would, and knows which commands run. Implemented by the host, asked
+/// by the gate before anything runs. Must not start anything.
 pub trait ProgramFinder: Send + Sync {
     /// Looks a name up as a command that starts in this directory would.
     fn find_program(&self, name: &str, cwd: &Path) -> ProgramSearch;
+
+    /// Returns a variable of the environment of commands.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// Returns the reason why no program may be started outside of the sandbox without a question
+    /// now, if sandboxed commands may write these directories: one of them still runs, or they can
+    /// write the home directory, with the settings of programs.
+    fn obstacle_outside(&self, writable: &[PathBuf]) -> Option<String>;
 }
 
 /// What a search for a program found.
@@ -16,7 +24,7 @@ pub enum ProgramSearch {
     Found(ProgramFile),
     /// There is none of that name.
     Missing,
-    /// A shell may know the name otherwise, or cannot be asked.
+    /// A shell may know the name otherwise, or the file has other names that may be anywhere.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The table of paths that hold credentials.
+//! The list of secret paths: paths that hold credentials.
 //!
 //! One table for everything that guards them: the sandbox hides these paths from commands, the policy asks before a
 //! command reads one, and the file tools refuse them. A path is relative to a home directory, or to `/` for those of the

@@ -1,7 +1,7 @@
 //! Test doubles for crates that see traits only. No process, no file, no network.
 //!
-//! A dev-dependency, never part of the product: no row of the table in `ARCHITECTURE.md` lists it, and `cargo xtask tidy`
-//! refuses any other dependency on it.
+//! A dev-dependency, never part of the product: no row of the table in `ARCHITECTURE.md` lists it,
+//! and `cargo xtask tidy` refuses any other dependency on it.
 
 use std::{
     path::PathBuf,

@@ -1,4 +1,5 @@
-//! An open directory, and access to the entries beneath it: no links, no magic links, no way out.
+//! An open directory, and access to the entries beneath it: no links, no magic links, no way out
+//! (`RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS`, `RESOLVE_NO_MAGICLINKS`).
 
 use std::{
     ffi::{OsStr, OsString},

@@ -1,5 +1,5 @@
-//! Opens files and directories by real path: no link is followed, no open blocks or takes over a
-//! terminal.
+//! Opens files and directories by real path: no link is followed (`RESOLVE_NO_SYMLINKS`, else
+//! `O_NOFOLLOW` for each component), no open blocks or takes over a terminal.
 
 use std::{
     ffi::OsStr,

@@ -2,8 +2,8 @@
 //!
 //! A path is normalized lexically first (`..` removes the component before it, as in the policy),
 //! then its links are resolved. The rules are compared with this real path, which is then opened
-//! without following any link. If the open succeeds, the path that was checked is the path that was
-//! opened, whatever was renamed in between.
+//! without following any link (`RESOLVE_NO_SYMLINKS`). If the open succeeds, the path that was
+//! checked is the path that was opened, whatever was renamed in between.
 
 use std::{
     ffi::OsString,

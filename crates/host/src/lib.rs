@@ -33,6 +33,10 @@ mod apart_capture;
 mod attached;
 mod capture;
 mod denial_check;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names are compared with others; no file that is found is changed or passed on"
+)]
 mod direct_program;
 mod file_rules;
 #[cfg(any(test, fuzzing))]
@@ -51,11 +55,12 @@ mod output_file;
     reason = "outputs are below the home of Windlass, which no command can write"
 )]
 mod outputs;
+mod outside_lock;
 mod preview;
 mod process;
 #[expect(
     clippy::disallowed_methods,
-    reason = "names are looked up as a shell would, by path; nothing is opened, and what is found is only compared"
+    reason = "names are looked up as a shell would, by path; of a file only the first line is read"
 )]
 mod program_finder;
 mod pty;

@@ -21,9 +21,11 @@ use windlass_sandbox::{
 
 use crate::{
     attached::{Attached, AttachedStreams},
+    direct_program,
     file_rules::SandboxFileRules,
     launch::{CommandLaunch, SandboxedLaunch},
     outputs::OutputDirectory,
+    outside_lock::OutsideLock,
     preview::{self, Preview},
     process::OutputStreams,
     pty::RunningSession,
@@ -76,6 +78,7 @@ pub struct Machine {
     /// The preview layer that commands run on, if any.
     preview: Option<Preview>,
     streams: OutputStreams,
+    outside_lock: OutsideLock,
 }
 
 impl Machine {
@@ -122,6 +125,7 @@ impl Machine {
             read_tracker: Arc::new(ReadTracker::new(None)),
             preview: None,
             streams: OutputStreams::default(),
+            outside_lock: OutsideLock::default(),
         }
     }
 
@@ -242,6 +246,25 @@ impl Machine {
     /// Returns the environment of the children.
     pub(crate) fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
+    }
+
+    /// See [`ProgramFinder`](windlass_contract::program::ProgramFinder).
+    pub(crate) fn obstacle_outside(&self, writable: &[PathBuf]) -> Option<String> {
+        let home = self.environment.get("HOME").map(Path::new);
+        if home.is_some_and(|home| direct_program::is_inside(home, writable)) {
+            let reason = "commands in the sandbox can write the home directory, whose settings programs obey";
+            return Some(reason.to_owned());
+        }
+        let running = if self.outside_lock.is_held() {
+            let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let open = sessions.iter().filter_map(Weak::upgrade).find(|session| session.ended().is_none());
+            open.map_or("another command".to_owned(), |session| format!("`{}`", session.line()))
+        } else if self.guard.runs_elsewhere(writable) {
+            "a command of another session".to_owned()
+        } else {
+            return None;
+        };
+        Some(format!("{running} still runs and could change files that this program obeys"))
     }
 
     fn launch(&self, grant: &Grant) -> CommandLaunch {

@@ -38,6 +38,7 @@ use crate::{
     denial_check::DenialCheck,
     launch::CommandLaunch,
     output_buffer::OutputBuffer,
+    outside_lock::OutsideLockGuard,
     process::{self, OutputCapture},
     spawner::{ChildSpawner, RunningChild, SpawnRequest},
     spending::TimeMeter,
@@ -60,6 +61,8 @@ pub(crate) struct SessionRequest {
     pub(crate) output: Listener,
     /// Held until the command is gone; then its changes are recorded.
     pub(crate) ticket: Option<CommandTicket>,
+    /// Held until the command is gone and its changes are checked.
+    pub(crate) outside_lock: Option<OutsideLockGuard>,
 }
 
 impl SessionRequest {
@@ -77,6 +80,7 @@ impl SessionRequest {
             cpu,
             output,
             ticket,
+            outside_lock,
         } = self;
         let line = program.line();
         let streams = SessionStdio::open(keyboard, &window);
@@ -102,6 +106,7 @@ impl SessionRequest {
             cpu,
             output,
             ticket,
+            outside_lock,
             check,
         };
         let task = tokio::spawn(attendant.attend());
@@ -200,6 +205,7 @@ struct SessionTask {
     cpu: TimeMeter,
     output: Listener,
     ticket: Option<CommandTicket>,
+    outside_lock: Option<OutsideLockGuard>,
     check: DenialCheck,
 }
 
@@ -233,6 +239,7 @@ impl SessionTask {
         drop(child);
         drop(self.ticket);
         ended.denials = self.check.complete(ended.denials, ended.exit, &state.buffer.look(), held).await;
+        drop(self.outside_lock);
         state.close(ended);
     }
 }

@@ -154,6 +154,11 @@ impl WorkspaceGuard {
         self.state().running.is_empty()
     }
 
+    /// Returns true if another session runs a command that may write one of these directories.
+    pub(crate) fn runs_elsewhere(&self, directories: &[PathBuf]) -> bool {
+        self.notes.get().is_some_and(|notes| running_note::runs_elsewhere(notes, directories))
+    }
+
     /// Opens new roots and verifies that the others are still the same directories. A root that
     /// does not exist yet is opened when a command needs it.
     #[expect(clippy::disallowed_methods, reason = "tells only whether a root exists yet")]

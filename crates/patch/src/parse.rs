@@ -1,5 +1,5 @@
-//! Parses the text of a patch into a [`ParsedPatch`]. As lenient as models need, and linear in the length
-//! of the text.
+//! Parses the text of a patch into a [`ParsedPatch`]. As lenient as models need, and linear in the
+//! length of the text.
 //!
 //! Accepted beyond the grammar: whitespace around marker and header lines, a here-document or a
 //! code fence around the patch, a first chunk without `@@`, empty lines for empty context lines,

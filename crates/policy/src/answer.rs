@@ -1,4 +1,5 @@
-//! Commands whose exit code 1 is an answer, not a failure: `grep` found nothing, two files differ, a test does not hold.
+//! Commands whose exit code 1 is an answer, not a failure: `grep` found nothing, two files differ,
+//! a test does not hold.
 
 use windlass_contract::effects::CommandLine;
 

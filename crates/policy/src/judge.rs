@@ -64,12 +64,17 @@ pub fn judge(command: &CommandLine, rules: &Rules) -> Judgement {
 /// `~/.dotfiles`.
 pub fn judge_in(surroundings: &Surroundings<'_>, command: &CommandLine, rules: &Rules) -> Judgement {
     let places = WorkingDirectories::starting(command.cwd.as_deref());
-    let places = match surroundings.workspace {
+    let mut places = match surroundings.workspace {
         Some(workspace) => places.with_workspace(workspace),
         None => places,
     };
     let cwd = command.cwd.as_deref();
     let is_at_home = cwd.is_none_or(|cwd| surroundings.workspace.is_none_or(|workspace| workspace == cwd));
+    if let Some(workspace) = surroundings.workspace.filter(|_| surroundings.replaceable.is_some()) {
+        // Nothing holds the command, so another directory counts as a `cd` does: a checkout may
+        // hold a repository with settings that git obeys.
+        places.enter(&workspace.to_string_lossy());
+    }
     let judgement =
         CommandJudge { is_at_home, ..CommandJudge::new(rules, *surroundings, places) }.whole(command);
     let direct_argv = if judgement.escape_sandbox { direct_argv(command, surroundings) } else { None };

@@ -1,7 +1,7 @@
 //! Commands that are known to be harmless in any context: they change nothing and show no secrets.
 //!
-//! `commands.txt` is the list. A command that is not on it, or has an option that is not, may be harmless all the same;
-//! it is just not known.
+//! `commands.txt` is the list. A command that is not on it, or has an option that is not, may be
+//! harmless all the same; it is just not known.
 
 mod awk;
 mod endless;

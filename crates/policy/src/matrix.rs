@@ -26,7 +26,8 @@ pub enum Ruling {
     AskToLeave,
     /// It does not run: a rule forbids it, or the policy rules out the question it would need.
     Refuse,
-    /// It does not run, because under this policy a model may not ask for more than the sandbox allows.
+    /// It does not run, because under this policy a model may not ask for more than the sandbox
+    /// allows.
     RefuseWish,
 }
 
@@ -70,7 +71,8 @@ pub fn ruling_outward(approval: ApprovalPolicy, class: Class, ruling: Ruling) ->
 mod tests {
     use super::*;
 
-    /// Policy, sandbox, then the rulings for safe, ordinary, dangerous and forbidden commands, contained and escalated.
+    /// Policy, sandbox, then the rulings for safe, ordinary, dangerous and forbidden commands,
+    /// contained and escalated.
     const CELLS: &str = "
         untrusted   read-only           Run Ask Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse
         untrusted   workspace-write     Run Ask Ask    Refuse  RefuseWish RefuseWish RefuseWish Refuse

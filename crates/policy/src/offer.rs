@@ -1,4 +1,4 @@
-//! The rule that an answer to a question about a command could create.
+//! Helps to propose rules: the rule that an answer to a question about a command could create.
 
 mod lasting;
 

@@ -1,4 +1,4 @@
-//! Suggests rules that would have avoided questions, from approved commands.
+//! Derives rules from approved commands, to suggest rules that would have avoided questions.
 
 use std::collections::BTreeMap;
 

@@ -273,8 +273,7 @@ impl Gate {
         }
         let Policy { approval, cwd, .. } = &self.policy;
         let changes = effects.may_change() && !judged.as_ref().is_some_and(CommandJudgement::changes_nothing);
-        let asks_before = matches!(approval, ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest);
-        let outward = self.asked_outward(&effects.outward).filter(|_| asks_before);
+        let outward = self.asked_outward(&effects.outward);
         let decision = if let Some(judged) = judged {
             self.decide_program(judged.judgement, effects)
         } else {
@@ -290,9 +289,12 @@ impl Gate {
         }
     }
 
-    /// Returns the most severe effect beyond the machine that the policy asks about.
+    /// Returns the most severe effect beyond the machine that the user wanted to be asked about.
     fn asked_outward(&self, effects: &[OutwardEffect]) -> Option<OutwardEffect> {
-        effects.iter().copied().filter(|effect| self.policy.ask_before.contains(effect)).max()
+        let policy = self.policy.outward_approval();
+        let asks_before = matches!(policy, ApprovalPolicy::Untrusted | ApprovalPolicy::OnRequest);
+        let is_asked = |effect: &OutwardEffect| asks_before && self.policy.ask_before.contains(effect);
+        effects.iter().copied().filter(is_asked).max()
     }
 
     fn decide_program(&self, judgement: Judgement, effects: &Effects) -> GateDecision {
@@ -303,11 +305,25 @@ impl Gate {
         // terminal, which could be typed to.
         if let Some(argv) = judgement.direct_argv.filter(|_| !effects.terminal) {
             let is_held = matches!(confinement, Confinement::Sandboxed(_));
-            return match effects.command.as_ref().filter(|_| is_held) {
-                Some(command) => {
-                    GateDecision::Leave { program: self.started_directly(argv, command), why: judgement.why }
+            let why = judgement.why;
+            return match (effects.command.as_ref().filter(|_| is_held), self.obstacle_outside()) {
+                (Some(command), None) => {
+                    GateDecision::Leave { program: self.started_directly(argv, command), why }
                 }
-                None => GateDecision::Run { confinement, why: judgement.why },
+                (Some(_), Some(obstacle))
+                    if wish == Wish::Escalated && approval == ApprovalPolicy::OnRequest =>
+                {
+                    GateDecision::Ask {
+                        confinement: Confinement::Unconfined,
+                        reason: format!("{why}, but {obstacle}"),
+                        unclear: Vec::new(),
+                    }
+                }
+                (Some(_), Some(obstacle)) => GateDecision::Run {
+                    confinement,
+                    why: format!("{why}; in the sandbox, because {obstacle}"),
+                },
+                (None, _) => GateDecision::Run { confinement, why },
             };
         }
         let unclear = || judgement.unclear.iter().map(ToString::to_string).collect();
@@ -323,7 +339,8 @@ impl Gate {
         }
         let asked = self.asked_outward(&judgement.outward);
         let usual = ruling(approval, sandbox, judgement.class, wish);
-        let ruling = asked.map_or(usual, |_| ruling_outward(approval, judgement.class, usual));
+        let ruling =
+            asked.map_or(usual, |_| ruling_outward(self.policy.outward_approval(), judgement.class, usual));
         let outward = asked.map(beyond_the_machine);
         match ruling {
             Ruling::Run if judgement.class == Class::Safe => {
@@ -339,7 +356,9 @@ impl Gate {
             }
             Ruling::AskToLeave => {
                 let outward = outward.map(|effect| format!(", and {effect}")).unwrap_or_default();
-                let reason = format!("the model wants to run this without the sandbox{outward}");
+                let obstacle =
+                    self.obstacle_outside().map(|obstacle| format!("; {obstacle}")).unwrap_or_default();
+                let reason = format!("the model wants to run this without the sandbox{outward}{obstacle}");
                 GateDecision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
             }
             Ruling::Refuse => GateDecision::Refuse { reason: format!("refused: {}", judgement.why) },
@@ -364,17 +383,26 @@ impl Gate {
     fn direct_program(&self, effects: &Effects, confinement: &Confinement) -> Option<DirectProgram> {
         let leaves = escalation::extra_access(&self.policy.confinement(), confinement) == Beyond::Everything;
         let command = effects.command.as_ref().filter(|_| leaves)?;
+        if self.obstacle_outside().is_some() {
+            return None;
+        }
         let mut argv = single_program(command)?;
         let program = argv.first_mut()?;
         *program = self.unwritable_program(program, command)?.into_os_string().into_string().ok()?;
         Some(self.started_directly(argv, command))
     }
 
+    /// Returns the reason why no program may leave the sandbox by an earlier approval now.
+    fn obstacle_outside(&self) -> Option<String> {
+        self.finder.as_ref()?.obstacle_outside(&programs::writable_directories(&self.policy))
+    }
+
     fn started_directly(&self, argv: Vec<String>, command: &CommandLine) -> DirectProgram {
         DirectProgram {
             argv,
             cwd: self.command_cwd(command),
-            untrusted: programs::untrusted_directories(&self.policy),
+            writable: programs::writable_directories(&self.policy),
+            temporary: programs::temporary_directories(self.finder.as_deref()),
         }
     }
 
@@ -426,6 +454,7 @@ impl Gate {
         let rule = rule.and_then(|(command, wish)| {
             let programs = |name: &str| match wish {
                 Wish::Contained => self.unwritable_program(name, command),
+                Wish::Escalated if self.obstacle_outside().is_some() => None,
                 Wish::Escalated => self.system_program(name, command),
             };
             offer(command, &rules, proposed, wish, &self.surroundings(&programs))

@@ -1,4 +1,4 @@
-//! Paths that commands may not read: secrets, daemons and what the user has denied.
+//! Paths that commands may not read: secret paths, daemons and what the user has denied.
 //!
 //! What was hidden from one command of a session stays hidden from the next. Each hidden path is
 //! kept open (`O_PATH`), so that a file or directory is found again by its descriptor wherever it

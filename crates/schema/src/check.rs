@@ -95,7 +95,8 @@ struct SchemaCheck<'a> {
     patterns: PatternCache<'a>,
     /// Something was met that cannot be checked, and was let pass.
     is_unsure: bool,
-    /// The members or items of the value at hand that some schema has spoken about, while one asks for the others.
+    /// The members or items of the value at hand that some schema has spoken about, while one asks
+    /// for the others.
     seen: Option<Vec<bool>>,
 }
 
@@ -117,7 +118,8 @@ impl<'a> SchemaCheck<'a> {
         self.keywords(schema, at)
     }
 
-    /// Puts to a value all that a schema says, but for the members and items that no other keyword spoke of.
+    /// Puts to a value all that a schema says, but for the members and items that no other keyword
+    /// spoke of.
     fn keywords(&mut self, schema: &'a Map<String, Value>, at: ValueAt) -> Result<(), TooComplex> {
         if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|name| self.resolve(name)) {
             self.object(target, at.again())?;

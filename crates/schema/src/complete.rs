@@ -57,7 +57,8 @@ impl<'a> ValueCompletion<'a> {
         }
     }
 
-    /// The default of a member, unless it is none: `null` for what takes no `null`, or anything else that does not fit.
+    /// The default of a member, unless it is none: `null` for what takes no `null`, or anything
+    /// else that does not fit.
     fn default(&self, property: &'a Value) -> Option<&'a Value> {
         let own = property.get("default");
         let inherited = || self.target(property.as_object()?)?.get("default");

@@ -1,5 +1,5 @@
-//! A schema as it came, and where its references lead: to pointers, anchors, and schemas with names of their own
-//! (`$id`). Other documents are never fetched.
+//! A schema as it came, and where its references lead: to pointers, anchors, and schemas with names
+//! of their own (`$id`). Other documents are never fetched.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,11 +14,12 @@ use super::{
     keywords::{LIST, MAPS, ONE},
 };
 
-/// A place with a longer name is not found by it, or many names made longer by one would fill the memory.
+/// A place with a longer name is not found by it, or many names made longer by one would fill the
+/// memory.
 const MAX_URI_BYTES: usize = 1_000;
 
-/// A schema in the document, and the resource it is part of. Two are the same if they are the same place, not if they
-/// say the same.
+/// A schema in the document, and the resource it is part of. Two are the same if they are the same
+/// place, not if they say the same.
 #[derive(Clone, Copy)]
 pub(super) struct SchemaPlace<'a> {
     pub(super) schema: &'a Value,
@@ -46,12 +47,14 @@ impl Hash for SchemaPlace<'_> {
     }
 }
 
-/// The whole document, or a part of it with a name of its own, to which references inside of it are relative.
+/// The whole document, or a part of it with a name of its own, to which references inside of it are
+/// relative.
 struct SchemaResource<'a> {
     root: &'a Value,
     uri: String,
     anchors: HashMap<&'a str, SchemaPlace<'a>>,
-    /// Those of the anchors that `$dynamicRef` may find instead of one of the same name in another resource.
+    /// Those of the anchors that `$dynamicRef` may find instead of one of the same name in another
+    /// resource.
     dynamic: BTreeSet<&'a str>,
 }
 
@@ -170,7 +173,8 @@ impl<'a> SchemaDocument<'a> {
     }
 }
 
-/// The schemas right inside of one, of any draft. None is there twice: what is met twice on every level takes forever.
+/// The schemas right inside of one, of any draft. None is there twice: what is met twice on every
+/// level takes forever.
 fn inside(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let each = schema.iter().map(|(keyword, value)| -> Box<dyn Iterator<Item = &Value>> {
         match (keyword.as_str(), value) {

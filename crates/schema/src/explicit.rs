@@ -4,15 +4,16 @@ use serde_json::{Map, Value, json};
 
 use super::{infer_type, keywords};
 
-/// Writes out the form. The check does without it: to JSON Schema, `properties` says nothing about what is no object.
+/// Writes out the form. The check does without it: to JSON Schema, `properties` says nothing about
+/// what is no object.
 pub(super) fn explicit(schema: &Map<String, Value>) -> Value {
     let mut schema = Value::Object(schema.clone());
     demands(&mut schema);
     schema
 }
 
-/// Adds what servers refuse to do without. Not to what is only asked about a value: `not: {required: ["x"]}` would let
-/// everything pass that is no object.
+/// Adds what servers refuse to do without. Not to what is only asked about a value:
+/// `not: {required: ["x"]}` would let everything pass that is no object.
 fn demands(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     keywords::each(map, |keyword, schema| {

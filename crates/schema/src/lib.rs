@@ -1,8 +1,9 @@
 //! JSON Schema for tool parameters: normalising, checking and completing.
 //!
-//! [`Schema::new`] brings a schema of any draft since 4 to a normal form in which every reference leads to one of its own
-//! `$defs`. Nothing is ever fetched. Schemas and values come from strangers, so normalising and checking end soon
-//! whatever both say (`docs/decisions/0012-schemas-checked-here.md`).
+//! [`Schema::new`] brings a schema of any draft since 4 to a normal form in which every reference
+//! leads to one of its own `$defs`. Nothing is ever fetched. Schemas and values come from
+//! strangers, so normalising and checking end soon whatever both say
+//! (`docs/decisions/0012-schemas-checked-here.md`).
 //!
 //! ```
 //! use serde_json::json;
@@ -30,12 +31,13 @@ mod typed;
 /// The depth to which a schema, or a value checked against one, may be nested.
 const MAX_DEPTH: usize = 64;
 
-/// The length a schema may have, in bytes of what it says and of the paths where it says it, with all that its references
-/// repeat. A prompt has room for a small part of that.
+/// The length a schema may have, in bytes of what it says and of the paths where it says it, with
+/// all that its references repeat. A prompt has room for a small part of that.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A parameter schema that is known to be understood: its root is an object, every reference leads to a place in it, and
-/// nothing is nested without end. Keys are in alphabetical order, so the same schema is always the same bytes.
+/// A parameter schema that is known to be understood: its root is an object, every reference leads
+/// to a place in it, and nothing is nested without end. Keys are in alphabetical order, so the same
+/// schema is always the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema(Map<String, Value>);
 
@@ -80,7 +82,8 @@ impl Schema {
         normal::root(schema).map(Self)
     }
 
-    /// The schema of a Rust type, without what only a Rust compiler cares about, and the type's doc comment.
+    /// The schema of a Rust type, without what only a Rust compiler cares about, and the type's doc
+    /// comment.
     pub fn of<T: schemars::JsonSchema>() -> Result<(Self, String), SchemaError> {
         let (schema, description) = typed::schema_of::<T>();
         Self::new(&schema).map(|schema| (schema, description))
@@ -91,19 +94,21 @@ impl Schema {
         &self.0
     }
 
-    /// All that the schema says, with the types that other keywords imply written out: the form models are told.
+    /// All that the schema says, with the types that other keywords imply written out: the form
+    /// models are told.
     pub fn explicit(&self) -> Value {
         explicit::explicit(&self.0)
     }
 
-    /// Lists everything in which a value does not fit, each with the path it is about. Takes bounded time whatever the schema
-    /// says. Left to the tool: unknown formats, patterns that cannot be rewritten for `regex`, and long texts.
+    /// Lists everything in which a value does not fit, each with the path it is about. Takes
+    /// bounded time whatever the schema says. Left to the tool: unknown formats, patterns that
+    /// cannot be rewritten for `regex`, and long texts.
     pub fn check(&self, value: &Value) -> Vec<String> {
         check::check(&self.0, value)
     }
 
-    /// Fills in the defaults of what was left out, wherever they fit, and writes 3.0 as 3 where a whole number is asked for.
-    /// For values that fit: they still do.
+    /// Fills in the defaults of what was left out, wherever they fit, and writes 3.0 as 3 where a
+    /// whole number is asked for. For values that fit: they still do.
     pub fn complete(&self, value: &mut Value) {
         complete::complete(&self.0, value);
     }

@@ -1,5 +1,5 @@
-//! The normal form: what a schema says, in the words of 2020, without what is about the document and not the value.
-//! Every reference in it leads to the root or to one of its `$defs`.
+//! The normal form: what a schema says, in the words of 2020, without what is about the document
+//! and not the value. Every reference in it leads to the root or to one of its `$defs`.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -64,15 +64,16 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
 struct DynamicScope<'a> {
     /// The resource they are relative to.
     resource: usize,
-    /// Where `$dynamicRef` leads for the names that more than one resource has: to the first that was entered.
+    /// Where `$dynamicRef` leads for the names that more than one resource has: to the first that
+    /// was entered.
     dynamic: BTreeMap<&'a str, SchemaPlace<'a>>,
 }
 
 struct SchemaWalk<'a> {
     document: SchemaDocument<'a>,
     scope: DynamicScope<'a>,
-    /// References to a place as they are written, seen from a scope. A place seen from two scopes is written twice, and so no
-    /// reference in the normal form depends on how one got there.
+    /// References to a place as they are written, seen from a scope. A place seen from two scopes
+    /// is written twice, and so no reference in the normal form depends on how one got there.
     references: HashMap<(*const Value, DynamicScope<'a>), String>,
     /// The names of the root's own definitions, which they keep.
     own: HashMap<*const Value, String>,
@@ -135,7 +136,8 @@ impl<'a> SchemaWalk<'a> {
                     }
                 }
                 "enum" if schema.contains_key("const") => {}
-                // Before 2020, a tuple was a list of `items`. Beside `prefixItems`, it is there for older readers.
+                // Before 2020, a tuple was a list of `items`. Beside `prefixItems`, it is there for
+                // older readers.
                 "items" if value.is_array() => {
                     if is_older_tuple {
                         let list = value.as_array().into_iter().flatten();
@@ -257,7 +259,8 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    /// A name for a place that generators refer to instead of repeating it, and that is no definition.
+    /// A name for a place that generators refer to instead of repeating it, and that is no
+    /// definition.
     fn unused(&mut self, target: &str) -> String {
         let mut name = plain(target.trim_start_matches(['#', '/']));
         while !self.taken.insert(name.clone()) {
@@ -296,7 +299,8 @@ impl<'a> SchemaWalk<'a> {
     }
 }
 
-/// Says something. What another keyword, of this draft or an older one, has said in the same words counts as well.
+/// Says something. What another keyword, of this draft or an older one, has said in the same words
+/// counts as well.
 fn say(out: &mut Map<String, Value>, keyword: &str, value: Value) {
     if !out.contains_key(keyword) {
         out.insert(keyword.to_owned(), value);

@@ -19,7 +19,8 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     let description = schema.as_object_mut().and_then(|root| root.remove("description"));
     if schema.get("type").is_none() && schema.as_object().is_some_and(Map::is_empty) {
-        // `serde_json::Value` as arguments: anything goes, and the tool is expected to bring its own schema.
+        // `serde_json::Value` as arguments: anything goes, and the tool is expected to bring its
+        // own schema.
         schema = json!({"type": "object", "properties": {}});
     }
     tidy(&mut schema, SchemaStanding::Whole);
@@ -38,7 +39,8 @@ enum SchemaStanding {
     Part,
 }
 
-/// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that may be left out.
+/// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that
+/// may be left out.
 fn tidy(schema: &mut Value, standing: SchemaStanding) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(Value::String(text)) = map.get_mut("description") {

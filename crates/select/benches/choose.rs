@@ -1,4 +1,5 @@
-//! What choosing costs with 10,000 tools: `cargo bench -p windlass-select`. Numbers are printed, never asserted.
+//! What choosing costs with 10,000 tools: `cargo bench -p windlass-select`. Numbers are printed,
+//! never asserted.
 
 use std::{
     fs,
@@ -144,7 +145,8 @@ fn cards() -> Vec<Card> {
     all.flat_map(|(verb, thing)| PLACES.iter().map(move |place| tool(verb, thing, place))).collect()
 }
 
-/// Many rounds of all requests, each read anew: time on a core, and the slowest request at its best.
+/// Many rounds of all requests, each read anew: time on a core, and the slowest request at its
+/// best.
 fn requests(name: &str, mut work: impl FnMut(&ToolRequest)) {
     let mut best = [f64::MAX; REQUESTS.len()];
     let start = on_cpu();
@@ -163,7 +165,8 @@ fn requests(name: &str, mut work: impl FnMut(&ToolRequest)) {
     ));
 }
 
-/// Seconds this thread has had a core, because others may want it too; where the kernel does not say, seconds at all.
+/// Seconds this thread has had a core, because others may want it too; where the kernel does not
+/// say, seconds at all.
 fn on_cpu() -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -44,8 +44,8 @@ pub struct InferredArguments {
     pub invalid: Vec<String>,
 }
 
-/// Infers the arguments of a call from a request. `parameters` is a JSON Schema; invalid parts of it
-/// are ignored.
+/// Infers the arguments of a call from a request. `parameters` is a JSON Schema; invalid parts of
+/// it are ignored.
 ///
 /// ```
 /// use serde_json::json;

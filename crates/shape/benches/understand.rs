@@ -55,7 +55,8 @@ fn file(name: &str, path: &str, text: &str, times: u32) {
     let _gone = writeln!(stdout(), "{name:28} {:>8} bytes {best:>10.1} µs", text.len());
 }
 
-/// Shaping an output of a command, which understands it, and the same as the text of a file, which does not.
+/// Shaping an output of a command, which understands it, and the same as the text of a file, which
+/// does not.
 fn report(name: &str, text: &str, times: u32) {
     let shaper = Shaper::default();
     let facts = |exit| {
@@ -91,7 +92,8 @@ fn report(name: &str, text: &str, times: u32) {
     );
 }
 
-/// Seconds this thread has had a core, because others may want it too; where the kernel does not say, seconds at all.
+/// Seconds this thread has had a core, because others may want it too; where the kernel does not
+/// say, seconds at all.
 fn on_cpu() -> f64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

@@ -77,9 +77,9 @@ impl Secrets {
         Clean::new(CleanSeal, text)
     }
 
-    /// Cleans an event for any observer. Messages of the model to the person pass unchanged: a person
-    /// who asks for a password must get it. A part of the output of a call is cleaned as a whole
-    /// text; [`CleanEvents`](crate::CleanEvents) puts the parts together first.
+    /// Cleans an event for any observer. Messages of the model to the person pass unchanged: a
+    /// person who asks for a password must get it. A part of the output of a call is cleaned as a
+    /// whole text; [`CleanEvents`](crate::CleanEvents) puts the parts together first.
     pub fn clean_event(&self, mut event: Event) -> Clean<Event> {
         match &mut event {
             Event::TurnDiff { diff: text }

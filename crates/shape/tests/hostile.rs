@@ -97,7 +97,8 @@ proptest! {
     }
 }
 
-/// Long texts made of one line, or of one line without end. A reader that is not linear would not be done today.
+/// Long texts made of one line, or of one line without end. A reader that is not linear would not
+/// be done today.
 #[test]
 fn no_line_makes_a_reader_slow() {
     for line in LINES {

@@ -1,5 +1,5 @@
-//! Input made to hurt: bounded memory, bounded output, and work that grows with the input and not with its square. A test
-//! here that never ends is how the last of these fails.
+//! Input made to hurt: bounded memory, bounded output, and work that grows with the input and not
+//! with its square. A test here that never ends is how the last of these fails.
 
 use windlass_contract::{Output, meta::Format, outcome::Receipt, verdict::Criteria};
 use windlass_shape::{Budget, Cleaner, Secrets, Shaper, Terminal};

@@ -280,7 +280,7 @@ pub(crate) fn tool_error(error: HostError) -> ToolError {
             return ToolError::bad_input("`command` is empty: give a program and its arguments");
         }
         HostError::Nul => return ToolError::bad_input("the command contains a NUL byte: leave it out"),
-        HostError::NotGranted { .. } => error.to_string(),
+        HostError::NotGranted { .. } | HostError::NotApart { .. } => error.to_string(),
         HostError::TimeUsedUp { .. } | HostError::CpuUsedUp { .. } => {
             let message = format!("{error}; say what is done and what is not");
             return denied(Layer::Limit, "the session's time for commands is limited", message, error);

@@ -26,7 +26,7 @@ const MAX_ENTRIES: usize = 100_000;
 const MAX_DEPTH: usize = 100;
 
 /// Maximum length of a shown name.
-const NAME_LIMIT_BYTES: usize = 500;
+const MAX_NAME_BYTES: usize = 500;
 
 /// List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links.
 ///
@@ -147,7 +147,7 @@ fn page(
 
 fn row(entry: &Entry) -> String {
     let name = in_one_line(entry.path.file_name().map_or(&*entry.path, Path::new));
-    let end = (0..=NAME_LIMIT_BYTES.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
+    let end = (0..=MAX_NAME_BYTES.min(name.len())).rev().find(|at| name.is_char_boundary(*at));
     let depth = entry.path.components().count().saturating_sub(1);
     format!("{}{}{}", "  ".repeat(depth), &name[..end.unwrap_or(0)], mark(entry.kind))
 }

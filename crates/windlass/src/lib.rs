@@ -1,7 +1,8 @@
 //! Windlass: the tool-calling runtime for AI agents.
 //!
-//! A model asks for tools; Windlass routes, decides, contains, runs, cleans, judges, records and answers. This crate is
-//! the front door: everything an embedding program needs is re-exported here, and nothing else is in it.
+//! A model asks for tools; Windlass routes, decides, contains, runs, cleans, judges, records and
+//! answers. This crate is the front door: everything an embedding program needs is re-exported
+//! here, and nothing else is in it.
 //!
 //! ```
 //! use windlass::{Agent, Output, ToolError, tool};
@@ -81,28 +82,28 @@ pub mod patch {
     pub use windlass_patch::*;
 }
 
-/// What a command line would do.
+/// The policy: effects of command lines, and rules.
 pub mod policy {
     pub use windlass_policy::*;
 }
 
-/// What is written down.
+/// Session files, the index of calls and the edit log.
 pub mod record {
     pub use windlass_record::*;
 }
 
-/// Which tools fit a request.
+/// Tool selection for a request.
 pub mod select {
     pub use windlass_select::*;
 }
 
-/// Secrets out of text.
+/// Redaction of secrets.
 pub mod clean {
     pub use windlass_contract::secret_names::is_secret_name;
     pub use windlass_shape::{Cleaner, Finding, Secrets};
 }
 
-/// What a result means.
+/// Insights into results.
 pub mod insight {
     pub use windlass_contract::insight::{
         CommandInsight, Detail, Diagnostic, Diagnostics, ExitClass, FileInsight, Hits, Insight, Place,
@@ -110,12 +111,12 @@ pub mod insight {
     };
 }
 
-/// How results are written for people and programs.
+/// Rendering of results for people and programs.
 pub mod render {
     pub use windlass_shape::{CallReport, verdict};
 }
 
-/// What the code made by `#[tool]` refers to. Not for people.
+/// Items that the code made by `#[tool]` refers to. Not a public interface.
 #[doc(hidden)]
 pub mod __macro {
     pub use schemars;

@@ -1,7 +1,8 @@
 //! The offline rules at work: requests as people type them, on a real project, with the real tools.
 //!
-//! `rules/seen.jsonl` is what the rules are made for, and grows. `rules/unseen.jsonl` was written before the rules, which
-//! were never changed for it. `rules/declined.jsonl` has what must be asked about or declined.
+//! `rules/seen.jsonl` is what the rules are made for, and grows. `rules/unseen.jsonl` was written
+//! before the rules, which were never changed for it. `rules/declined.jsonl` has what must be asked
+//! about or declined.
 
 #![expect(clippy::unwrap_used, reason = "in the helpers of a test, too, a failed unwrap is a failed test")]
 
@@ -29,7 +30,8 @@ struct Row {
     #[serde(default)]
     before: Vec<String>,
     ask: String,
-    /// Calls that must be made, in this order; others may come between. Texts must hold what is given here.
+    /// Calls that must be made, in this order; others may come between. Texts must hold what is
+    /// given here.
     #[serde(default)]
     calls: Vec<(String, BTreeMap<String, Value>)>,
     /// What the answer must say.
@@ -151,7 +153,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Runs all rows of a table; the share that came out right, in percent, and what was wrong with the others.
+/// Runs all rows of a table; the share that came out right, in percent, and what was wrong with the
+/// others.
 async fn score(table: &str, check: impl Fn(&Row, &Turn) -> Vec<String>) -> (usize, String) {
     let template = tempfile::tempdir().unwrap();
     project::make(template.path());
@@ -229,7 +232,8 @@ async fn a_file_named_from_the_root_on_is_not_written_over() {
     assert_eq!(found, ["old\n", "moved\n"]);
 }
 
-/// A listing lacks what is ignored, and the file of that name elsewhere is not the one that is meant.
+/// A listing lacks what is ignored, and the file of that name elsewhere is not the one that is
+/// meant.
 #[tokio::test]
 async fn an_ignored_file_is_not_taken_for_another_of_its_name() {
     let place = tempfile::tempdir().unwrap();

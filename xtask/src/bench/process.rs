@@ -52,7 +52,8 @@ fn wait(pid: u32) -> (i32, libc::rusage) {
     let mut status = 0;
     // SAFETY: `rusage` is plain numbers, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live values of the right type; the pid is that of a child nobody else waits for.
+    // SAFETY: both pointers are to live values of the right type; the pid is that of a child nobody
+    // else waits for.
     unsafe { libc::wait4(pid.cast_signed(), &raw mut status, 0, &raw mut usage) };
     (status, usage)
 }

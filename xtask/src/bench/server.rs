@@ -1,4 +1,5 @@
-//! A model that asks for `true` so many times and then answers, over either wire. One thread per connection.
+//! A model that asks for `true` so many times and then answers, over either wire. One thread per
+//! connection.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},

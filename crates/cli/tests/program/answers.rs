@@ -1,4 +1,5 @@
-//! Answers that must have a shape, calls that a server leaves in the text, and conversations that fill the window.
+//! Answers that must have a shape, calls that a server leaves in the text, and conversations that
+//! fill the window.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `windlass apply-patch`: the cases of the patch engine through the program, and what only the program can show.
+//! `windlass apply-patch`: the cases of the patch engine through the program, and what only the
+//! program can show.
 
 use std::{
     collections::BTreeMap,

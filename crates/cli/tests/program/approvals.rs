@@ -1,4 +1,5 @@
-//! Questions to a person: when there is one, what it shows, what an answer allows, and what is written down of it.
+//! Questions to a person: when there is one, what it shows, what an answer allows, and what is
+//! written down of it.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Stdio};
 

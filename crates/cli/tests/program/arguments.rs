@@ -1,4 +1,5 @@
-//! Arguments and names as models and people write them, and the results that say what became of the call.
+//! Arguments and names as models and people write them, and the results that say what became of the
+//! call.
 
 use std::fs;
 

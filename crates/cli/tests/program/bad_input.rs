@@ -1,4 +1,5 @@
-//! Commands that make no sense and machines that lack something: a clear word each, and nothing left behind.
+//! Commands that make no sense and machines that lack something: a clear word each, and nothing
+//! left behind.
 
 use std::{fs, path::Path};
 
@@ -15,8 +16,8 @@ fn shell(user: &User, input: &Value, options: &[&str]) -> (i32, String) {
     (ended.code.unwrap(), ended.stdout)
 }
 
-/// The program started by a shell, after what the shell is told first; in namespaces of its own, with no rights outside.
-/// None where this machine does not let users have them.
+/// The program started by a shell, after what the shell is told first; in namespaces of its own,
+/// with no rights outside. None where this machine does not let users have them.
 pub(crate) fn elsewhere(user: &User, first: &str, args: &[&str]) -> Option<(i32, String)> {
     let alone = |script: &str| {
         let mut command = user.shell(r#"exec unshare -Urm --propagation private sh -c "$0" "$@""#);

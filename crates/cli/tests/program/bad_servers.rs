@@ -1,4 +1,5 @@
-//! Servers that misbehave: one clear line, exit code 1, and a session that goes on with a better server.
+//! Servers that misbehave: one clear line, exit code 1, and a session that goes on with a better
+//! server.
 
 use std::time::Duration;
 

@@ -25,7 +25,8 @@ fn our_own_tools_are_found_by_what_they_do() {
     }
 }
 
-/// Written before the requests that the tools say they are the answer to, and not looked at while those were written.
+/// Written before the requests that the tools say they are the answer to, and not looked at while
+/// those were written.
 const HELD_OUT: [(&str, &str); 40] = [
     ("what does crates/host/src/lib.rs say", "read_file"),
     ("open README.md for me", "read_file"),

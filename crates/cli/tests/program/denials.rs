@@ -198,7 +198,8 @@ fn a_program_that_waits_on_a_terminal_is_told_as_an_event_before_its_result() {
     assert_eq!(events[updated]["item"]["id"], events[completed]["item"]["id"]);
 }
 
-/// Runs a program of this name that is a script, with another home directory than `/tmp` has: commands have their own `/tmp`.
+/// Runs a program of this name that is a script, with another home directory than `/tmp` has:
+/// commands have their own `/tmp`.
 fn run_script(user: &User, home: &Path, (name, script): (&str, &str), line: &str) -> Value {
     let program = user.file(name, format!("#!/bin/sh\n{script}"));
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

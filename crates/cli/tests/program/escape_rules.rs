@@ -1,4 +1,5 @@
-//! Rules that let a command leave the sandbox: what was approved runs, and nothing that a workspace put around it.
+//! Rules that let a command leave the sandbox: what was approved runs, and nothing that a workspace
+//! put around it.
 
 use std::{
     env, fs,
@@ -14,7 +15,8 @@ use crate::support::{Ended, Running, User};
 /// In the sandbox, with nobody to ask.
 const HELD: [&str; 5] = ["-s", "workspace-write", "-a", "never", "--json"];
 
-/// A workspace with an environment of its own in front of the search path, and a place outside of it.
+/// A workspace with an environment of its own in front of the search path, and a place outside of
+/// it.
 struct Workspace {
     user: User,
     outside: PathBuf,
@@ -245,4 +247,65 @@ fn a_secret_gets_no_rule_and_rules_with_one_are_listed_without_it() {
     let revoked = user.run(&["policy", "revoke", rules[0]["id"].as_str().unwrap(), "--yes"]);
     revoked.assert_code(0);
     assert!(!revoked.stderr.contains(&token), "{revoked:#?}");
+}
+
+/// Runs commands of a script, one a turn.
+fn exec(user: &User, calls: &[Value], options: &[&str]) -> Ended {
+    let turns = calls.iter().map(|call| json!({"calls": [call]}));
+    let turns: Vec<_> = turns.chain([json!({"text": "done"})]).collect();
+    let script = user.script(&json!(turns));
+    user.run(&[&["exec", "--script", &script, "go"], options].concat())
+}
+
+#[test]
+fn while_a_command_in_the_background_can_change_settings_nothing_leaves_by_a_rule() {
+    let git = if Path::new("/usr/local/bin/git").exists() { "/usr/local/bin/git" } else { "/usr/bin/git" };
+    let workspace = Workspace::with_rule(|_| vec![git.to_owned(), "status".to_owned()]);
+    let mark = text(&workspace.outside.join("planted"));
+    let plant =
+        format!("git init -q . && git config core.fsmonitor ': > {mark}; false' && echo ready; sleep 60");
+    let background = json!({"name": "exec_command", "arguments": {"cmd": plant, "yield_time_ms": 3000}});
+    let status = json!({"name": "shell_command", "arguments": {"command": "git status"}});
+    let ended = exec(&workspace.user, &[background, status], &["-s", "workspace-write", "-a", "never"]);
+    ended.assert_code(0);
+    assert!(ended.stderr.contains("nothing added to commit"), "{}", ended.stderr);
+    assert_eq!(workspace.marks(), (false, false));
+    let records = serde_json::to_string(&workspace.user.records()).unwrap();
+    assert!(records.contains("; in the sandbox, because `"), "{records}");
+    // Alone, it leaves.
+    let ended = workspace.call("shell_command", &json!({"command": "git status"}), &HELD);
+    assert!(ended.stdout.contains("; started directly, without a shell"), "{}", ended.stdout);
+    assert_eq!(workspace.marks(), (false, false), "what was planted is gone");
+}
+
+#[test]
+fn a_home_directory_as_workspace_keeps_the_files_of_windlass_and_lets_nothing_leave() {
+    let workspace = Workspace::touching();
+    let (line, _) = workspace.touch();
+    let home = workspace.user.work();
+    let own = home.join(".windlass");
+    fs::create_dir_all(own.join("rules")).unwrap();
+    fs::copy(workspace.user.home().join("rules/mine.toml"), own.join("rules/mine.toml")).unwrap();
+    for line in [line.as_str(), "echo a > a; d=.wind; echo x > ${d}lass/x"] {
+        let input = json!({"command": line}).to_string();
+        let mut program = workspace.user.program(&[&["call", "shell_command", &input][..], &HELD].concat());
+        program.env("HOME", &home).env_remove("WINDLASS_HOME");
+        Running::start(program).end().assert_code(1);
+    }
+    assert_eq!(workspace.marks(), (false, false));
+    let names: Vec<_> =
+        fs::read_dir(&own).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.iter().any(|name| name == "running"), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("refused") || name == "x"), "{names:?}");
+}
+
+#[test]
+fn a_run_without_a_person_refuses_what_the_chosen_policy_would_ask_about() {
+    let user = User::new();
+    let push = json!({"name": "shell_command", "arguments": {"command": "git push nowhere HEAD"}});
+    let ended = exec(&user, std::slice::from_ref(&push), &["-s", "danger-full-access", "-a", "on-request"]);
+    ended.assert_code(3);
+    assert!(ended.stderr.contains("it pushes to a repository that others share"), "{}", ended.stderr);
+    let ended = exec(&user, &[push], &["-s", "danger-full-access", "-a", "never"]);
+    assert!(!ended.stderr.contains("nobody is there"), "{}", ended.stderr);
 }

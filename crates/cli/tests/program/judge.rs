@@ -1,4 +1,5 @@
-//! Verdicts: shown to people with `call --judge`, to models behind a result, and lowered by a model that is asked.
+//! Verdicts: shown to people with `call --judge`, to models behind a result, and lowered by a model
+//! that is asked.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `--limit` of `exec` and `call`: the same limits as those of `windlass sandbox`, for every command.
+//! `--limit` of `exec` and `call`: the same limits as those of `windlass sandbox`, for every
+//! command.
 
 use serde_json::{Value, json};
 
@@ -31,7 +32,8 @@ fn call(user: &User, options: &[&str], line: &str) -> Ended {
 fn each_command_of_an_agent_is_ended_at_its_limits() {
     let report: Value = serde_json::from_str(&User::new().run(&["doctor", "--json"]).stdout).unwrap();
     let limits = report["layers"]["limits"].as_str().unwrap_or_default();
-    // Without namespaces some of them are refused, and in a cgroup no process is started beyond its limit.
+    // Without namespaces some of them are refused, and in a cgroup no process is started beyond its
+    // limit.
     if report["rung"] != "namespaces" || limits.starts_with("memory and processes by a cgroup") {
         eprintln!("skipped: {} with {limits}", report["rung"]);
         return;

@@ -1,4 +1,5 @@
-//! The program as a user runs it: the real binary, real servers on loopback, real processes. One file per subject.
+//! The program as a user runs it: the real binary, real servers on loopback, real processes. One
+//! file per subject.
 
 // `cfg(test)` lets helpers unwrap as tests do.
 #[cfg(test)]

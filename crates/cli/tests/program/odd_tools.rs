@@ -1,4 +1,5 @@
-//! Lists of tools and requests as nobody should write them: `windlass tools search` and `select` still answer sensibly.
+//! Lists of tools and requests as nobody should write them: `windlass tools search` and `select`
+//! still answer sensibly.
 
 use std::fmt::Write;
 

@@ -116,7 +116,8 @@ fn what_is_approved_on_a_terminal_is_on_record() {
     assert!(user.sessions().is_empty());
 }
 
-/// A session as `exec` writes it, in which a person had approved these commands: `exec` itself asks nobody.
+/// A session as `exec` writes it, in which a person had approved these commands: `exec` itself asks
+/// nobody.
 fn approved(user: &User, commands: &[&str]) {
     let call = |command: &&str| json!({"name": "shell_command", "arguments": {"command": command}});
     let calls: Vec<_> = commands.iter().map(call).collect();

@@ -172,7 +172,8 @@ const EXCEEDED: [(&str, &str, i32, &str); 8] = [
 fn a_command_that_a_limit_ended_has_not_succeeded() {
     let report: Value = serde_json::from_str(&User::new().run(&["doctor", "--json"]).stdout).unwrap();
     let limits = report["layers"]["limits"].as_str().unwrap_or_default();
-    // Without namespaces some of them are refused, and in a cgroup no process is started beyond its limit.
+    // Without namespaces some of them are refused, and in a cgroup no process is started beyond its
+    // limit.
     if report["rung"] != "namespaces" || limits.starts_with("memory and processes by a cgroup") {
         eprintln!("skipped: {} with {limits}", report["rung"]);
         return;
@@ -203,7 +204,8 @@ fn output_is_limited_to_the_byte_and_what_fits_is_no_denial() {
         let ended = user.run(&sandboxed(&["--limit", "out_kb=1"], script));
         assert_eq!((ended.stdout.len(), ended.stderr.as_str()), (length, said), "{ended:#?}");
     }
-    // Whoever stops reading is noticed by the command, as without a limit, and nobody has cancelled anything.
+    // Whoever stops reading is noticed by the command, as without a limit, and nobody has cancelled
+    // anything.
     let line = "($windlass sandbox --limit out_kb=1000 -- yes; echo $? > code) | head -n 1";
     let ended = Running::start(user.shell(line)).end();
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("y\n", ""));
@@ -273,7 +275,8 @@ fn a_command_in_the_background_that_reads_is_stopped_until_it_is_in_the_foregrou
 #[test]
 fn a_command_that_others_put_into_the_background_is_stopped_too() {
     let user = User::new();
-    // The inner shell has no job control at first, so that what it starts is in the foreground with it.
+    // The inner shell has no job control at first, so that what it starts is in the foreground with
+    // it.
     let inner = "$windlass sandbox --policy workspace-write -- sh -c 'echo > begun; exec cat' < /dev/tty & job=$!; \
                  until [ -e begun ]; do sleep 0.01; done; set -m; \
                  sh -c \"until grep -q 'State:.T' /proc/$job/status; do sleep 0.05; done\"; \

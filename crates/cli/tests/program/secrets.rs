@@ -1,4 +1,5 @@
-//! A secret that a tool meets comes out nowhere: not to the model, not in events, on the screen, in logs or on record.
+//! A secret that a tool meets comes out nowhere: not to the model, not in events, on the screen, in
+//! logs or on record.
 
 use std::fs;
 
@@ -10,7 +11,8 @@ use crate::support::{FULL_ACCESS, Server, User, Wire, command};
 const KNOWN: &str = "plum-Tree-42x";
 /// A name that no tool has.
 const NO_TOOL: &str = "tool-plum-Tree-42x";
-/// Known by where it stands; in two colours, and put together by the command, so that no call holds it.
+/// Known by where it stands; in two colours, and put together by the command, so that no call holds
+/// it.
 const PRINTED: &str = "q8Zk2mPv0Lr7";
 /// Said by the model itself.
 const SAID: &str = "Tb4Xc9Wd1Ye6Uf";
@@ -21,7 +23,8 @@ fn user() -> User {
     user
 }
 
-/// What the model asks for: a long output, its parts, a file beside the secret changed, and a command with one.
+/// What the model asks for: a long output, its parts, a file beside the secret changed, and a
+/// command with one.
 fn server() -> Server {
     let print = "cat .env; seq 3000; printf 'https://bob:q8Zk2m\\033[31m'; printf 'Pv0Lr7\\033[0m@host/\\n'";
     let parts = [

@@ -1,4 +1,5 @@
-//! `windlass undo` and its log: whose a change is, which call an undo takes back, and what a damaged log means.
+//! `windlass undo` and its log: whose a change is, which call an undo takes back, and what a
+//! damaged log means.
 
 use std::{fs, process::Stdio};
 

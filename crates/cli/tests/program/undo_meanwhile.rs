@@ -1,4 +1,5 @@
-//! `windlass undo` beside a person: what they changed since stays, what they press counts, and nothing of ours is left.
+//! `windlass undo` beside a person: what they changed since stays, what they press counts, and
+//! nothing of ours is left.
 
 use std::{
     fs,

@@ -24,8 +24,8 @@ impl MatchCollector {
         Self { wanted, limit, count: 0, lines: Vec::new(), is_cut: false, is_binary: false }
     }
 
-    /// Returns the number of matching lines, the kept ones, and whether there are more; `None` for a
-    /// file without a match or a binary one.
+    /// Returns the number of matching lines, the kept ones, and whether there are more; `None` for
+    /// a file without a match or a binary one.
     pub(super) fn found(self) -> Option<(u64, Vec<FoundLine>, bool)> {
         (self.count > 0 && !self.is_binary).then_some((self.count, self.lines, self.is_cut))
     }

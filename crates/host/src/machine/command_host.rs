@@ -1,6 +1,7 @@
 //! Hosts for the calls of a [`Machine`].
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -20,6 +21,7 @@ use crate::{
     direct_program,
     launch::CommandLaunch,
     output_buffer::OutputBuffer,
+    outside_lock::OutsideLockGuard,
     preview,
     process::{self, OutputStreams},
     pty::SessionRequest,
@@ -61,10 +63,30 @@ impl CommandHost {
         match &self.direct {
             Some(direct) => {
                 let command = direct_program::command(direct, command, environment);
-                Program::new(&command, environment, &direct.cwd)
+                Program::new(&command, &BTreeMap::new(), &direct.cwd)
             }
             None => Program::new(command, environment, &self.cwd)?.with_shell_bypass(command),
         }
+    }
+
+    /// Keeps a sandboxed command that may write apart from a program outside that a lasting
+    /// approval allowed.
+    async fn outside_lock(&self, program: &Program) -> Result<Option<OutsideLockGuard>, HostError> {
+        let lock = &self.machine.outside_lock;
+        let (guard, reason) = match (&self.direct, &self.launch) {
+            (Some(direct), _) => {
+                let obstacle = self.machine.obstacle_outside(&direct.writable);
+                let guard = lock.lock_outside().filter(|_| obstacle.is_none());
+                (guard, obstacle.unwrap_or_else(|| "another command has just started".to_owned()))
+            }
+            (None, CommandLaunch::Sandboxed(_)) if self.launch.may_write() => {
+                let reason = "a program that was approved before still runs outside of the sandbox";
+                (lock.lock_sandboxed().await, reason.to_owned())
+            }
+            _ => return Ok(None),
+        };
+        let program = program.name().to_owned();
+        guard.map(Some).ok_or(HostError::NotApart { program, reason })
     }
 
     /// Prepares to undo the changes of a command. The ticket is held until the command is gone.
@@ -93,6 +115,7 @@ impl CommandHost {
         let spending = &self.machine.spending;
         let (left, quota) = (spending.left()?, &self.limits.quota);
         let program = self.program(command)?;
+        let _outside_lock = self.outside_lock(&program).await?;
         let _ticket = self.record(&program).await;
         let _meter = spending.wall.count();
         let run = process::CommandRun {
@@ -158,6 +181,7 @@ impl Host for CommandHost {
             let time_left = spending.left()?.min(quota.wall());
             let program = self.program(command)?;
             let request = SessionRequest {
+                outside_lock: self.outside_lock(&program).await?,
                 ticket: self.record(&program).await,
                 program,
                 launch: self.launch.clone(),

@@ -141,7 +141,10 @@ impl<G: GitProgram> RootCheck<'_, G> {
         let mut git_directories = GitDirectoriesToCheck::default();
         for change in changes {
             self.check_hidden(change);
-            if self.is_moved(&change.path) || self.check_protected_name(change) {
+            if self.is_below_hidden(&change.path)
+                || self.is_moved(&change.path)
+                || self.check_protected_name(change)
+            {
                 continue;
             }
             if change.path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git")) {
@@ -188,6 +191,14 @@ impl<G: GitProgram> RootCheck<'_, G> {
         if is_another && self.hidden.contains(&absolute) {
             self.findings.tell(&absolute, REPLACED_OUTSIDE.to_owned());
         }
+    }
+
+    /// Returns true if a path lies in a directory that the command could not see. Windlass keeps
+    /// its own files in one, if the home directory is the workspace.
+    fn is_below_hidden(&self, path: &Path) -> bool {
+        let absolute = self.absolute(path);
+        let mut above = absolute.ancestors().skip(1);
+        self.mounts_hold && above.any(|directory| self.hidden.iter().any(|hidden| hidden == directory))
     }
 
     fn absolute(&self, path: &Path) -> PathBuf {

@@ -193,6 +193,25 @@ impl InterruptedCommand {
     }
 }
 
+/// Returns true if a session of another process runs a command that may write one of these
+/// directories, or a directory around it.
+pub(super) fn runs_elsewhere(notes: &Path, directories: &[PathBuf]) -> bool {
+    let entries = fs::read_dir(notes).into_iter().flatten().flatten();
+    let own = format!("{}-", std::process::id());
+    let others = entries.filter(|entry| !entry.file_name().as_bytes().starts_with(own.as_bytes()));
+    others.filter_map(|entry| living_roots(&entry.path())).flatten().any(|root| {
+        directories.iter().any(|path| path.starts_with(&root.path) || root.path.starts_with(path))
+    })
+}
+
+/// Returns the roots in the note of a living process, if it runs a command.
+fn living_roots(path: &Path) -> Option<Vec<NotedRoot>> {
+    let bytes = fs::read(path).ok().filter(|bytes| !bytes.is_empty())?;
+    // Its process locked the note before it wrote anything into it.
+    let is_living = File::open(path).ok()?.try_lock_shared().is_err();
+    parse(&bytes).filter(|_| is_living).map(|note| note.roots)
+}
+
 /// Takes the lock of a note whose process is gone. None if a living process has it.
 fn lock_of_the_dead(file: &File, path: &Path) -> Option<()> {
     let process = path.file_name()?.to_str()?.split('-').next()?;

@@ -1,4 +1,5 @@
-//! Tables of commands and their effects: `effect: command`, several effects with a comma between, `none` for no effect.
+//! Tables of commands and their effects: `effect: command`, several effects with a comma between,
+//! `none` for no effect.
 
 use std::collections::BTreeSet;
 

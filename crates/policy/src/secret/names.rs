@@ -5,7 +5,8 @@
 pub(super) const COPIES: &[&str] =
     &["~", ".bak", ".backup", ".old", ".orig", ".save", ".saved", ".copy", ".swp", ".1"];
 
-/// Hidden directories with secrets in them, wherever they are, also when a wildcard would find them.
+/// Hidden directories with secrets in them, wherever they are, also when a wildcard would find
+/// them.
 pub(super) const HIDDEN: &[&str] = &[
     ".docker",
     ".terraform.d",

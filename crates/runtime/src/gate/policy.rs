@@ -80,6 +80,17 @@ impl Policy {
         Confinement::Sandboxed(SandboxRules { writable, unreadable, readable_again, network })
     }
 
+    /// Returns the approval policy for effects beyond the machine: the one that the user chose,
+    /// even if nobody can be asked, so that such a call is refused. In a sandbox without network it
+    /// can have no such effect and runs.
+    pub(super) fn outward_approval(&self) -> ApprovalPolicy {
+        let is_offline = match self.confinement() {
+            Confinement::Sandboxed(rules) => rules.network == Network::None,
+            Confinement::InProcess | Confinement::Unconfined | Confinement::External(_) => false,
+        };
+        self.unattended.filter(|_| !is_offline).unwrap_or(self.approval)
+    }
+
     /// Returns the message for a model that may not escalate. If that is the user's choice, it is
     /// literally the text that models of this family were trained on.
     pub(super) fn no_wishes(&self) -> String {

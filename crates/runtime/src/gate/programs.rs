@@ -7,15 +7,15 @@ use windlass_contract::{
     ToolError,
     effects::CommandLine,
     grant::SandboxRules,
-    program::{ProgramFinder, ProgramSearch},
+    program::{ProgramFile, ProgramFinder, ProgramSearch},
     tool::ErrorKind,
 };
 use windlass_policy::{Class, Judgement, Part, Reason};
 
 use super::Policy;
 
-/// Directories that any program writes to.
-const SHARED_DIRECTORIES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// Directories for temporary files, which any program writes.
+const TEMPORARY_DIRECTORIES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Reserved words and builtins of shells that are not programs on every system.
 const BUILTINS: &[&str] = &[
@@ -110,10 +110,22 @@ const SYSTEM_DIRECTORIES: [&str; 8] =
     ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/libexec", "/usr/share", "/bin", "/sbin", "/etc/alternatives"];
 
 /// Directories that commands in the sandbox may write.
-pub(super) fn untrusted_directories(policy: &Policy) -> Vec<PathBuf> {
+pub(super) fn writable_directories(policy: &Policy) -> Vec<PathBuf> {
     let SandboxRules { writable, .. } = &policy.walls;
-    let roots = [&policy.cwd].into_iter().chain(writable).cloned();
-    roots.chain(SHARED_DIRECTORIES.map(PathBuf::from)).collect()
+    [&policy.cwd].into_iter().chain(writable).cloned().collect()
+}
+
+/// Directories for temporary files, with that of the user.
+pub(super) fn temporary_directories(finder: Option<&dyn ProgramFinder>) -> Vec<PathBuf> {
+    let of_user = finder.and_then(|finder| finder.variable("TMPDIR")).map(PathBuf::from);
+    let of_user = of_user.filter(|directory| directory.is_absolute());
+    TEMPORARY_DIRECTORIES.into_iter().map(PathBuf::from).chain(of_user).collect()
+}
+
+/// Returns true if no earlier command may have written the file of a program.
+fn is_outside(finder: &dyn ProgramFinder, policy: &Policy, file: &ProgramFile) -> bool {
+    let (writable, temporary) = (writable_directories(policy), temporary_directories(Some(finder)));
+    file.is_outside(writable.iter().chain(&temporary).map(PathBuf::as_path))
 }
 
 /// Returns the file of a program, looked up from this directory, if no sandboxed command can write
@@ -125,7 +137,7 @@ pub(super) fn find_unwritable(
     cwd: &Path,
 ) -> Option<PathBuf> {
     let ProgramSearch::Found(file) = finder.find_program(name, cwd) else { return None };
-    file.is_outside(untrusted_directories(policy).iter().map(PathBuf::as_path)).then_some(file.path)
+    is_outside(finder, policy, &file).then_some(file.path)
 }
 
 /// Returns true if a program is a file of the system, so that no other workspace can replace it.
@@ -139,9 +151,7 @@ pub(super) fn is_system_program(finder: &dyn ProgramFinder, name: &str, cwd: &Pa
 /// name is a builtin or nothing, and cannot be replaced.
 pub(super) fn is_replaceable(finder: &dyn ProgramFinder, policy: &Policy, name: &str, cwd: &Path) -> bool {
     match finder.find_program(name, cwd) {
-        ProgramSearch::Found(file) => {
-            !file.is_outside(untrusted_directories(policy).iter().map(PathBuf::as_path))
-        }
+        ProgramSearch::Found(file) => !is_outside(finder, policy, &file),
         ProgramSearch::Missing => false,
         ProgramSearch::Unknown => true,
     }
@@ -227,7 +237,6 @@ fn may_go_on(script: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::program::ProgramFile;
     use windlass_policy::{Rules, judge};
 
     use super::*;
@@ -242,6 +251,14 @@ mod tests {
                 return ProgramSearch::Found(ProgramFile { path, leads_to: Vec::new() });
             }
             if name == "unsure" { ProgramSearch::Unknown } else { ProgramSearch::Missing }
+        }
+
+        fn variable(&self, _: &str) -> Option<String> {
+            None
+        }
+
+        fn obstacle_outside(&self, _: &[PathBuf]) -> Option<String> {
+            None
         }
     }
 

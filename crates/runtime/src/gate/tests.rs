@@ -15,6 +15,10 @@ use windlass_policy::{RuleFile, Trust};
 
 use super::*;
 
+mod leaving;
+
+use leaving::AllIn;
+
 /// Admits a call without secrets and without an event sink.
 async fn admitted(gate: &Gate, call: &ToolCall, effects: &Effects) -> Result<CallAdmission, Failure> {
     let stop = Stop::default();
@@ -176,58 +180,6 @@ async fn what_is_approved_for_the_session_is_asked_again_on_a_terminal() {
     }
     let asked: Vec<_> = person.1.lock().unwrap().iter().map(|asked| asked.effects.terminal).collect();
     assert_eq!(asked, [false, true]);
-}
-
-/// Has every program in one directory.
-struct AllIn(&'static str);
-
-impl ProgramFinder for AllIn {
-    fn find_program(&self, name: &str, _cwd: &Path) -> ProgramSearch {
-        ProgramSearch::Found(ProgramFile { path: Path::new(self.0).join(name), leads_to: Vec::new() })
-    }
-}
-
-#[tokio::test]
-async fn a_rule_may_let_a_command_leave_the_sandbox_but_no_wish_does() {
-    let leaving = |text: &str, directory| {
-        let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
-        let policy = Policy { rules, cwd: "/w".into(), ..Policy::default() };
-        Gate::new(policy, None).with_programs(Arc::new(AllIn(directory)))
-    };
-    let held = Ok(Confinement::Sandboxed(SandboxRules::default()));
-    let rule = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
-    let escape = "[[rule]]\nargv = [\"/usr/bin/make\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
-    assert_eq!(admit(leaving(escape, "/usr/bin"), command()).await, Ok(Confinement::Unconfined));
-    assert_eq!(admit(leaving(rule, "/usr/bin"), command()).await, held);
-    // A `make` that a command may have planted, in an environment of the workspace.
-    assert_eq!(admit(leaving(escape, "/w/venv/bin"), command()).await, held);
-    let wish = Effects { escalation: Some(Escalation::default()), ..command() };
-    assert!(admit(leaving(rule, "/usr/bin"), wish).await.is_err());
-}
-
-#[tokio::test]
-async fn an_old_rule_that_leaves_with_any_words_is_asked_about_and_the_answer_is_exact() {
-    let text = "[[rule]]\nprefix = [\"docker\", \"ps\"]\ndecision = \"allow\"\nescape_sandbox = true\n";
-    let rules = Rules::load(&[RuleFile { name: "r", text, trust: Trust::User }]).unwrap();
-    let person = Arc::new(Patient(Answer::Always, Mutex::default()));
-    for approval in [ApprovalPolicy::Untrusted, ApprovalPolicy::OnFailure, ApprovalPolicy::OnRequest] {
-        person.1.lock().unwrap().clear();
-        let policy = Policy { rules: rules.clone(), cwd: "/w".into(), approval, ..Policy::default() };
-        let gate = Gate::new(policy, Some(person.clone())).with_programs(Arc::new(AllIn("/usr/bin")));
-        for _ in 0..2 {
-            let admission = admitted(&gate, &call(), &shell("docker ps")).await.unwrap();
-            assert_eq!(*admission.grant.confinement(), Confinement::Unconfined);
-        }
-        let asked = person.1.lock().unwrap();
-        let [question] = &asked[..] else { panic!("{asked:?}") };
-        assert_eq!(question.beyond, Beyond::Everything);
-        assert!(question.reason.contains("let any words follow outside the sandbox"), "{}", question.reason);
-        let rule = question.rule.as_ref().unwrap();
-        assert!(rule.toml.contains(r#"argv = ["/usr/bin/docker", "ps"]"#), "{}", rule.toml);
-    }
-    let gate = Gate::new(Policy { rules, ..Policy::default() }, None);
-    let refused = admit(gate, shell("docker ps")).await.unwrap_err();
-    assert!(refused.contains("asked about again"), "{refused}");
 }
 
 fn shell(line: &str) -> Effects {
@@ -412,7 +364,7 @@ async fn left(
         sandbox: SandboxMode::WorkspaceWrite,
         ..Policy::default()
     };
-    let gate = Gate::new(policy, Some(person.clone())).with_programs(Arc::new(AllIn(directory)));
+    let gate = Gate::new(policy, Some(person.clone())).with_programs(Arc::new(AllIn(directory, None)));
     let mut left = Vec::new();
     for effects in calls {
         let mut effects = Effects { escalation: Some(Escalation::default()), ..effects.clone() };
@@ -495,7 +447,7 @@ async fn without_a_sandbox_a_planted_program_is_not_known_to_be_harmless() {
     let listing = |directory: &'static str| async move {
         let (sandbox, approval) = (SandboxMode::DangerFullAccess, ApprovalPolicy::Untrusted);
         let policy = Policy { cwd: "/w".into(), approval, sandbox, ..Policy::default() };
-        admit(Gate::new(policy, None).with_programs(Arc::new(AllIn(directory))), shell("ls")).await
+        admit(Gate::new(policy, None).with_programs(Arc::new(AllIn(directory, None))), shell("ls")).await
     };
     assert_eq!(listing("/usr/bin").await, Ok(Confinement::Unconfined));
     assert!(listing("/w/.venv/bin").await.unwrap_err().contains("may have replaced the file"));

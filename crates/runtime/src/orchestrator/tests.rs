@@ -60,6 +60,14 @@ impl ProgramFinder for InUsrBin {
         let path = std::path::Path::new("/usr/bin").join(name);
         ProgramSearch::Found(ProgramFile { path, leads_to: Vec::new() })
     }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn obstacle_outside(&self, _: &[std::path::PathBuf]) -> Option<String> {
+        None
+    }
 }
 
 /// Gives its answers one after the other, and keeps the questions.

@@ -45,7 +45,7 @@ pub(super) enum CoverMount<'a> {
     ReadOnly(&'a CStr),
 }
 
-/// RemountWatch the file or directory that `target` refers to, by descriptor, so that a changed
+/// Covers the file or directory that `target` refers to, by descriptor, so that a changed
 /// name does not matter. The mount has its flags before it is attached.
 pub(super) fn cover(target: &OwnedFd, mount: CoverMount<'_>) -> Result<(), c_int> {
     let tree = match mount {
@@ -211,6 +211,8 @@ fn mount_setattr(directory: RawFd, path: &CStr, flags: c_int, attr_set: u64) -> 
     .map(drop)
 }
 
+/// Makes a bind mount (`MS_BIND`). `MOUNT_ATTR_RDONLY` instead of a remount with `MS_RDONLY` makes
+/// it read-only afterwards.
 fn bind_mount(source: &CStr, target: &CStr) -> Result<(), c_int> {
     mount(source, target, c"none", MS_BIND | MS_REC, None)
 }

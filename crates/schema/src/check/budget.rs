@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::{super::MAX_DEPTH, ValueAt};
 
-/// The pairs of a schema and a value that one check may look at: far more than honest arguments need, and done within
-/// milliseconds. Without it a few references back to unions double the work with every level.
+/// The pairs of a schema and a value that one check may look at: far more than honest arguments
+/// need, and done within milliseconds. Without it a few references back to unions double the work
+/// with every level.
 const MAX_VISITS: usize = 100_000;
-/// The number of schemas that may be within one another: every level of a value takes some, with its references and unions, and
-/// every one takes stack.
+/// The number of schemas that may be within one another: every level of a value takes some, with
+/// its references and unions, and every one takes stack.
 const MAX_STEPS: usize = 4 * MAX_DEPTH;
 /// The number of names or values looked at for a visit where each takes no more than a comparison.
 pub(super) const GLANCES: usize = 16;
@@ -17,7 +18,8 @@ const BYTES: usize = 1024;
 /// The bytes of a problem that are put into words for a visit.
 const WORDS: usize = 64;
 
-/// Why a check does not come to its end. It is never a problem among others: that would make a `not` around it true.
+/// Why a check does not come to its end. It is never a problem among others: that would make a
+/// `not` around it true.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TooComplex {
     /// All visits are used up.

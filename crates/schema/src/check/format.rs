@@ -1,5 +1,6 @@
-//! The formats of text that can be told at a glance. Others are left to the tool; and so is whatever a server's own
-//! library may read: pydantic takes dates for times, Python UUIDs without dashes, browsers any text after a scheme.
+//! The formats of text that can be told at a glance. Others are left to the tool; and so is
+//! whatever a server's own library may read: pydantic takes dates for times, Python UUIDs without
+//! dashes, browsers any text after a scheme.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -70,9 +71,9 @@ fn is_offset(text: &str) -> bool {
 
 /// Hours and minutes, perhaps with seconds, of which a minute may have one more.
 fn is_clock<const PARTS: usize>(text: &str) -> bool {
-    const MOST: [u32; 3] = [23, 59, 60];
+    const MAX_PARTS: [u32; 3] = [23, 59, 60];
     let keeps = |(part, most): (&str, u32)| number(part, 2).is_some_and(|part| part <= most);
-    parts::<PARTS>(text, ':').is_some_and(|parts| parts.into_iter().zip(MOST).all(keeps))
+    parts::<PARTS>(text, ':').is_some_and(|parts| parts.into_iter().zip(MAX_PARTS).all(keeps))
 }
 
 fn is_email(text: &str) -> bool {

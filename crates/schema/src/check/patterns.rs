@@ -1,7 +1,8 @@
 //! Patterns, which come from strangers, and are searched for in texts from models.
 //!
-//! They are written in the dialect of ECMAScript, rewritten for `regex`, and searched for by it in time linear in the text.
-//! Patterns that cannot be rewritten, and all that would take longer than one check may, are left to the tool.
+//! They are written in the dialect of ECMAScript, rewritten for `regex`, and searched for by it in
+//! time linear in the text. Patterns that cannot be rewritten, and all that would take longer than
+//! one check may, are left to the tool.
 
 use std::collections::HashMap;
 
@@ -16,10 +17,12 @@ const MAX_BYTES: usize = 1_000;
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 /// The size a compiled expression may have, in bytes.
 const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
-/// The steps that the patterns of one check may take, at worst: one for each part of a pattern and byte of a text.
-/// The slowest engine of `regex` took 12 ns for one (release build), so all of them together take about 0.1 s at most.
+/// The steps that the patterns of one check may take, at worst: one for each part of a pattern and
+/// byte of a text. The slowest engine of `regex` took 12 ns for one (release build), so all of them
+/// together take about 0.1 s at most.
 const MAX_STEPS: usize = 10_000_000;
-/// The steps it takes to compile an expression, and each part of one. Measured: at most 0.7 µs for a part.
+/// The steps it takes to compile an expression, and each part of one. Measured: at most 0.7 µs for
+/// a part.
 const COMPILE_STEPS: usize = 10_000;
 const COMPILE_PART_STEPS: usize = 100;
 

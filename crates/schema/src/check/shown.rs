@@ -5,9 +5,9 @@ use std::fmt;
 use serde_json::Value;
 
 /// Characters of a value that are shown.
-const MOST_CHARS: usize = 100;
+const MAX_CHARS: usize = 100;
 /// Values of an enum that are shown.
-const MOST_VALUES: usize = 30;
+const MAX_VALUES: usize = 30;
 
 /// A value, or its beginning.
 pub(super) struct ShownValue<'a>(pub(super) &'a Value);
@@ -28,10 +28,10 @@ impl fmt::Display for ListedValues<'_> {
         if self.0.is_empty() {
             return f.write_str("no values");
         }
-        for (at, value) in self.0.iter().take(MOST_VALUES).enumerate() {
+        for (at, value) in self.0.iter().take(MAX_VALUES).enumerate() {
             write!(f, "{}{}", if at > 0 { ", " } else { "" }, ShownValue(value))?;
         }
-        let more = self.0.len().saturating_sub(MOST_VALUES);
+        let more = self.0.len().saturating_sub(MAX_VALUES);
         if more > 0 { write!(f, ", {more} more") } else { Ok(()) }
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Text that may be long.
 pub(super) fn clipped(text: &str) -> String {
-    match text.char_indices().nth(MOST_CHARS) {
+    match text.char_indices().nth(MAX_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
@@ -75,7 +75,7 @@ fn write(value: &Value, out: &mut String) {
 
 fn write_each<T>(all: impl IntoIterator<Item = T>, out: &mut String, write: impl Fn(T, &mut String)) {
     for (at, each) in all.into_iter().enumerate() {
-        if out.chars().count() > MOST_CHARS {
+        if out.chars().count() > MAX_CHARS {
             return;
         }
         out.push_str(if at > 0 { "," } else { "" });
@@ -84,7 +84,7 @@ fn write_each<T>(all: impl IntoIterator<Item = T>, out: &mut String, write: impl
 }
 
 fn write_text(text: &str, out: &mut String) {
-    let end = text.char_indices().nth(MOST_CHARS).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| at);
     out.push_str(&Value::from(&text[..end]).to_string());
 }
 

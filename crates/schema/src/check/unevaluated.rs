@@ -1,5 +1,5 @@
-//! Keywords about the members and items that no other keyword spoke of, beside them or in what they put to the same
-//! value: `unevaluatedProperties` and `unevaluatedItems`.
+//! Keywords about the members and items that no other keyword spoke of, beside them or in what they
+//! put to the same value: `unevaluatedProperties` and `unevaluatedItems`.
 
 use std::mem;
 

@@ -73,7 +73,8 @@ impl<'a> SchemaCheck<'a> {
         if fitting > most {
             self.problem(at.path, format_args!("fits more than one of the forms of which it may have one"))?;
         } else if fitting == 0 && !may_fit {
-            // What is wrong inside of a form is told; that it is of another type goes without saying.
+            // What is wrong inside of a form is told; that it is of another type goes without
+            // saying.
             let inside = format!("`{}` must be ", at.path);
             let nearest =
                 nearest.unwrap_or_default().told.into_iter().find(|problem| !problem.starts_with(&inside));

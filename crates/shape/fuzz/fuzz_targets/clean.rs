@@ -1,5 +1,5 @@
-//! Any bytes, cut anywhere: cleaning them has the properties that tests ask for, and a line of nothing else takes its time only
-//! as it is long (`-timeout=10` tells).
+//! Any bytes, cut anywhere: cleaning them has the properties that tests ask for, and a line of
+//! nothing else takes its time only as it is long (`-timeout=10` tells).
 #![no_main]
 
 #[path = "../../tests/cases/properties.rs"]

@@ -179,7 +179,8 @@ fn a_line_without_end_is_cleaned_in_bounded_memory() {
     assert_eq!((text.matches("#1]").count(), text.contains(&token)), (count, false));
 }
 
-/// A known value and a matcher that stops after so many bytes, within a character, find the same place.
+/// A known value and a matcher that stops after so many bytes, within a character, find the same
+/// place.
 #[test]
 fn what_two_find_ends_with_a_character() {
     let secrets = Secrets::knowing([("KNOWN".to_owned(), "Kn0wn-q8Zk2m".to_owned())]);

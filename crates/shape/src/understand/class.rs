@@ -41,6 +41,7 @@ pub(crate) fn unstarted(error: &ToolError) -> Option<ExitClass> {
         }
         HostError::Spawn { .. } => Some(ExitClass::NotExecutable),
         HostError::NotHeld { .. }
+        | HostError::NotApart { .. }
         | HostError::Confine { .. }
         | HostError::NotGranted { .. }
         | HostError::TimeUsedUp { .. }

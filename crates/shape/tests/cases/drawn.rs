@@ -1,4 +1,5 @@
-//! Labelled cases made into texts: each template with values drawn at random, the same in every run.
+//! Labelled cases made into texts: each template with values drawn at random, the same in every
+//! run.
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be read fails the test")]
 

@@ -1,4 +1,5 @@
-//! The project that requests are about: Rust and Python, a failing test, some history, Chinese names.
+//! The project that requests are about: Rust and Python, a failing test, some history, Chinese
+//! names.
 
 use std::{fs, path::Path, process::Command};
 

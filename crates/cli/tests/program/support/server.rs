@@ -1,4 +1,5 @@
-//! The server of the model's own tests, for tests that run a program instead of awaiting: it has a thread of its own.
+//! The server of the model's own tests, for tests that run a program instead of awaiting: it has a
+//! thread of its own.
 
 use std::{sync::mpsc, thread};
 
@@ -35,7 +36,8 @@ impl Request {
 }
 
 impl Server {
-    /// Starts a server that gives these answers, one per request. After the last it hangs up on whoever asks.
+    /// Starts a server that gives these answers, one per request. After the last it hangs up on
+    /// whoever asks.
     pub(crate) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let replies: Vec<_> = replies.into_iter().collect();
         let (started, server) = mpsc::channel();

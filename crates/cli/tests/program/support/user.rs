@@ -84,7 +84,8 @@ impl User {
         command
     }
 
-    /// The program as a line for a shell at a terminal, not yet started. Both outputs come out of the terminal.
+    /// The program as a line for a shell at a terminal, not yet started. Both outputs come out of
+    /// the terminal.
     pub(crate) fn program_on_a_terminal(&self, line: &str) -> Command {
         self.shell_on_a_terminal(&format!("$windlass {line}"))
     }
@@ -104,8 +105,8 @@ impl User {
         command
     }
 
-    /// A program that inherits nothing of the test's environment, nor which signals are ignored there: tests may run in the
-    /// background, or under `nohup`.
+    /// A program that inherits nothing of the test's environment, nor which signals are ignored
+    /// there: tests may run in the background, or under `nohup`.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("env");
         command.args(["--default-signal=HUP,INT,QUIT", "--", program]);

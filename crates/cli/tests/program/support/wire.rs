@@ -138,7 +138,8 @@ impl Wire {
     }
 }
 
-/// A stream of these events, to its end, in one piece: a client that has all it needs does not wait for the rest.
+/// A stream of these events, to its end, in one piece: a client that has all it needs does not wait
+/// for the rest.
 fn whole(events: &[String]) -> Reply {
     let Reply(steps) = Reply::events(&events.iter().map(String::as_str).collect::<Vec<_>>());
     let bytes = steps.into_iter().flat_map(|step| match step {

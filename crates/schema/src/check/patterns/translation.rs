@@ -1,14 +1,16 @@
 //! Patterns of ECMAScript, rewritten for `regex`.
 //!
-//! The two differ in what `\d`, `\s`, `\w`, `\b` and `.` stand for, in sets, in escapes, and in what they lack. `regex` neither
-//! looks around nor goes back to what a group found. Looking ahead from the start of a text is most of what such patterns
-//! are written for (`^(?!.*\.\.)(?=.*\d)…`), and needs none of it: each is an expression of its own.
+//! The two differ in what `\d`, `\s`, `\w`, `\b` and `.` stand for, in sets, in escapes, and in
+//! what they lack. `regex` neither looks around nor goes back to what a group found. Looking ahead
+//! from the start of a text is most of what such patterns are written for (`^(?!.*\.\.)(?=.*\d)…`),
+//! and needs none of it: each is an expression of its own.
 
 /// The depth to which groups may be nested.
 const MAX_DEPTH: usize = 50;
 /// The number of parts a pattern may have, with all that is repeated.
 const MAX_SIZE: usize = 20_000;
-/// The number of parts of a class with more than ASCII in it, and of one that Unicode has a table for.
+/// The number of parts of a class with more than ASCII in it, and of one that Unicode has a table
+/// for.
 const WIDE: usize = 12;
 const TABLE: usize = 500;
 
@@ -27,7 +29,8 @@ pub(super) struct PatternTranslation {
     pub(super) size: usize,
 }
 
-/// Rewrites a pattern. None if it cannot be read, is read as different things by different engines, or has no like.
+/// Rewrites a pattern. None if it cannot be read, is read as different things by different engines,
+/// or has no like.
 pub(super) fn translate(pattern: &str) -> Option<PatternTranslation> {
     let mut translator = PatternTranslator { rest: pattern, out: String::new(), depth: 1 };
     let (mut parts, mut size) = (Vec::new(), 1);
@@ -50,7 +53,8 @@ pub(super) fn translate(pattern: &str) -> Option<PatternTranslation> {
     (translator.rest.is_empty() && size <= MAX_SIZE).then_some(PatternTranslation { parts, size })
 }
 
-/// Reads the beginning of a look ahead from the start of the text: whether it must find something, and what follows.
+/// Reads the beginning of a look ahead from the start of the text: whether it must find something,
+/// and what follows.
 fn look_ahead(rest: &str, is_first: bool) -> Option<(bool, &str)> {
     let rest = if is_first { rest.strip_prefix('^')? } else { rest };
     let found = |mark: &str, wanted: bool| Some((wanted, rest.strip_prefix(mark)?));
@@ -197,7 +201,8 @@ impl PatternTranslator<'_> {
             }
             'x' => CharacterClass::only(self.hex(2).and_then(char::from_u32)?),
             'u' => CharacterClass::only(self.unicode()?),
-            // Groups go back; other letters mean nothing here, and something to others: ends of texts, mostly.
+            // Groups go back; other letters mean nothing here, and something to others: ends of
+            // texts, mostly.
             c if c.is_alphanumeric() => return None,
             c => CharacterClass::only(c),
         };
@@ -295,7 +300,8 @@ fn literal(c: char) -> String {
     if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\x{{{:x}}}", u32::from(c)) }
 }
 
-/// Reads what comes after a parenthesis, and says what follows that. None for flags, for looks, and for what only others know.
+/// Reads what comes after a parenthesis, and says what follows that. None for flags, for looks, and
+/// for what only others know.
 fn group(rest: &str) -> Option<&str> {
     let Some(rest) = rest.strip_prefix('?') else { return Some(rest) };
     if let Some(rest) = rest.strip_prefix(':') {

@@ -21,7 +21,8 @@ const MAX_LINES: u64 = 120;
 /// Keywords before a name at its definition, in most languages.
 const DEFINES: &str = r"\b(fn|def|func|function|class|struct|enum|trait|interface|type|mod|const|static|let|var|val|macro_rules!)\s+(\([^)]*\)\s*)?";
 
-/// Length from which on a line of `read_file` may be cut: the tool keeps 500 bytes, less a part of a character.
+/// Length from which on a line of `read_file` may be cut: the tool keeps 500 bytes, less a part of
+/// a character.
 const MAX_SHOWN_BYTES: usize = 497;
 
 impl PlanRun<'_> {

@@ -1,4 +1,5 @@
-//! Private keys as programs show them: with something in front of each line, around it or between two.
+//! Private keys as programs show them: with something in front of each line, around it or between
+//! two.
 
 use base64::Engine;
 
@@ -209,7 +210,8 @@ fn a_key_is_hidden_with_something_behind_each_line() {
     }
 }
 
-/// In the bare form of a key of 4096 bits, the exponent is at the end of a line and at the beginning of the next.
+/// In the bare form of a key of 4096 bits, the exponent is at the end of a line and at the
+/// beginning of the next.
 #[test]
 fn the_middle_of_a_key_is_known_also_where_a_line_ends_in_it() {
     let mut lines = data("vAyx")[..14].to_vec();
@@ -224,7 +226,8 @@ fn the_middle_of_a_key_is_known_also_where_a_line_ends_in_it() {
     assert_eq!(Secrets::default().clean(&other), other);
 }
 
-/// Code, messages and what was cleaned before: whatever follows it in its line, a title alone hides nothing.
+/// Code, messages and what was cleaned before: whatever follows it in its line, a title alone hides
+/// nothing.
 #[test]
 fn what_follows_the_mention_of_a_title_stays() {
     let sum = "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de";
