@@ -11,11 +11,13 @@ use crate::{
     journal::{Feedback, Intent, Rating},
 };
 
-/// A value whose texts hold no secrets that the cleaner knows. Journals, event sinks, approvers and the history of a
-/// conversation take nothing else. Only the cleaner (`shape`) can make one: the constructor takes a [`CleanSeal`], which no
-/// other crate can name. It is written as the value itself, and cannot be changed or read back from a file.
+/// A value whose texts hold no secrets that the cleaner knows. Journals, event sinks, approvers and
+/// the history of a conversation take nothing else. The cleaner (`shape`) makes it: the constructor
+/// takes a [`CleanSeal`], which only a crate that depends on `seal` can name. It is written as the
+/// value itself, and cannot be changed or read back from a file.
 ///
-/// Messages between the model and the person are kept as they are: a person who asks for a password must get it.
+/// Messages between the model and the person are kept as they are: a person who asks for a password
+/// must get it. So are the contents of changed files in `Event::EditEnded`, which are never written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Clean<T>(T);

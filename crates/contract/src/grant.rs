@@ -7,8 +7,9 @@ use windlass_seal::GrantSeal;
 
 use crate::{CallId, Effects, effects::Network};
 
-/// What a call may do. The only thing a [`Sandbox`](crate::Sandbox) makes a host from. Only the gate (`runtime/gate`) can
-/// make one: the constructors take a [`GrantSeal`], which no other crate can name.
+/// What a call may do. The only thing a [`Sandbox`](crate::Sandbox) makes a host from. The gate
+/// (`runtime/gate`) makes it: the constructors take a [`GrantSeal`], which only a crate that depends
+/// on `seal` can name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
     cwd: PathBuf,
