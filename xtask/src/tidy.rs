@@ -116,12 +116,7 @@ impl Source {
 
     fn problems(&self) -> Vec<String> {
         /// What may be written only in some places, and why.
-        const ONLY: [(&str, &[&str], &str); 5] = [
-            (
-                "Grant::issue(",
-                &["crates/runtime/src/gate.rs", "crates/runtime/src/gate/"],
-                "only the gate makes grants",
-            ),
+        const ONLY: [(&str, &[&str], &str); 4] = [
             ("unsafe {", &["crates/sandbox/src/sys"], "only `sandbox/src/sys` may be unsafe"),
             ("reqwest::", &["crates/model/src/"], "only `model` speaks HTTP"),
             ("std::env::var", &["crates/cli/src/"], "only `cli` reads the environment"),

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tracing::Instrument;
 use windlass_contract::{
     Content, Event, Item, Journal,
-    event::EventSink,
+    event::EventEmitter,
     id::ThreadId,
     item::{Body, Role},
     journal::{JournalError, Record, TurnContext},
@@ -34,7 +34,7 @@ pub struct Agent {
     pub(crate) reviews: Arc<ReviewExchange>,
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) events: Arc<dyn EventEmitter>,
     pub(crate) history: ConversationHistory,
     pub(crate) instructions: String,
     pub(crate) offered: OfferedTools,
@@ -105,7 +105,7 @@ impl Agent {
     }
 
     async fn turn(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
-        self.events.emit(&Event::TurnStarted);
+        self.events.emit(Event::TurnStarted);
         if let Err(error) = self.open(input) {
             let (end, usage) = (Err(error.into()), Usage::default());
             return self.report(TurnReport { end, usage, declined: false, refusals: Vec::new() });
@@ -150,7 +150,7 @@ impl Agent {
             let commands: Vec<_> = ended.iter().map(|command| format!("`{command}`")).collect();
             let (count, commands) = (ended.len(), commands.join(", "));
             let message = format!("sessions that still ran at the end and were ended: {count} ({commands})");
-            self.events.emit(&Event::Warning { message });
+            self.events.emit(Event::Warning { message });
         }
     }
 
@@ -176,7 +176,7 @@ impl Agent {
     fn report(&self, report: TurnReport) -> TurnReport {
         let TurnReport { end, usage, declined, refusals } = &report;
         let (usage, refusals) = (*usage, refusals.clone());
-        self.events.emit(&match end {
+        self.events.emit(match end {
             Ok(_) => Event::TurnCompleted { usage, declined: *declined, refusals },
             Err(error) => Event::TurnFailed { message: error.to_string(), usage, refusals },
         });

@@ -9,22 +9,22 @@ use serde_json::json;
 use windlass_contract::{
     AnyTool, Event, Journal,
     approval::{Approver, Rulebook},
-    event::{EventSink, Silent},
+    event::{EventEmitter, EventSink, Silent},
     journal::{JournalError, TurnContext},
     model::ModelClient,
 };
 use windlass_host::Machine;
 use windlass_record::{Edits, SessionError, Which, outputs_directory};
 use windlass_runtime::{
-    Budget, CleanEvents, CleanQuestions, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder,
-    Review, SearchForm, Secrets, Shaper, Toolbox,
+    Budget, CleanEvents, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review,
+    SearchForm, Secrets, Shaper, Toolbox,
 };
 use windlass_tools::OutputPlace;
 
 use self::session::NullJournal;
 use crate::{
     Agent, AnswerSchema, ContextSettings, Family, ReviewSettings, StorageSettings, Toolset, TurnLimits,
-    announce::EventAnnouncer,
+    announce::{RecordedEvents, TurnDiffEvents},
     catalogue::catalogue,
     context_gauge::ContextGauge,
     described_tools::PolicyTraits,
@@ -206,7 +206,7 @@ impl AgentBuilder {
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let (family, outputs) = (Family::of(""), OutputPlace::default());
         let registry = self.registry(&family, SearchForm::Function, &outputs)?;
-        self.recover_edits(&*self.clean_events());
+        self.recover_edits(&self.clean_events());
         let journal: Arc<dyn Journal> = match &self.storage {
             Some(storage) => Arc::new(self.standalone_calls(storage)),
             None => Arc::new(NullJournal),
@@ -223,11 +223,11 @@ impl AgentBuilder {
         Ok(self.into_toolbox(parts))
     }
 
-    fn recover_edits(&self, events: &dyn EventSink) {
+    fn recover_edits(&self, events: &dyn EventEmitter) {
         let storage = self.storage.as_ref();
         let messages = storage.map(|storage| crate::recover_edits(&storage.home)).unwrap_or_default();
         for message in messages {
-            events.emit(&Event::Warning { message });
+            events.emit(Event::Warning { message });
         }
     }
 
@@ -266,12 +266,12 @@ impl AgentBuilder {
         let offered = OfferedTools::from_history(&begun.history, &registry);
         let mut history = ConversationHistory::new(begun.history, Arc::clone(&journal), self.secrets.clone());
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
-        events.emit(&Event::ThreadStarted { thread: begun.thread.clone() });
+        events.emit(Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);
         if let Some(message) = warning {
-            events.emit(&Event::Warning { message });
+            events.emit(Event::Warning { message });
         }
-        begun.repairs.iter().for_each(|repair| events.emit(&Event::Warning { message: repair.to_string() }));
+        begun.repairs.iter().for_each(|repair| events.emit(Event::Warning { message: repair.to_string() }));
         // The offline rules have no context window.
         let window = (info.wire != "builtin").then(|| self.context.window_tokens(&family));
         let reviews = Arc::new(ReviewExchange::default());
@@ -340,15 +340,16 @@ impl AgentBuilder {
         registry.with_deferral(deferral).build()
     }
 
-    /// Returns the event sink behind a redactor of secrets.
-    fn clean_events(&self) -> Arc<dyn EventSink> {
-        Arc::new(CleanEvents::new(Arc::clone(&self.events), self.secrets.clone()))
+    /// Returns the event sink behind the cleaner.
+    fn clean_events(&self) -> CleanEvents {
+        CleanEvents::new(Arc::clone(&self.events), self.secrets.clone())
     }
 
-    /// Returns the event sink behind the announcer, which records events first.
-    fn announcer(&self, journal: &Arc<dyn Journal>) -> Arc<dyn EventSink> {
-        let (journal, cwd) = (Arc::clone(journal), self.policy.cwd.clone());
-        Arc::new(EventAnnouncer::new(journal, self.clean_events(), cwd, self.secrets.clone()))
+    /// Returns the event sink behind the cleaner and the journal, with the diffs of turns.
+    fn announcer(&self, journal: &Arc<dyn Journal>) -> Arc<dyn EventEmitter> {
+        let recorded = RecordedEvents { journal: Arc::clone(journal), front: Arc::clone(&self.events) };
+        let cleaned = CleanEvents::new(Arc::new(recorded), self.secrets.clone());
+        Arc::new(TurnDiffEvents::new(cleaned, self.policy.cwd.clone()))
     }
 
     /// Builds the toolbox around the registry.
@@ -369,12 +370,10 @@ impl AgentBuilder {
         if let Some(edits) = parts.edits {
             machine = machine.with_archive(Arc::new(edits));
         }
-        let approver = self.approver.map(|approver| -> Arc<dyn Approver> {
-            Arc::new(CleanQuestions::new(approver, self.secrets.clone()))
-        });
         Toolbox {
             registry: parts.registry,
-            gate: Gate::new(self.policy, approver)
+            gate: Gate::new(self.policy, self.approver)
+                .with_secrets(self.secrets.clone())
                 .with_rulebook(self.rulebook)
                 .with_programs(Arc::new(machine.clone())),
             sandbox: Arc::new(machine),
@@ -400,7 +399,7 @@ struct ToolboxParts {
     /// Previous contents of files, kept with the session.
     edits: Option<Edits>,
     journal: Arc<dyn Journal>,
-    events: Arc<dyn EventSink>,
+    events: Arc<dyn EventEmitter>,
     /// The budget of outputs, if the settings have none.
     usual_budget: Budget,
     review: Review,

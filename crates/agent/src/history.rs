@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windlass_contract::{
-    Item, Journal, Outcome, ToolCall,
+    Clean, Item, Journal, Outcome, ToolCall,
     item::{Body, Cached, Role},
     journal::{JournalError, Record},
 };
@@ -43,7 +43,7 @@ impl ConversationHistory {
 
     /// Records an item, then adds it.
     pub(crate) fn push(&mut self, item: Item) -> Result<(), JournalError> {
-        self.journal.append(&Record::Item(&self.secrets.clean_item(&item)))?;
+        self.journal.append(&Record::Item(self.secrets.clean_item(&item).as_deref()))?;
         self.entries.push(item.into());
         Ok(())
     }
@@ -62,7 +62,7 @@ impl ConversationHistory {
         let Some(outcome) = OutputSubstitute::Unknown.outcome() else { return Ok(()) };
         let settled: Vec<_> = open.into_iter().map(|call| (call, outcome.clone())).collect();
         for (call, outcome) in &settled {
-            self.journal.append(&Record::Outcome { call: &call.id, outcome })?;
+            self.journal.append(&Record::Outcome { call: &call.id, outcome: outcome.as_ref() })?;
         }
         self.push_outputs(settled.iter().map(|(call, outcome)| (call, outcome)))
     }
@@ -71,7 +71,7 @@ impl ConversationHistory {
     /// outcomes.
     pub(crate) fn push_outputs<'a>(
         &mut self,
-        done: impl Iterator<Item = (&'a ToolCall, &'a Outcome)> + Clone,
+        done: impl Iterator<Item = (&'a ToolCall, &'a Clean<Outcome>)> + Clone,
     ) -> Result<(), JournalError> {
         let calls: Vec<_> = done.clone().map(|(call, _)| call.id.clone()).collect();
         if calls.is_empty() {

@@ -104,13 +104,17 @@ impl<const MAX: usize> AnswerStreak<MAX> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Effects, Input, Outcome, ToolCall, Verdict, outcome::Status};
+    use windlass_contract::{
+        Effects, Input, Outcome, ToolCall, Verdict,
+        outcome::{Receipt, Status},
+    };
+    use windlass_fakes::clean;
 
     use super::*;
 
     fn ended(name: &str, input: &str, status: Status, text: &str) -> FinishedCall {
         let verdict = if status == Status::Success { Verdict::success() } else { Verdict::failure("no") };
-        let outcome = Outcome { status, ..Outcome::plain(verdict, text) };
+        let outcome = clean(Outcome { status, ..Outcome::plain(verdict, text) });
         let call = ToolCall { id: "c".into(), name: name.into(), input: Input::Json(input.into()) };
         FinishedCall { call, arguments: None, effects: Effects::none(), outcome }
     }
@@ -154,9 +158,14 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn lasting(duration: Duration, mut ended: FinishedCall) -> FinishedCall {
-        ended.outcome.receipt.duration = duration;
-        ended
+    fn with_receipt(ended: FinishedCall, change: impl FnOnce(&mut Receipt)) -> FinishedCall {
+        let mut outcome = ended.outcome.into_inner();
+        change(&mut outcome.receipt);
+        FinishedCall { outcome: clean(outcome), ..ended }
+    }
+
+    fn lasting(duration: Duration, ended: FinishedCall) -> FinishedCall {
+        with_receipt(ended, |receipt| receipt.duration = duration)
     }
 
     #[test]
@@ -173,9 +182,8 @@ mod tests {
     #[test]
     fn a_tool_that_does_not_exist_is_one_mistake_whatever_it_is_asked() {
         let asks = |round: usize| {
-            let mut ended = ended("browser", &round.to_string(), Status::NotFound, "no such tool");
-            ended.outcome.receipt.unknown_tool = true;
-            vec![ended]
+            let ended = ended("browser", &round.to_string(), Status::NotFound, "no such tool");
+            vec![with_receipt(ended, |receipt| receipt.unknown_tool = true)]
         };
         assert_eq!(ends_after(asks), Some(9));
     }

@@ -69,6 +69,7 @@ fn is_same(one: &Input, other: &Input) -> bool {
 #[cfg(test)]
 mod tests {
     use windlass_contract::{Outcome, Verdict, effects::CommandLine, outcome::Receipt};
+    use windlass_fakes::clean;
 
     use super::*;
 
@@ -87,7 +88,7 @@ mod tests {
         let no = ended(Verdict::failure("no"), Some("no"));
         for ((tool, input, effects), outcome) in [(refused, &no), (later, outcome)] {
             let call = ToolCall { id: "c".into(), name: tool.into(), input: Input::Json(input.into()) };
-            let outcome = outcome.clone();
+            let outcome = clean(outcome.clone());
             refusals.note(&FinishedCall { call, arguments: None, effects, outcome });
         }
         refusals.list()[0].made_up_for

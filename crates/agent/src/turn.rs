@@ -8,7 +8,7 @@ use std::{
 use tracing::{Instrument, Span};
 use windlass_contract::{
     Content, Event, Item,
-    event::EventSink,
+    event::EventEmitter,
     id::ThreadId,
     item::{Body, Cached, Role},
     model::{Finish, ModelClient, ModelError, ModelEvent, ModelStream, Prompt, Usage},
@@ -37,7 +37,7 @@ const MAX_CALLS: usize = 128;
 pub(crate) struct Turn<'a> {
     pub(crate) model: &'a dyn ModelClient,
     pub(crate) toolbox: &'a Arc<Toolbox>,
-    pub(crate) events: &'a dyn EventSink,
+    pub(crate) events: &'a dyn EventEmitter,
     pub(crate) history: &'a mut ConversationHistory,
     pub(crate) offered: &'a mut OfferedTools,
     pub(crate) fixed: RequestConstants<'a>,
@@ -67,11 +67,11 @@ impl Turn<'_> {
         self.run_to_answer().await?;
         if self.answer.is_empty() {
             let message = "the model ended its turn without an answer".to_owned();
-            self.events.emit(&Event::Warning { message });
+            self.events.emit(Event::Warning { message });
         }
         let Some(problem) = self.schema_problem() else { return Ok(()) };
         let message = format!("the answer does not fit the output schema: {problem}; asking once more");
-        self.events.emit(&Event::Warning { message });
+        self.events.emit(Event::Warning { message });
         self.history.push(Item::message(Role::User, retry_message(&problem)))?;
         self.run_to_answer().await?;
         match self.schema_problem() {
@@ -119,7 +119,7 @@ impl Turn<'_> {
                 return Err(error.into());
             };
             tracing::warn!(%error, ?stage, delay_ms = delay.as_millis(), "the request is sent again");
-            self.events.emit(&event);
+            self.events.emit(event);
             self.pause(delay).await?;
         }
     }
@@ -133,7 +133,7 @@ impl Turn<'_> {
                 .max(spending.last_total())
         };
         if let Some(message) = gauge.note(estimate) {
-            self.events.emit(&Event::Warning { message });
+            self.events.emit(Event::Warning { message });
         }
     }
 
@@ -170,7 +170,7 @@ impl Turn<'_> {
         let looping = self.loop_detector.note(&done, &self.toolbox.review.history(), Instant::now());
         match looping.filter(|_| more) {
             Some(message) => {
-                self.events.emit(&Event::Warning { message });
+                self.events.emit(Event::Warning { message });
                 Err(AgentError::Stopped(Reason::Looping))
             }
             None => Ok(more),
@@ -198,14 +198,14 @@ impl Turn<'_> {
             match event {
                 Some(Ok(ModelEvent::TextDelta(text))) => {
                     self.spending.add_piece(&text);
-                    self.events.emit(&Event::TextDelta { text });
+                    self.events.emit(Event::TextDelta { text });
                 }
                 Some(Ok(ModelEvent::ReasoningDelta(text))) => {
                     self.spending.add_piece(&text);
-                    self.events.emit(&Event::ReasoningDelta { text });
+                    self.events.emit(Event::ReasoningDelta { text });
                 }
                 Some(Ok(ModelEvent::CallDelta(text))) => self.spending.add_piece(&text),
-                Some(Ok(ModelEvent::Notice(message))) => self.events.emit(&Event::Warning { message }),
+                Some(Ok(ModelEvent::Notice(message))) => self.events.emit(Event::Warning { message }),
                 Some(Ok(ModelEvent::Item(item))) => {
                     self.spending.add_item(&item);
                     let call = match &item.body {
@@ -216,7 +216,7 @@ impl Turn<'_> {
                         let message = format!(
                             "the model asked for more than {MAX_CALLS} calls at once; the rest was not heard"
                         );
-                        self.events.emit(&Event::Warning { message });
+                        self.events.emit(Event::Warning { message });
                         self.commit_items(&mut uncommitted)?;
                         self.charge(None, sent);
                         return Ok(true);
@@ -273,7 +273,7 @@ impl Turn<'_> {
             {
                 self.answer.clone_from(text);
             }
-            self.events.emit(&event);
+            self.events.emit(event);
         }
         Ok(())
     }

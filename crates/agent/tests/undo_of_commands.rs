@@ -16,12 +16,13 @@ use std::{
 use fastrand::Rng;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    CallId, Effects, Grant, Host, Sandbox,
+    CallId, Effects, Host, Sandbox,
     edit::{Action, Archive, Change, Expected},
     grant::{Confinement, Limits},
     host::Command,
     snapshot::EntryChange,
 };
+use windlass_fakes::issue_grant;
 use windlass_host::{Machine, SnapshotLimits, UndoRecorder, UndoRoot, restore_entries};
 use windlass_record::{Edit, Edits, SnapshotStore, UNDO};
 
@@ -77,7 +78,7 @@ impl Place {
         let effects = Effects::none();
         // A busy machine takes more than the usual 10 s for 5,000 files.
         let limits = Limits { default_time: Duration::from_mins(2), ..Limits::default() };
-        let grant = Grant::issue(self.work.clone(), &effects, limits, Confinement::Unconfined);
+        let grant = issue_grant(self.work.clone(), &effects, limits, Confinement::Unconfined);
         self.machine.confine(&grant.for_call(&call.into())).unwrap()
     }
 

@@ -9,7 +9,7 @@ use std::{
 use rustix::termios::QueueSelector;
 use tokio::sync::oneshot;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use windlass::{Answer, Approver, Beyond, BoxFuture, Question, Stop};
+use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, Stop};
 
 use crate::{
     blanks::count_blanks,
@@ -24,7 +24,7 @@ pub(crate) struct TerminalApprover {
 }
 
 impl Approver for TerminalApprover {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
                 return Answer::Unavailable;

@@ -33,7 +33,7 @@ pub(crate) fn run(common: &CommonOptions, args: &FeedbackOptions) -> Result<Prog
         let bytes = note.len();
         return Err(CliProblem::usage(format!("the note has {bytes} bytes; it may have {MAX_NOTE_BYTES}")));
     }
-    let note = setup.secrets().clean(note).into_owned();
+    let note = setup.secrets().clean_text(note.to_owned());
     let rating = args.rating.map(Rating::from);
     let index = calls::open(&setup)?;
     let call = calls::one(&index, &args.call)?;

@@ -9,8 +9,8 @@ use std::{
 
 use serde_json::{Map, Value, json};
 use windlass::{
-    CallId, CommandLine, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Reason,
-    Status, Stop, ToolCall, Typed, Usage,
+    CallId, Clean, CommandLine, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus,
+    Reason, Status, Stop, ToolCall, Typed, Usage,
 };
 
 /// Writes events as lines.
@@ -43,7 +43,7 @@ impl JsonlState {
 }
 
 impl EventSink for JsonlWriter {
-    fn emit(&self, event: &Event) {
+    fn emit(&self, event: &Clean<Event>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = self.lines(&mut state, event);
         let text: String = lines.iter().map(|line| format!("{}\n", ordered(line))).collect();

@@ -10,7 +10,7 @@ use std::{
 };
 
 use windlass::{
-    EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
+    Clean, EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
     ToolCall, counted, shortened,
 };
 
@@ -118,7 +118,8 @@ impl ProgressScreen {
 }
 
 impl EventSink for ProgressScreen {
-    fn emit(&self, event: &Event) {
+    fn emit(&self, event: &Clean<Event>) {
+        let event = &**event;
         let Self { style, paths, .. } = self;
         // A warning and the diff of a turn may come after the last message, which stays the answer.
         if !is_piece(event) && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. }) {
@@ -190,8 +191,8 @@ impl EventSink for ProgressScreen {
 pub(crate) struct WarningScreen;
 
 impl EventSink for WarningScreen {
-    fn emit(&self, event: &Event) {
-        if let Event::Warning { message } = event {
+    fn emit(&self, event: &Clean<Event>) {
+        if let Event::Warning { message } = &**event {
             crate::note(&format!("warning: {}", visible(message)));
         }
     }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BoxFuture, CallId, Effects, ToolName};
+use crate::{BoxFuture, CallId, Clean, Effects, ToolName};
 
 /// Asks whoever may decide. Implemented by front ends, called by the gate only. A front end that cannot ask (no
 /// terminal, a closed channel) answers [`Answer::Unavailable`], which counts as a no.
 pub trait Approver: Send + Sync {
     /// Puts one question and waits for its answer.
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer>;
 }
 
 /// A question about one call. Everything in it is shown, nothing is cut.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallId, Effects, Outcome, ToolCall, ToolName,
+    CallId, Clean, Effects, Outcome, ToolCall, ToolName,
     approval::{Answer, AnsweredBy, Beyond},
     edit::Changed,
     effects::OutwardEffect,
@@ -16,10 +16,17 @@ use crate::{
     outcome::Refusal,
 };
 
-/// Takes events. Implemented by front ends and recorders; called from anywhere. Must not block, and cannot steer.
+/// Takes events as they happen. Implemented by the cleaner, which passes them on to an [`EventSink`], and by what comes
+/// before it; called from anywhere.
+pub trait EventEmitter: Send + Sync {
+    /// Takes one event.
+    fn emit(&self, event: Event);
+}
+
+/// Takes clean events. Implemented by front ends and recorders; called by the cleaner. Must not block, and cannot steer.
 pub trait EventSink: Send + Sync {
     /// Takes one event.
-    fn emit(&self, event: &Event);
+    fn emit(&self, event: &Clean<Event>);
 }
 
 /// Drops every event.
@@ -27,7 +34,11 @@ pub trait EventSink: Send + Sync {
 pub struct Silent;
 
 impl EventSink for Silent {
-    fn emit(&self, _event: &Event) {}
+    fn emit(&self, _event: &Clean<Event>) {}
+}
+
+impl EventEmitter for Silent {
+    fn emit(&self, _event: Event) {}
 }
 
 /// Something that happened. Results are shaped before they get here; pieces of a running command's output
@@ -101,9 +112,9 @@ pub enum Event {
     /// A call passed the gate and is about to run.
     CallStarted {
         /// The call.
-        call: ToolCall,
+        call: Clean<ToolCall>,
         /// What it will do.
-        effects: Effects,
+        effects: Clean<Effects>,
     },
     /// A piece of a running call's output.
     CallOutput {
@@ -120,11 +131,11 @@ pub enum Event {
     /// A call has its outcome; it may never have started.
     CallEnded {
         /// The call.
-        call: ToolCall,
+        call: Clean<ToolCall>,
         /// What it would have done, where that much is known.
-        effects: Effects,
+        effects: Clean<Effects>,
         /// How it ended.
-        outcome: Box<Outcome>,
+        outcome: Box<Clean<Outcome>>,
     },
     /// A call has made up its mind which files to change, and how.
     EditStarted {
@@ -141,7 +152,7 @@ pub enum Event {
         files: Vec<FileEdit>,
         /// Whether they are changed.
         success: bool,
-        /// What they were and are. Too much to be written down with every event.
+        /// What they were and are, with their secrets. Too much to be written down with every event.
         #[serde(skip)]
         changed: Vec<Changed>,
     },

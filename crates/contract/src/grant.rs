@@ -3,11 +3,13 @@
 use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use windlass_seal::GrantSeal;
 
 use crate::{CallId, Effects, effects::Network};
 
-/// What a call may do. Made by the gate alone (`runtime/gate`; `cargo xtask tidy` checks it), and the only thing a
-/// [`Sandbox`](crate::Sandbox) makes a host from.
+/// What a call may do. The only thing a [`Sandbox`](crate::Sandbox) makes a host from. The gate
+/// (`runtime/gate`) makes it: the constructors take a [`GrantSeal`], which only a crate that depends
+/// on `seal` can name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
     cwd: PathBuf,
@@ -38,16 +40,22 @@ pub struct DirectProgram {
 }
 
 impl Grant {
-    /// Allows a call its effects under the given confinement. For the gate.
-    pub fn issue(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Self {
+    /// Allows a call its effects under the given confinement.
+    pub fn issue(
+        _seal: GrantSeal,
+        cwd: PathBuf,
+        effects: &Effects,
+        limits: Limits,
+        confinement: Confinement,
+    ) -> Self {
         let (writes, runs_command) = (effects.writes.clone(), effects.command.is_some());
         let (network, direct, call) = (effects.network, None, None);
         Self { cwd, writes, network, limits, confinement, runs_command, direct, call }
     }
 
-    /// The same grant, for one program and nothing else. For the gate.
+    /// The same grant, for one program and nothing else.
     #[must_use]
-    pub fn only_for(self, program: DirectProgram) -> Self {
+    pub fn only_for(self, _seal: GrantSeal, program: DirectProgram) -> Self {
         Self { direct: Some(program), ..self }
     }
 

@@ -5,7 +5,7 @@ use std::{future, io, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BoxFuture, CallId, Effects, Event, Item, Outcome, ToolName, id::ThreadId};
+use crate::{BoxFuture, CallId, Clean, Effects, Event, Item, Outcome, ToolName, id::ThreadId};
 
 /// Writes a session down. Implemented by `record`, called by the agent and the runtime. When `append` returns, the
 /// record survives the death of this process. After one failure every later append fails: a session that cannot be
@@ -32,7 +32,7 @@ pub struct JournalError {
     pub kind: io::ErrorKind,
 }
 
-/// One line of a session file.
+/// One line of a session file. What tools, models and people say is clean; the rest is what the program was started with.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "type", content = "payload")]
 pub enum Record<'a> {
@@ -41,15 +41,15 @@ pub enum Record<'a> {
     /// What holds for the turn that begins.
     TurnContext(&'a TurnContext),
     /// An item entered the history. Outputs of calls come as `Outcome` and `Outputs` instead.
-    Item(&'a Item),
+    Item(Clean<&'a Item>),
     /// A call passed the gate and is about to act.
-    Intent(&'a Intent),
+    Intent(Clean<&'a Intent>),
     /// A call ended.
     Outcome {
         /// The call.
         call: &'a CallId,
         /// How.
-        outcome: &'a Outcome,
+        outcome: Clean<&'a Outcome>,
     },
     /// The outputs of these calls entered the history, in this order.
     Outputs {
@@ -57,9 +57,9 @@ pub enum Record<'a> {
         calls: &'a [CallId],
     },
     /// Something happened (see [`Event::is_kept`]).
-    Event(&'a Event),
+    Event(Clean<&'a Event>),
     /// A person said what they think of a call.
-    Feedback(&'a Feedback),
+    Feedback(Clean<&'a Feedback>),
 }
 
 /// Where a session began.

@@ -10,6 +10,7 @@
 
 pub mod approval;
 pub mod call;
+pub mod clean;
 pub mod edit;
 pub mod effects;
 pub mod event;
@@ -36,6 +37,7 @@ pub mod wording;
 use std::{future::Future, pin::Pin};
 
 pub use call::{Input, ToolCall};
+pub use clean::Clean;
 pub use effects::Effects;
 pub use event::Event;
 pub use grant::Grant;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxFuture, CallId, Content, Denial, Effects, Host, Input, Meta, ToolName, ToolSpec, event::EventSink,
+    BoxFuture, CallId, Content, Denial, Effects, Host, Input, Meta, ToolName, ToolSpec, event::EventEmitter,
     insight::Insight, outcome::Facts,
 };
 use windlass_schema::{Schema, SchemaError};
@@ -158,7 +158,7 @@ pub struct Cx {
     /// Set when the call is no longer wanted.
     pub cancel: CancellationToken,
     /// For progress and plans.
-    pub events: Arc<dyn EventSink>,
+    pub events: Arc<dyn EventEmitter>,
 }
 
 impl fmt::Debug for Cx {

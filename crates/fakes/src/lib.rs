@@ -3,20 +3,34 @@
 //! A dev-dependency, never part of the product: no row of the table in `ARCHITECTURE.md` lists it,
 //! and `cargo xtask tidy` refuses any other dependency on it.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Event, Grant, Host, Journal, Sandbox,
-    event::EventSink,
-    grant::{Confinement, Held, Mechanism},
+    BoxFuture, Clean, Effects, Event, Grant, Host, Journal, Sandbox,
+    event::{EventEmitter, EventSink},
+    grant::{Confinement, Held, Limits, Mechanism},
     host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
     journal::{JournalError, Record},
 };
+use windlass_seal::{CleanSeal, GrantSeal};
+
+/// Makes a grant as the gate would.
+pub fn issue_grant(cwd: PathBuf, effects: &Effects, limits: Limits, confinement: Confinement) -> Grant {
+    Grant::issue(GrantSeal, cwd, effects, limits, confinement)
+}
+
+/// Takes a value for clean as it is.
+pub fn clean<T>(value: T) -> Clean<T> {
+    Clean::new(CleanSeal, value)
+}
 
 /// A journal in memory.
 #[derive(Debug, Default)]
@@ -65,8 +79,14 @@ impl EventRecorder {
 }
 
 impl EventSink for EventRecorder {
-    fn emit(&self, event: &Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+    fn emit(&self, event: &Clean<Event>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone().into_inner());
+    }
+}
+
+impl EventEmitter for EventRecorder {
+    fn emit(&self, event: Event) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 }
 

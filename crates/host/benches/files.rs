@@ -9,10 +9,11 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     files::{Ignored, Listing},
     grant::{Confinement, Limits, SandboxRules},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 const ROUNDS: u32 = 1000;
@@ -26,7 +27,7 @@ fn main() {
     let machine = Machine::new(BTreeMap::from([("HOME".to_owned(), "/root".to_owned())]));
     let host = || {
         let confinement = Confinement::Sandboxed(SandboxRules::default());
-        let grant = Grant::issue(place.path().to_owned(), &Effects::none(), Limits::default(), confinement);
+        let grant = issue_grant(place.path().to_owned(), &Effects::none(), Limits::default(), confinement);
         machine.confine(&grant).unwrap()
     };
     measure("a file of 30 kB read", || {

@@ -17,10 +17,11 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     grant::{Confinement, Limits, SandboxRules},
     host::Command,
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 const ROUNDS: usize = 300;
@@ -112,7 +113,7 @@ fn machine() -> Machine {
 }
 
 fn host(machine: &Machine, confinement: Confinement) -> Arc<dyn Host> {
-    let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), confinement);
+    let grant = issue_grant("/".into(), &Effects::none(), Limits::default(), confinement);
     machine.confine(&grant).unwrap()
 }
 

@@ -8,14 +8,15 @@
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use tokio_util::sync::CancellationToken; use windlass_contract::{Effects, Grant, Sandbox,
-//! grant::{Confinement, Limits}, host::{Command, Exit}}; use windlass_host::Machine;
+//! use tokio_util::sync::CancellationToken; use windlass_contract::{Effects, Sandbox,
+//! grant::{Confinement, Limits}, host::{Command, Exit}}; use windlass_fakes::issue_grant;
+//! use windlass_host::Machine;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let machine = Machine::new(BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]));
-//! // In a session this is the gate's privilege.
-//! let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), Confinement::Unconfined);
+//! // In a session only the gate can make a grant.
+//! let grant = issue_grant("/".into(), &Effects::none(), Limits::default(), Confinement::Unconfined);
 //! let command = Command {
 //!     argv: vec!["echo".to_owned(), "hello".to_owned()],
 //!     cwd: None,

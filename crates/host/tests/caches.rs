@@ -9,11 +9,12 @@ use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     effects::Network,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::Command,
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// A place with a workspace and a home, of which that of Windlass is hidden.
@@ -48,7 +49,7 @@ fn hosts_with(place: &Path, writable: &[&str], network: Network) -> Vec<(Mechani
         let writable = writable.iter().map(|name| place.join(name)).collect();
         let confinement =
             Confinement::Sandboxed(SandboxRules { writable, network, ..SandboxRules::default() });
-        let grant = Grant::issue(place.join("ws"), &Effects::none(), Limits::default(), confinement);
+        let grant = issue_grant(place.join("ws"), &Effects::none(), Limits::default(), confinement);
         hosts.push((rung, machine.confine(&grant).unwrap()));
     }
     hosts

@@ -9,10 +9,11 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     grant::{Accounting, Confinement, DefaultLimits, Held, Limits, Quota, SandboxRules},
     host::{Command, Exit, Finished},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a test that takes longer hangs.
@@ -52,7 +53,7 @@ fn hosts(quota: Quota) -> [Arc<dyn Host>; 2] {
     [machine(), machine().without_namespaces()].map(|machine| {
         let limits = Limits { quota, ..Limits::default() };
         let walls = Confinement::Sandboxed(SandboxRules::default());
-        machine.confine(&Grant::issue("/".into(), &Effects::none(), limits, walls)).unwrap()
+        machine.confine(&issue_grant("/".into(), &Effects::none(), limits, walls)).unwrap()
     })
 }
 

@@ -15,11 +15,12 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Denial, Effects, Grant, Sandbox,
+    Denial, Effects, Sandbox,
     effects::Network,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::{Command, Exit, Finished, Layer, Proof},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more than any of these commands needs.
@@ -86,7 +87,7 @@ impl World {
     /// Runs a script in the workspace. `@` in it stands for the place.
     async fn run(&self, rules: SandboxRules, script: &str) -> Finished {
         let limits = Limits { default_time: FOREVER, ..Limits::default() };
-        let grant = Grant::issue(self.path("ws"), &Effects::none(), limits, Confinement::Sandboxed(rules));
+        let grant = issue_grant(self.path("ws"), &Effects::none(), limits, Confinement::Sandboxed(rules));
         let host = self.machine.confine(&grant).unwrap();
         let script = script.replace('@', self.path("").to_str().unwrap().trim_end_matches('/'));
         let argv = ["bash", "-c", &script].map(str::to_owned).to_vec();

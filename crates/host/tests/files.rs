@@ -12,12 +12,13 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     edit::{Action, Change, CommitError, Expected},
     files::FileError,
     grant::{Confinement, Limits, SandboxRules},
     host::Command,
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// A home with a secret, and a workspace in it with a repository.
@@ -37,7 +38,7 @@ fn host(home: &Path, walls: SandboxRules) -> Arc<dyn Host> {
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let walls = SandboxRules { writable: vec![home.join("ws")], ..walls };
     let confinement = Confinement::Sandboxed(walls);
-    let grant = Grant::issue(home.join("ws"), &Effects::none(), Limits::default(), confinement);
+    let grant = issue_grant(home.join("ws"), &Effects::none(), Limits::default(), confinement);
     Machine::new(BTreeMap::from(variables)).confine(&grant).unwrap()
 }
 

@@ -10,10 +10,11 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
     host::{Command, Finished},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Setup, a protected name, and ways to change the file found under it.
@@ -125,7 +126,7 @@ impl World {
         let walls = SandboxRules { writable: vec![self.path("")], ..SandboxRules::default() };
         // Far more than any of these commands needs.
         let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
-        let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
+        let grant = issue_grant(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };

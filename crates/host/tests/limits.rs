@@ -8,10 +8,11 @@ use std::{collections::BTreeMap, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     grant::{Accounting, Confinement, DefaultLimits, Held, Limits, Mechanism, Quota, SandboxRules},
     host::{Command, Exit, Finished},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -40,7 +41,7 @@ impl Workspace {
         let directory = self.place.path().to_owned();
         let walls = SandboxRules { writable: vec![directory.clone()], ..SandboxRules::default() };
         let limits = Limits { default_time: Duration::from_mins(1), quota, ..Limits::default() };
-        let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
+        let grant = issue_grant(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = argv.iter().map(ToString::to_string).collect();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };

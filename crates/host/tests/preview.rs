@@ -17,10 +17,11 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     grant::{Confinement, Limits, SandboxRules},
     host::{Command, Exit, Finished, Keyboard},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::{LayerApplyError, Machine, Preview, PreviewChanges};
 
 /// A workspace, and a home.
@@ -72,7 +73,7 @@ impl Bench {
     fn host(&self, machine: &Machine) -> Arc<dyn Host> {
         let limits = Limits { default_time: Duration::from_mins(2), ..Limits::default() };
         let walls = SandboxRules { writable: vec![self.path("")], ..SandboxRules::default() };
-        let grant = Grant::issue(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
+        let grant = issue_grant(self.path(""), &Effects::none(), limits, Confinement::Sandboxed(walls));
         machine.confine(&grant).unwrap()
     }
 
@@ -313,7 +314,7 @@ async fn what_cannot_be_on_a_layer_is_refused_before_it_starts() {
     let session = host.open(&shell("true"), Keyboard::Absent, Arc::new(|_: &[u8]| {})).await;
     assert!(session.err().unwrap().to_string().contains("commands that end"));
     let unconfined =
-        Grant::issue(bench.path(""), &Effects::none(), Limits::default(), Confinement::Unconfined);
+        issue_grant(bench.path(""), &Effects::none(), Limits::default(), Confinement::Unconfined);
     assert!(machine.confine(&unconfined).err().unwrap().to_string().contains("outside of the sandbox"));
     // What an earlier command left would act in a layer.
     let made = "import os; os.mkdir('d'); os.setxattr('d', 'user.overlay.opaque', b'y')";

@@ -20,11 +20,12 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     effects::Network,
     grant::{Confinement, Held, Limits, Mechanism},
     host::{ApartOutput, Command, Exit, Finished, HostError},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a test that takes longer hangs.
@@ -78,7 +79,7 @@ impl Place {
 fn host(directory: &Path, confinement: Confinement) -> Arc<dyn Host> {
     let environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
     let limits = Limits { default_time: FOREVER, ..Limits::default() };
-    let grant = Grant::issue(directory.to_owned(), &Effects::none(), limits, confinement);
+    let grant = issue_grant(directory.to_owned(), &Effects::none(), limits, confinement);
     Machine::new(environment).confine(&grant).unwrap()
 }
 
@@ -184,7 +185,7 @@ async fn when_the_time_for_all_commands_is_used_up_no_more_are_started() {
     let machine = Machine::new(BTreeMap::new()).with_command_time(Duration::from_millis(200));
     let limits = Limits { default_time: FOREVER, ..Limits::default() };
     let cwd = place.directory.path().to_owned();
-    let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Unconfined);
+    let grant = issue_grant(cwd, &Effects::none(), limits, Confinement::Unconfined);
     let host = machine.confine(&grant).unwrap();
     let run = async |script| host.run(&sh(script), &CancellationToken::new(), &|_| {}).await;
     assert_eq!(run("sleep 300").await.unwrap().exit, Exit::TimedOut);

@@ -22,10 +22,11 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Denial, Effects, Grant, Host, Sandbox,
+    Denial, Effects, Host, Sandbox,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::{Command, Exit, Finished},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a command that takes longer was never blocked.
@@ -100,7 +101,7 @@ impl World {
             ..SandboxRules::default()
         };
         let limits = Limits { default_time: FOREVER, ..Limits::default() };
-        let grant = Grant::issue(self.path(), &Effects::none(), limits, Confinement::Sandboxed(walls));
+        let grant = issue_grant(self.path(), &Effects::none(), limits, Confinement::Sandboxed(walls));
         self.machine.confine(&grant).unwrap()
     }
 

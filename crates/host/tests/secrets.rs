@@ -15,11 +15,12 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::Command,
     secret_paths::home_secrets,
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// A text that no command may print.
@@ -51,7 +52,7 @@ fn hosts(place: &Path, walls: &SandboxRules) -> Vec<(Mechanism, std::sync::Arc<d
         }
         let walls = SandboxRules { writable: vec![place.join("ws")], ..walls.clone() };
         let confinement = Confinement::Sandboxed(walls);
-        let grant = Grant::issue(place.join("ws"), &Effects::none(), Limits::default(), confinement);
+        let grant = issue_grant(place.join("ws"), &Effects::none(), Limits::default(), confinement);
         hosts.push((rung, machine.confine(&grant).unwrap()));
     }
     hosts

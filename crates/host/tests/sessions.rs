@@ -17,10 +17,11 @@ use std::{
 use tempfile::TempDir;
 use tokio::time::timeout;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     grant::{Confinement, Limits, Mechanism, Quota, SandboxRules},
     host::{Command, Ended, Exit, HostError, Keyboard, Session, Whole},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::{Machine, Window};
 
 /// Far more time than any of these programs needs: a test that takes longer hangs.
@@ -72,7 +73,7 @@ impl World {
                 ..SandboxRules::default()
             }),
         };
-        let grant = Grant::issue(self.path().to_owned(), &Effects::none(), limits, confinement);
+        let grant = issue_grant(self.path().to_owned(), &Effects::none(), limits, confinement);
         self.machine.confine(&grant).unwrap()
     }
 

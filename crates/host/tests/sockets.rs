@@ -14,11 +14,12 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     effects::Network,
     grant::{Confinement, Limits, Mechanism, Quota, SandboxRules},
     host::{Command, Exit, Finished, Layer, Proof},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 struct Workspace {
@@ -53,7 +54,7 @@ impl Workspace {
         let directory = self.place.path().to_owned();
         let walls = SandboxRules { writable: vec![directory.clone()], network, ..SandboxRules::default() };
         let limits = Limits { default_time: Duration::from_mins(1), quota, ..Limits::default() };
-        let grant = Grant::issue(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
+        let grant = issue_grant(directory, &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).unwrap();
         let argv = ["python3", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };

@@ -13,6 +13,7 @@ use windlass_contract::{
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::{Command, Exit, HostError, Keyboard},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a test that takes longer hangs.
@@ -100,7 +101,7 @@ fn grant(rung: Mechanism, root: &Path) -> Grant {
             ..SandboxRules::default()
         }),
     };
-    Grant::issue(root.to_owned(), &Effects::none(), Limits::default(), confinement)
+    issue_grant(root.to_owned(), &Effects::none(), Limits::default(), confinement)
 }
 
 fn sh(script: &str) -> Command {

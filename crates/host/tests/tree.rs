@@ -17,10 +17,11 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::{Command, Exit, Finished},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more time than any of these commands needs: a test that takes longer hangs.
@@ -56,7 +57,7 @@ async fn run(rung: Mechanism, script: &str) -> Option<(Finished, Receiver<()>)> 
     let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: Some(FOREVER) };
     let cancel = CancellationToken::new();
     let grant =
-        Grant::issue(place.path().to_owned(), &Effects::none(), Limits::default(), hold(rung, place.path()));
+        issue_grant(place.path().to_owned(), &Effects::none(), Limits::default(), hold(rung, place.path()));
     let host = machine.confine(&grant).unwrap();
     let finished = host.run(&command, &cancel, &|_| cancel.cancel()).await.unwrap();
     assert_eq!(host.held().rung, rung);

@@ -19,11 +19,12 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Host, Sandbox,
+    Effects, Host, Sandbox,
     effects::Network,
     grant::{Confinement, Held, Limits, Mechanism, Quota, SandboxRules},
     host::{Command, Exit, Finished, Layer, Proof, Whole},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Far more than any of these commands needs.
@@ -78,7 +79,7 @@ impl World {
     async fn run(&self, walls: SandboxRules, quota: Quota, script: &str) -> (Finished, Held) {
         let limits = Limits { default_time: FOREVER, quota, ..Limits::default() };
         let confinement = Confinement::Sandboxed(walls);
-        let grant = Grant::issue(self.path("ws"), &Effects::none(), limits, confinement);
+        let grant = issue_grant(self.path("ws"), &Effects::none(), limits, confinement);
         let host = self.machine.confine(&grant).unwrap();
         let script = script.replace('@', self.place.path().to_str().unwrap());
         let finished = run(&*host, &script).await;
@@ -241,7 +242,7 @@ async fn what_the_lower_rung_cannot_hide_it_refuses_to_run() {
     let Some(world) = World::on(Mechanism::Landlock) else { return };
     let walls = SandboxRules { unreadable: vec![world.path("ws/file")], ..world.walls() };
     let limits = Limits::default();
-    let grant = Grant::issue(world.path("ws"), &Effects::none(), limits, Confinement::Sandboxed(walls));
+    let grant = issue_grant(world.path("ws"), &Effects::none(), limits, Confinement::Sandboxed(walls));
     let argv = vec!["true".to_owned()];
     let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
     let host = world.machine.confine(&grant).unwrap();

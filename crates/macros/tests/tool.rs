@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    AnyTool, Cx, Effects, Grant, Input, Meta, Output, Sandbox, ToolError,
+    AnyTool, Cx, Effects, Input, Meta, Output, Sandbox, ToolError,
     effects::Network,
     event::Silent,
     grant::{Confinement, Limits},
@@ -19,7 +19,7 @@ use windlass_contract::{
     spec::SpecKind,
     tool::ErrorKind,
 };
-use windlass_fakes::EchoMachine;
+use windlass_fakes::{EchoMachine, issue_grant};
 use windlass_macros::tool;
 
 // The generated code refers to the `windlass` crate; here it is this file.
@@ -115,7 +115,7 @@ pub async fn r#loop() -> Result<Output, ToolError> {
 }
 
 fn cx() -> Cx {
-    let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), Confinement::InProcess);
+    let grant = issue_grant("/".into(), &Effects::none(), Limits::default(), Confinement::InProcess);
     let host = EchoMachine.confine(&grant).unwrap();
     Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events: Arc::new(Silent) }
 }

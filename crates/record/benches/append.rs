@@ -15,6 +15,7 @@ use windlass_contract::{
     item::Role,
     journal::{Record, SessionMeta},
 };
+use windlass_fakes::clean;
 use windlass_record::{DurabilityMode, SessionFile, load, new_thread_id};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             [(DurabilityMode::Never, 100), (DurabilityMode::Effects, 100), (DurabilityMode::Always, 20)]
         {
             session = session.with_durability(durability);
-            let cost = mean(times, || Ok(session.append(&Record::Item(&item))?))?;
+            let cost = mean(times, || Ok(session.append(&Record::Item(clean(&item)))?))?;
             costs.push(format!("{durability:?} {cost:.1?}"));
         }
         let line = vec![b'y'; bytes];

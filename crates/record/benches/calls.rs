@@ -17,6 +17,7 @@ use windlass_contract::{
     outcome::{CommandFacts, Facts, Receipt},
     verdict::Criteria,
 };
+use windlass_fakes::clean;
 use windlass_record::{CallGrouping, Calls, IndexedSession, Keep, SessionFile, new_thread_id};
 use windlass_shape::Shaper;
 
@@ -119,9 +120,9 @@ fn append(journal: &dyn Journal, number: u32, outcome: &Outcome) -> Result<(), B
     let call = ToolCall { id: format!("call_{number:024}").into(), name: "shell_command".into(), input };
     let (id, tool) = (call.id.clone(), call.name.clone());
     let intent = Intent { call: id.clone(), tool, effects: Effects::unknown(), decision: "policy".into() };
-    journal.append(&Record::Item(&Body::Call(call).into()))?;
-    journal.append(&Record::Intent(&intent))?;
-    journal.append(&Record::Outcome { call: &id, outcome })?;
+    journal.append(&Record::Item(clean(&Body::Call(call).into())))?;
+    journal.append(&Record::Intent(clean(&intent)))?;
+    journal.append(&Record::Outcome { call: &id, outcome: clean(outcome) })?;
     journal.append(&Record::Outputs { calls: &[id] })?;
     Ok(())
 }

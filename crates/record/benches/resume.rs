@@ -14,6 +14,7 @@ use windlass_contract::{
     item::{Body, Raw, Role},
     journal::{Intent, Record, SessionMeta},
 };
+use windlass_fakes::clean;
 use windlass_record::{DurabilityMode, SessionFile, Which, new_thread_id};
 
 /// Size of each output: that of a command that prints 500 lines.
@@ -70,10 +71,10 @@ fn write_call(file: &SessionFile, number: u32) -> Result<(), Box<dyn Error>> {
     let item = Item { body: Body::Call(call), raw: Some(Raw { wire: "responses".into(), json }) };
     let line = format!("{number}: the quick brown fox said \"hello\"\n");
     let outcome = Outcome::plain(Verdict::success(), line.repeat(OUTPUT_BYTES / line.len()));
-    file.append(&Record::Item(&Item::message(Role::Assistant, "One more.")))?;
-    file.append(&Record::Item(&item))?;
-    file.append(&Record::Intent(&intent))?;
-    file.append(&Record::Outcome { call: &calls[0], outcome: &outcome })?;
+    file.append(&Record::Item(clean(&Item::message(Role::Assistant, "One more."))))?;
+    file.append(&Record::Item(clean(&item)))?;
+    file.append(&Record::Intent(clean(&intent)))?;
+    file.append(&Record::Outcome { call: &calls[0], outcome: clean(&outcome) })?;
     file.append(&Record::Outputs { calls: &calls })?;
     Ok(())
 }

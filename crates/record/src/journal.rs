@@ -170,7 +170,7 @@ impl SessionFile {
         }
         for (call, substitute) in &replayed.substituted {
             if let Some(outcome) = &substitute.outcome() {
-                self.append(&Record::Outcome { call, outcome })?;
+                self.append(&Record::Outcome { call, outcome: outcome.as_ref() })?;
             }
         }
         let calls: Vec<_> = replayed.substituted.iter().map(|(call, _)| call.clone()).collect();
@@ -230,7 +230,9 @@ impl SessionWriter {
             DurabilityMode::Always => self.flusher.flush_now()?,
             DurabilityMode::Effects => {
                 self.flusher.count_record()?;
-                if let Record::Event(Event::TurnCompleted { .. } | Event::TurnFailed { .. }) = record {
+                if let Record::Event(event) = record
+                    && matches!(**event, Event::TurnCompleted { .. } | Event::TurnFailed { .. })
+                {
                     // No caller waits for this flush.
                     drop(self.flusher.flush());
                 }

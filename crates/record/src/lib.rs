@@ -17,6 +17,7 @@
 //! ```
 //! use windlass_contract::{Item, Journal, item::Role, journal::{Record, SessionMeta}};
 //! use windlass_record::{SessionFile, Which, new_thread_id};
+//! use windlass_shape::Secrets;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let home = tempfile::tempdir()?;
@@ -29,7 +30,8 @@
 //!     instructions: "Be brief.".into(),
 //! };
 //! let file = SessionFile::create(home, &meta)?;
-//! file.append(&Record::Item(&Item::message(Role::User, "hello")))?;
+//! let item = Item::message(Role::User, "hello");
+//! file.append(&Record::Item(Secrets::default().clean_item(&item).as_deref()))?;
 //! drop(file);
 //!
 //! let (_file, session) = SessionFile::resume(home, &Which::Id(id))?;

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use windlass_contract::{CallId, Outcome, Verdict};
+use windlass_contract::{CallId, Clean, Outcome};
 
 /// A problem in a session file that was repaired. Its `Display` is one line for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum OutputSubstitute {
 
 impl OutputSubstitute {
     /// Returns the outcome to record and to send to the model; none if there is a real one.
-    pub fn outcome(self) -> Option<Outcome> {
+    pub fn outcome(self) -> Option<Clean<Outcome>> {
         let (reason, note) = match self {
             Self::Recorded => return None,
             Self::Unknown => (
@@ -78,7 +78,7 @@ impl OutputSubstitute {
                  again. Check what it may have changed before repeating it.",
             ),
         };
-        Some(Outcome::plain(Verdict::failure(reason), note))
+        Some(Clean::unknown(reason, note))
     }
 }
 

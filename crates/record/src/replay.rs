@@ -230,7 +230,7 @@ impl SessionReplay {
 
     fn push_answer(&mut self, open: OpenCall, substitute: OutputSubstitute) {
         let OpenCall { call, input, result, .. } = open;
-        let content = result.or_else(|| substitute.outcome().map(|outcome| outcome.content));
+        let content = result.or_else(|| substitute.outcome().map(|outcome| outcome.into_inner().content));
         self.history.push(Body::Output { call, input, content: content.unwrap_or_default() }.into());
     }
 }

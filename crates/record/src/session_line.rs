@@ -200,6 +200,7 @@ impl<R: BufRead> LineReader<R> {
 mod tests {
     use serde_json::value::RawValue;
     use windlass_contract::item::{Body, Raw};
+    use windlass_fakes::clean;
 
     use super::*;
 
@@ -224,7 +225,7 @@ mod tests {
     fn raw_json_with_line_breaks_stays_on_one_line() {
         let json = RawValue::from_string("{\n\"a\":\r\n\"x\\ny\"}".into()).unwrap();
         let item = Item { body: Body::Other, raw: Some(Raw { wire: "chat".into(), json }) };
-        let line = written(&Record::Item(&item));
+        let line = written(&Record::Item(clean(&item)));
         assert_eq!(line.matches('\n').count(), 1);
         let read = SessionLine::parse(&LineEnvelope::parse(line.as_bytes()).unwrap());
         let Ok(SessionLine::Item(back)) = read else { panic!("{line}") };

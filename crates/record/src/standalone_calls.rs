@@ -98,6 +98,7 @@ mod tests {
     };
 
     use windlass_contract::{Item, item::Role};
+    use windlass_fakes::clean;
 
     use super::*;
     use crate::{list, list_in, new_thread_id, verify};
@@ -122,7 +123,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (outside, warnings) = outside(home.path().to_owned());
         assert_eq!(list_in(home.path(), ThreadFolder::Calls).unwrap(), []);
-        outside.append(&Record::Item(&Item::message(Role::User, "hi"))).unwrap();
+        outside.append(&Record::Item(clean(&Item::message(Role::User, "hi")))).unwrap();
         let files = list_in(home.path(), ThreadFolder::Calls).unwrap();
         assert_eq!(verify(&files[0].path, None).unwrap().head.lines, 2);
         assert_eq!(list(home.path()).unwrap(), []);
@@ -136,7 +137,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         let (outside, warnings) = outside(file);
         for _ in 0..3 {
-            outside.append(&Record::Item(&Item::message(Role::User, "hi"))).unwrap();
+            outside.append(&Record::Item(clean(&Item::message(Role::User, "hi")))).unwrap();
         }
         let warnings = warnings.lock().unwrap();
         assert_eq!(warnings.len(), 1);

@@ -66,6 +66,7 @@ mod tests {
         item::Role,
         journal::{Record, SessionMeta, TurnContext},
     };
+    use windlass_fakes::clean;
 
     use super::*;
     use crate::{SessionFile, new_thread_id};
@@ -84,10 +85,10 @@ mod tests {
             TurnContext { cwd: "/w".into(), provider: "p".into(), model: "m".into(), policy: json!({}) };
         for _ in 0..2 {
             file.append(&Record::TurnContext(&context)).unwrap();
-            file.append(&Record::Item(&Item::message(Role::User, "go"))).unwrap();
+            file.append(&Record::Item(clean(&Item::message(Role::User, "go")))).unwrap();
         }
         let outcome = Outcome::plain(Verdict::success(), "done");
-        file.append(&Record::Outcome { call: &"a".into(), outcome: &outcome }).unwrap();
+        file.append(&Record::Outcome { call: &"a".into(), outcome: clean(&outcome) }).unwrap();
         let summary = summarize(file.path()).unwrap();
         assert_eq!((summary.turns, summary.calls, summary.records), (2, 1, 6));
         assert_eq!(summary.bytes, file.path().metadata().unwrap().len());

@@ -13,6 +13,7 @@ use windlass_contract::{
     item::{Body, Role},
     journal::{Intent, Record, SessionMeta, TurnContext},
 };
+use windlass_fakes::clean;
 use windlass_record::{DurabilityMode, SessionError, SessionFile, SessionRepair, Which, load, new_thread_id};
 
 proptest! {
@@ -135,11 +136,11 @@ impl Written {
             let context =
                 TurnContext { cwd: "/w".into(), provider: "p".into(), model: "m".into(), policy: json!({}) };
             file.append(&Record::TurnContext(&context)).unwrap();
-            file.append(&Record::Item(&Item::message(Role::User, "go"))).unwrap();
+            file.append(&Record::Item(clean(&Item::message(Role::User, "go")))).unwrap();
             for answer in turn {
                 number = write_answer(&file, answer, number);
             }
-            file.append(&Record::Item(&Item::message(Role::Assistant, "done"))).unwrap();
+            file.append(&Record::Item(clean(&Item::message(Role::Assistant, "done")))).unwrap();
         }
         Self { path: file.path().to_owned(), home, id: meta.id }
     }
@@ -155,18 +156,18 @@ fn write_answer(file: &SessionFile, lengths: &[usize], number: usize) -> usize {
     let ids: Vec<CallId> = (0..lengths.len()).map(|at| format!("call {}", number + at).into()).collect();
     for id in &ids {
         let call = ToolCall { id: id.clone(), name: "shell".into(), input: Input::Json("{}".into()) };
-        file.append(&Record::Item(&Body::Call(call).into())).unwrap();
+        file.append(&Record::Item(clean(&Body::Call(call).into()))).unwrap();
         let intent = Intent {
             call: id.clone(),
             tool: "shell".into(),
             effects: Effects::unknown(),
             decision: String::new(),
         };
-        file.append(&Record::Intent(&intent)).unwrap();
+        file.append(&Record::Intent(clean(&intent))).unwrap();
     }
     for (id, length) in ids.iter().zip(lengths).rev() {
         let outcome = Outcome::plain(Verdict::success(), format!("{id}: {}", "é".repeat(*length)));
-        file.append(&Record::Outcome { call: id, outcome: &outcome }).unwrap();
+        file.append(&Record::Outcome { call: id, outcome: clean(&outcome) }).unwrap();
     }
     if !ids.is_empty() {
         file.append(&Record::Outputs { calls: &ids }).unwrap();

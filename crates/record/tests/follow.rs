@@ -17,6 +17,7 @@ use windlass_contract::{
     item::Body,
     journal::{Record, SessionMeta},
 };
+use windlass_fakes::clean;
 use windlass_record::{
     Call, CallFilter, Calls, IndexedSession, Keep, SessionFile, ThreadFolder, list_in, new_thread_id, verify,
 };
@@ -97,8 +98,8 @@ fn write_for_ever(home: &Path) -> ! {
     for round in 0_u64.. {
         let id = format!("call {round}").into();
         let call = ToolCall { id, name: "shell".into(), input: Input::Json("{}".into()) };
-        file.append(&Record::Item(&Body::Call(call.clone()).into())).unwrap();
-        file.append(&Record::Outcome { call: &call.id, outcome: &outcome() }).unwrap();
+        file.append(&Record::Item(clean(&Body::Call(call.clone()).into()))).unwrap();
+        file.append(&Record::Outcome { call: &call.id, outcome: clean(&outcome()) }).unwrap();
         acknowledge.write_all(b".").unwrap();
     }
     unreachable!("the rounds never end")

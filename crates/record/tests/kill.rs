@@ -14,6 +14,7 @@ use windlass_contract::{
     item::Body,
     journal::{Intent, Record, SessionMeta},
 };
+use windlass_fakes::clean;
 use windlass_record::{SessionFile, Which, load, new_thread_id};
 
 /// Set for the process that is to be killed: the home directory it writes below.
@@ -76,9 +77,9 @@ fn write_for_ever(home: &Path) -> ! {
             decision: String::new(),
         };
         let calls = [call.id.clone()];
-        file.append(&Record::Item(&Body::Call(call).into())).unwrap();
-        file.append(&Record::Intent(&intent)).unwrap();
-        file.append(&Record::Outcome { call: &calls[0], outcome: &long_outcome() }).unwrap();
+        file.append(&Record::Item(clean(&Body::Call(call).into()))).unwrap();
+        file.append(&Record::Intent(clean(&intent))).unwrap();
+        file.append(&Record::Outcome { call: &calls[0], outcome: clean(&long_outcome()) }).unwrap();
         file.append(&Record::Outputs { calls: &calls }).unwrap();
         acknowledge.write_all(b".").unwrap();
     }

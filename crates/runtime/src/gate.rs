@@ -11,7 +11,7 @@ use windlass_contract::{
     Denial, Effects, Grant, ToolCall, ToolError,
     approval::{Approver, Beyond, Question, Rulebook},
     effects::{CommandLine, OutwardEffect},
-    event::EventSink,
+    event::EventEmitter,
     grant::{Confinement, DirectProgram},
     policy::ApprovalPolicy,
     program::ProgramFinder,
@@ -20,7 +20,8 @@ use windlass_policy::{
     Class, Judgement, Rules, Ruling, Surroundings, Wish, judge_in, judge_typed, may_hold_for_session, offer,
     ruling, ruling_outward, single_program,
 };
-use windlass_shape::Failure;
+use windlass_seal::GrantSeal;
+use windlass_shape::{Failure, Secrets};
 
 use crate::Stop;
 use memory::AnswerMemory;
@@ -44,6 +45,8 @@ pub struct Gate {
     rulebook: Option<Arc<dyn Rulebook>>,
     finder: Option<Arc<dyn ProgramFinder>>,
     memory: AnswerMemory,
+    /// Secrets that no question shows.
+    secrets: Secrets,
 }
 
 /// A call at the gate.
@@ -53,7 +56,7 @@ pub(crate) struct GateRequest<'a> {
     pub(crate) effects: &'a Effects,
     /// The kinds of secrets in its arguments.
     pub(crate) secrets: &'a [String],
-    pub(crate) events: &'a dyn EventSink,
+    pub(crate) events: &'a dyn EventEmitter,
     pub(crate) stop: &'a Stop,
 }
 
@@ -121,7 +124,14 @@ impl Gate {
     /// Creates a gate. Without an approver, a call that needs a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
         let rules = RwLock::new(policy.rules.clone());
-        Self { policy, rules, approver, rulebook: None, finder: None, memory: AnswerMemory::default() }
+        let (memory, secrets) = (AnswerMemory::default(), Secrets::default());
+        Self { policy, rules, approver, rulebook: None, finder: None, memory, secrets }
+    }
+
+    /// Sets the secrets that are redacted from questions, beside those that the cleaner recognizes.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Sets the rulebook that keeps rules made by answers beyond the session.
@@ -206,7 +216,7 @@ impl Gate {
     /// Admits one program outside of the sandbox. It is started directly, so that exactly the
     /// approved program runs.
     fn admit_directly(&self, effects: &Effects, program: DirectProgram, why: &str) -> CallAdmission {
-        let grant = self.policy.grant(effects, Confinement::Unconfined).only_for(program);
+        let grant = self.policy.grant(effects, Confinement::Unconfined).only_for(GrantSeal, program);
         CallAdmission { grant, decision: format!("{why}; started directly, without a shell") }
     }
 

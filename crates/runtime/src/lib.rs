@@ -31,4 +31,4 @@ pub use stages::{FinishedCall, PreparedCall};
 pub use stop::{Reason, Stop};
 pub use toolbox::Toolbox;
 pub use windlass_select::{Card, Index, Usage};
-pub use windlass_shape::{Budget, CleanEvents, CleanQuestions, Secrets, Shaper, Verdicts};
+pub use windlass_shape::{Budget, CleanEvents, Secrets, Shaper, Verdicts};

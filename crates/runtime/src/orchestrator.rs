@@ -6,13 +6,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    Cx, Denial, Effects, Event, Grant, Host, Output, Ready, ToolCall, ToolError,
+    Clean, Cx, Denial, Effects, Event, Grant, Host, Output, Ready, ToolCall, ToolError,
     host::{ConfineError, Exit, Layer, Proof},
-    journal::{Intent, JournalError, Record},
+    journal::{JournalError, Record},
     outcome::Facts,
     tool::{ErrorKind, LookFirst},
 };
-use windlass_shape::Failure;
+use windlass_shape::{Failure, Secrets};
 
 use crate::{
     Stop, Toolbox, decisions,
@@ -29,27 +29,34 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct CallAttempt<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) call: &'a ToolCall,
+    /// The call as others may see it.
+    pub(crate) clean_call: &'a Clean<ToolCall>,
     pub(crate) stop: &'a Stop,
 }
 
 impl CallAttempt<'_> {
     /// Runs the call within a grant. If the sandbox blocks it and a person allows more, runs it
     /// once more within a wider grant.
-    pub(crate) async fn run(&self, runnable: &RunnableCall, admission: CallAdmission) -> AttemptReport {
-        let Self { toolbox, call, stop } = *self;
+    pub(crate) async fn run(
+        &self,
+        runnable: &RunnableCall,
+        clean_effects: &Clean<Effects>,
+        admission: CallAdmission,
+    ) -> AttemptReport {
+        let Self { toolbox, call, clean_call, stop } = *self;
         let effects = &runnable.effects;
         let CallAdmission { grant, decision } = admission;
-        if let Err(failure) = self.intend(effects, &decision) {
+        if let Err(failure) = self.intend(clean_effects, &decision) {
             return AttemptReport { decision, ..AttemptReport::not_started(failure) };
         }
-        toolbox.events.emit(&Event::CallStarted { call: call.clone(), effects: effects.clone() });
+        toolbox.events.emit(Event::CallStarted { call: clean_call.clone(), effects: clean_effects.clone() });
         let first = self.act(runnable, &grant, decision).await;
         let denials = first.result.as_ref().map_or(&[][..], stopped);
         if denials.is_empty() {
             return first;
         }
         decisions::stopped(call, denials);
-        let secrets = toolbox.shaper.secrets.kinds_in_call(call);
+        let secrets = Secrets::kinds_in_call(call, clean_call);
         let request = GateRequest { call, effects, secrets: &secrets, events: &*toolbox.events, stop };
         let further = tokio::select! {
             biased;
@@ -61,7 +68,7 @@ impl CallAttempt<'_> {
             Ok(None) => return first,
             Err(failure) => return AttemptReport { result: Err(failure), ..first },
         };
-        if let Err(failure) = self.intend(effects, &decision) {
+        if let Err(failure) = self.intend(clean_effects, &decision) {
             return AttemptReport { result: Err(failure), decision, ..first };
         }
         self.act(runnable, &grant, decision).await
@@ -86,12 +93,11 @@ impl CallAttempt<'_> {
     }
 
     /// Records the intent. A call that cannot be recorded does not run.
-    fn intend(&self, effects: &Effects, decision: &str) -> Result<(), Failure> {
-        let (call, effects) = (self.call, self.toolbox.shaper.secrets.clean_effects(effects));
-        let decision = decision.to_owned();
-        let intent = Intent { call: call.id.clone(), tool: call.name.clone(), effects, decision };
-        let written =
-            debug_span!("journal").in_scope(|| self.toolbox.journal.append(&Record::Intent(&intent)));
+    fn intend(&self, effects: &Clean<Effects>, decision: &str) -> Result<(), Failure> {
+        let decision = self.toolbox.shaper.secrets.clean_text(decision.to_owned());
+        let intent = Clean::intent(self.clean_call, effects.clone(), decision);
+        let record = Record::Intent(intent.as_ref());
+        let written = debug_span!("journal").in_scope(|| self.toolbox.journal.append(&record));
         written.map_err(|error| Failure::Tool(unwritten(error)))
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use windlass_contract::{
-    Outcome, ToolCall,
+    Outcome, ToolCall, Verdict,
     verdict::{Opinion, Reviewer},
 };
 
@@ -39,15 +39,24 @@ impl Review {
         Self { reviewer: Some((reviewer, patience)), ..Self::default() }
     }
 
-    /// Reviews a call. `changes` is true if it may have changed something.
-    pub(crate) async fn look(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome, stop: &Stop) {
-        if changes && outcome.verdict.success {
-            self.ask(call, outcome, stop).await;
+    /// Reviews a call and returns its final verdict. `changes` is true if it may have changed
+    /// something.
+    pub(crate) async fn look(
+        &self,
+        call: &ToolCall,
+        changes: bool,
+        outcome: &Outcome,
+        stop: &Stop,
+    ) -> Verdict {
+        let mut verdict = outcome.verdict.clone();
+        if changes && verdict.success {
+            self.ask(call, outcome, &mut verdict, stop).await;
         }
-        self.compare(call, changes, outcome);
+        self.compare(call, changes, outcome, &mut verdict);
+        verdict
     }
 
-    async fn ask(&self, call: &ToolCall, outcome: &mut Outcome, stop: &Stop) {
+    async fn ask(&self, call: &ToolCall, outcome: &Outcome, verdict: &mut Verdict, stop: &Stop) {
         let Some((reviewer, patience)) = &self.reviewer else { return };
         let opinion = tokio::select! {
             biased;
@@ -55,14 +64,11 @@ impl Review {
             opinion = tokio::time::timeout(*patience, reviewer.review(call, outcome)) => opinion,
         };
         match opinion {
-            Ok(Ok(opinion)) => outcome.verdict.lower(opinion),
-            Ok(Err(why)) => {
-                outcome.verdict.reasons.push(format!("the model could not be asked about it: {why}"))
-            }
+            Ok(Ok(opinion)) => verdict.lower(opinion),
+            Ok(Err(why)) => verdict.reasons.push(format!("the model could not be asked about it: {why}")),
             Err(_too_late) => {
                 let seconds = patience.as_secs_f32();
-                outcome
-                    .verdict
+                verdict
                     .reasons
                     .push(format!("the model was asked about it and did not answer in {seconds} s"));
             }
@@ -74,27 +80,27 @@ impl Review {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compare(&self, call: &ToolCall, changes: bool, outcome: &mut Outcome) {
+    fn compare(&self, call: &ToolCall, changes: bool, outcome: &Outcome, verdict: &mut Verdict) {
         let mut history = self.history();
-        let now = PastCall { changes, ..PastCall::new(call, outcome) };
+        let now = PastCall { changes, success: verdict.success, ..PastCall::new(call, outcome) };
         match history.last(&now) {
             Some((before, is_stale)) if !now.success && !before.success => {
                 let times = history.failures_in_a_row(&now) + 1;
                 let what =
                     if outcome.receipt.unknown_tool { "a call of this name" } else { "this very call" };
                 let how = if now.has_same_result(&before) { "the same way" } else { "too" };
-                outcome.verdict.reasons.push(format!("{what} failed {how} before ({times} times in a row)"));
-                outcome.verdict.suggestions.push(advice(times, !is_stale).to_owned());
+                verdict.reasons.push(format!("{what} failed {how} before ({times} times in a row)"));
+                verdict.suggestions.push(advice(times, !is_stale).to_owned());
             }
             Some((before, _)) if !now.success && before.success => {
-                outcome.verdict.reasons.push("this very call succeeded before".to_owned());
+                verdict.reasons.push("this very call succeeded before".to_owned());
             }
             Some((before, is_stale))
                 if !changes && before.success && !is_stale && !now.has_same_result(&before) =>
             {
-                outcome.verdict.lower(Opinion {
+                verdict.lower(Opinion {
                     success: true,
-                    confidence: outcome.verdict.confidence.saturating_sub(DIFFERENT_RESULT_PENALTY),
+                    confidence: verdict.confidence.saturating_sub(DIFFERENT_RESULT_PENALTY),
                     reasons: vec![
                         "its result differs from before, and nothing was changed here since".to_owned(),
                     ],

@@ -6,7 +6,8 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_contract::{
-    Effects, Outcome, Output, ParsedCall, Ready, ToolCall, grant::Held, meta::Format, verdict::Criteria,
+    Clean, Effects, Outcome, Output, ParsedCall, Ready, ToolCall, grant::Held, meta::Format,
+    verdict::Criteria,
 };
 use windlass_shape::Failure;
 
@@ -61,6 +62,7 @@ pub(crate) struct AttemptReport {
 /// A call that is over, before its result is shaped.
 pub(crate) struct UnshapedCall {
     pub(crate) effects: Effects,
+    pub(crate) clean_effects: Clean<Effects>,
     pub(crate) may_change: bool,
     pub(crate) report: AttemptReport,
 }
@@ -76,7 +78,7 @@ pub struct FinishedCall {
     /// Its effects; none if its input made no sense.
     pub effects: Effects,
     /// The outcome of the call.
-    pub outcome: Outcome,
+    pub outcome: Clean<Outcome>,
 }
 
 impl PreparedCall {
@@ -116,7 +118,7 @@ impl AttemptReport {
 
 impl UnshapedCall {
     /// The end of a call that was not started and so changed nothing.
-    pub(crate) fn not_started(effects: Effects, failure: Failure) -> Self {
-        Self { effects, may_change: false, report: AttemptReport::not_started(failure) }
+    pub(crate) fn not_started(effects: Effects, clean_effects: Clean<Effects>, failure: Failure) -> Self {
+        Self { effects, clean_effects, may_change: false, report: AttemptReport::not_started(failure) }
     }
 }

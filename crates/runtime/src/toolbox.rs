@@ -4,11 +4,11 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    Effects, Event, Journal, Output, ParsedCall, Sandbox, ToolCall, ToolError, event::EventSink, host::Exit,
-    item::Body, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
+    Clean, Effects, Event, Item, Journal, Output, ParsedCall, Sandbox, ToolCall, ToolError,
+    event::EventEmitter, host::Exit, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
 };
 use windlass_policy::exit_one_means_no;
-use windlass_shape::{Failure, Shaper};
+use windlass_shape::{Failure, Secrets, Shaper};
 
 use crate::{
     FinishedCall, Gate, PastCall, PreparedCall, Registry, Review, Stop, decisions,
@@ -35,7 +35,7 @@ pub struct Toolbox {
     /// Records calls and outcomes.
     pub journal: Arc<dyn Journal>,
     /// Receives events.
-    pub events: Arc<dyn EventSink>,
+    pub events: Arc<dyn EventEmitter>,
 }
 
 impl fmt::Debug for Toolbox {
@@ -49,8 +49,8 @@ impl Toolbox {
     /// of a model.
     pub async fn call(&self, call: ToolCall, stop: &Stop) -> FinishedCall {
         let prepared = self.prepare(call.clone());
-        let call = self.shaper.secrets.clean_call(&call);
-        if let Err(error) = self.journal.append(&Record::Item(&Body::Call(call).into())) {
+        let item: Clean<Item> = self.shaper.secrets.clean_call(&call).into();
+        if let Err(error) = self.journal.append(&Record::Item(item.as_ref())) {
             // Recording the intent meets the same error, and an unrecorded call does not run.
             tracing::error!(%error, "the call is not on record");
         }
@@ -101,11 +101,15 @@ impl Toolbox {
     async fn run_to_its_end(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
         let began = Instant::now();
         let PreparedCall { call, tool, arguments, repairs, judged, .. } = prepared;
+        let clean_call = self.shaper.secrets.clean_call(&call);
         let ended = match judged {
-            Ok(judged) => self.perform(&call, judged, stop).await,
-            Err(failure) => UnshapedCall::not_started(Effects::none(), failure),
+            Ok(judged) => {
+                let attempt = CallAttempt { toolbox: self, call: &call, clean_call: &clean_call, stop };
+                self.perform(&attempt, judged).await
+            }
+            Err(failure) => self.not_started(Effects::none(), failure),
         };
-        let UnshapedCall { effects, may_change, report } = ended;
+        let UnshapedCall { effects, clean_effects, may_change, report } = ended;
         let AttemptReport { result, decision, held, undo_limits } = report;
         if let Err(Failure::Tool(error)) = &result {
             // The model reads the message; the source is for the operator.
@@ -118,39 +122,45 @@ impl Toolbox {
         let receipt =
             Receipt { decision, held, undo_limits, repairs, unknown_tool, duration, ..Receipt::default() };
         let shape = || self.shaper.of(call.name.as_str()).shape(format, &criteria, result, receipt);
-        let mut outcome = debug_span!("shape").in_scope(shape);
-        self.review.look(&call, may_change, &mut outcome, stop).instrument(debug_span!("review")).await;
-        self.shaper.show_verdict(&mut outcome);
+        let shaped = debug_span!("shape").in_scope(shape);
+        let review = self.review.look(&call, may_change, &shaped, stop);
+        let verdict = review.instrument(debug_span!("review")).await;
+        let outcome = self.shaper.conclude(shaped, verdict);
         decisions::judged(&call, &outcome);
-        let record = Record::Outcome { call: &call.id, outcome: &outcome };
+        let record = Record::Outcome { call: &call.id, outcome: outcome.as_ref() };
         if let Err(error) = debug_span!("record").in_scope(|| self.journal.append(&record)) {
             // The turn loop writes next, meets the same error, and ends the turn.
             tracing::error!(call.id = %call.id, %error, "the outcome is not on record");
         }
         decisions::ended(&call, &outcome, began.elapsed());
-        let event = Event::CallEnded {
-            call: call.clone(),
-            effects: effects.clone(),
-            outcome: Box::new(outcome.clone()),
-        };
-        self.events.emit(&event);
+        let event =
+            Event::CallEnded { call: clean_call, effects: clean_effects, outcome: Box::new(outcome.clone()) };
+        self.events.emit(event);
         FinishedCall { call, arguments, effects, outcome }
     }
 
     /// Looks if the call must, passes the gate and runs. Each stage can end the call.
-    async fn perform(&self, call: &ToolCall, judged: JudgedCall, stop: &Stop) -> UnshapedCall {
-        let attempt = CallAttempt { toolbox: self, call, stop };
-        let mut runnable = match self.look_first(&attempt, judged).await {
+    async fn perform(&self, attempt: &CallAttempt<'_>, judged: JudgedCall) -> UnshapedCall {
+        let mut runnable = match self.look_first(attempt, judged).await {
             Ok(runnable) => runnable,
-            Err((effects, failure)) => return UnshapedCall::not_started(effects, failure),
+            Err((effects, failure)) => return self.not_started(effects, failure),
         };
         let judged = runnable.judged.take();
-        let report = match self.admit(&attempt, &runnable.effects, judged).await {
-            Ok(admission) => attempt.run(&runnable, admission).instrument(debug_span!("attempt")).await,
+        let clean_effects = self.shaper.secrets.clean_effects(&runnable.effects);
+        let report = match self.admit(attempt, &runnable.effects, judged).await {
+            Ok(admission) => {
+                let run = attempt.run(&runnable, &clean_effects, admission);
+                run.instrument(debug_span!("attempt")).await
+            }
             Err(failure) => AttemptReport::not_started(failure),
         };
         let RunnableCall { effects, may_change, .. } = runnable;
-        UnshapedCall { effects, may_change, report }
+        UnshapedCall { effects, clean_effects, may_change, report }
+    }
+
+    fn not_started(&self, effects: Effects, failure: Failure) -> UnshapedCall {
+        let clean_effects = self.shaper.secrets.clean_effects(&effects);
+        UnshapedCall::not_started(effects, clean_effects, failure)
     }
 
     /// Runs the look of a call that must look first, and returns the resulting call. The look is
@@ -192,10 +202,11 @@ impl Toolbox {
         effects: &Effects,
         judged: Option<CommandJudgement>,
     ) -> Result<CallAdmission, Failure> {
-        let CallAttempt { call, stop, .. } = *attempt;
+        let CallAttempt { call, clean_call, stop, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(effects)).map_err(Failure::Tool)?;
         let class = judged.as_ref().map(CommandJudgement::explain);
-        let secrets = if effects.may_change() { self.shaper.secrets.kinds_in_call(call) } else { Vec::new() };
+        let secrets =
+            if effects.may_change() { Secrets::kinds_in_call(call, clean_call) } else { Vec::new() };
         let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
         let admitted = tokio::select! {
             biased;

@@ -6,7 +6,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use windlass_contract::{CallId, Event, event::EventSink};
+use windlass_contract::{
+    CallId, Clean, Event,
+    event::{EventEmitter, EventSink},
+};
+use windlass_seal::CleanSeal;
 
 use crate::{Cleaner, Secrets, terminal::PlainTextStream};
 
@@ -36,16 +40,16 @@ impl CleanEvents {
     fn show(&self, id: &CallId, bytes: &[u8]) {
         if !bytes.is_empty() {
             let text = String::from_utf8_lossy(bytes).into_owned();
-            self.front.emit(&Event::CallOutput { id: id.clone(), text });
+            self.front.emit(&Clean::new(CleanSeal, Event::CallOutput { id: id.clone(), text }));
         }
     }
 }
 
-impl EventSink for CleanEvents {
-    fn emit(&self, event: &Event) {
+impl EventEmitter for CleanEvents {
+    fn emit(&self, event: Event) {
         // Do not hold the lock while emitting events.
         let open = || self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Event::CallOutput { id, text } = event {
+        if let Event::CallOutput { id, text } = &event {
             let mut calls = open();
             let live = calls.entry(id.clone()).or_insert_with(|| LiveOutput {
                 plain: PlainTextStream::default(),
@@ -56,7 +60,7 @@ impl EventSink for CleanEvents {
             self.show(id, &bytes);
             return;
         }
-        if let Event::CallEnded { call, .. } = event {
+        if let Event::CallEnded { call, .. } = &event {
             let live = open().remove(&call.id);
             if let Some(mut live) = live {
                 self.show(&call.id, &live.cleaner.finish());
@@ -85,8 +89,8 @@ mod tests {
     struct Seen(Mutex<Vec<String>>);
 
     impl EventSink for Seen {
-        fn emit(&self, event: &Event) {
-            let text = match event {
+        fn emit(&self, event: &Clean<Event>) {
+            let text = match &**event {
                 Event::CallOutput { text, .. } => text.clone(),
                 _ => "ended".to_owned(),
             };
@@ -98,15 +102,15 @@ mod tests {
     fn a_diff_is_shown_without_its_secrets() {
         struct Diff(Mutex<String>);
         impl EventSink for Diff {
-            fn emit(&self, event: &Event) {
-                let Event::TurnDiff { diff } = event else { panic!("{event:?}") };
+            fn emit(&self, event: &Clean<Event>) {
+                let Event::TurnDiff { diff } = &**event else { panic!("{event:?}") };
                 self.0.lock().unwrap().clone_from(diff);
             }
         }
         let seen = Arc::new(Diff(Mutex::default()));
         let front: Arc<dyn EventSink> = seen.clone();
         let diff = "@@ -0,0 +1 @@\n+DB_PASSWORD=q8Zk2mPv0Lr7\n".to_owned();
-        CleanEvents::new(front, Secrets::default()).emit(&Event::TurnDiff { diff });
+        CleanEvents::new(front, Secrets::default()).emit(Event::TurnDiff { diff });
         assert_eq!(*seen.0.lock().unwrap(), "@@ -0,0 +1 @@\n+DB_PASSWORD=[REDACTED:password#1]\n");
     }
 
@@ -117,7 +121,7 @@ mod tests {
         let events = CleanEvents::new(front, Secrets::default());
         let id = CallId::from("c1");
         for text in ["DB_PASS", "WORD=q8Zk2mPv", "0Lr7\nand", " more"] {
-            events.emit(&Event::CallOutput { id: id.clone(), text: text.to_owned() });
+            events.emit(Event::CallOutput { id: id.clone(), text: text.to_owned() });
         }
         let call = ToolCall { id, name: "t".into(), input: Input::Text(String::new()) };
         let outcome = Shaper::default().shape(
@@ -126,7 +130,9 @@ mod tests {
             Ok(Output::default()),
             Receipt::default(),
         );
-        events.emit(&Event::CallEnded { call, effects: Effects::none(), outcome: Box::new(outcome) });
+        let secrets = Secrets::default();
+        let (call, effects) = (secrets.clean_call(&call), secrets.clean_effects(&Effects::none()));
+        events.emit(Event::CallEnded { call, effects, outcome: Box::new(outcome) });
         assert_eq!(*seen.0.lock().unwrap(), ["DB_PASSWORD=[REDACTED:password#1]\n", "and more", "ended"]);
     }
 }

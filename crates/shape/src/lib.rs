@@ -6,7 +6,7 @@
 
 mod clean;
 mod clean_events;
-mod clean_questions;
+mod clean_values;
 mod cut;
 mod judge;
 mod render;
@@ -17,7 +17,6 @@ mod utf16;
 
 pub use clean::{Cleaner, Finding, KeyLines, Secrets};
 pub use clean_events::CleanEvents;
-pub use clean_questions::CleanQuestions;
 pub use cut::Budget;
 pub use judge::WEIGHTS;
 pub use render::{CallReport, verdict};

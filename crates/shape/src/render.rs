@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn shaped(result: Result<Output, Failure>) -> Outcome {
-        Shaper::default().shape(Format::Plain, &Criteria::default(), result, Receipt::default())
+        Shaper::default().shape(Format::Plain, &Criteria::default(), result, Receipt::default()).into_inner()
     }
 
     fn report(outcome: &Outcome) -> CallReport<'_> {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use windlass_contract::{
-    Content, Outcome, Output, ToolError,
+    Clean, Content, Outcome, Output, ToolError, Verdict,
     host::{Exit, Whole},
     insight::Insight,
     meta::Format,
@@ -12,6 +12,7 @@ use windlass_contract::{
     tool::ErrorKind,
     verdict::Criteria,
 };
+use windlass_seal::CleanSeal;
 
 use crate::{
     Budget, Secrets, Terminal,
@@ -68,7 +69,7 @@ impl Shaper {
         criteria: &Criteria,
         result: Result<Output, Failure>,
         mut receipt: Receipt,
-    ) -> Outcome {
+    ) -> Clean<Outcome> {
         let unstarted = match &result {
             Err(Failure::Tool(error)) => understand::unstarted(error),
             Ok(_) | Err(_) => None,
@@ -93,12 +94,14 @@ impl Shaper {
                 receipt.held = session.held.take().or(receipt.held);
             }
         }
-        receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
+        receipt.refusal = receipt.refusal.map(|reason| self.clean_text(reason));
         receipt.decision = self.clean_text(receipt.decision);
-        receipt.denials.iter_mut().for_each(|denial| {
-            denial.what = self.secrets.clean(&denial.what).into_owned();
-            denial.need = self.secrets.clean_effects(&denial.need);
-        });
+        receipt.repairs = self.clean_lines(receipt.repairs);
+        receipt.undo_limits = self.clean_lines(receipt.undo_limits);
+        for denial in &mut receipt.denials {
+            denial.what = self.clean_text(std::mem::take(&mut denial.what));
+            denial.need = self.secrets.clean_effects(&denial.need).into_inner();
+        }
         let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();
         let data = data.map(|data| self.clean_data(data));
         let (data, written) = match format {
@@ -130,11 +133,22 @@ impl Shaper {
             cut: total_lines.is_some(),
         });
         let view = View { format, total_lines, verdict: false };
-        Outcome { status, content, view, data, facts, insight, verdict, receipt }
+        Clean::new(CleanSeal, Outcome { status, content, view, data, facts, insight, verdict, receipt })
     }
 
-    /// Decides if the model's view shows the verdict. Call it last, when the outcome is final.
-    pub fn show_verdict(&self, outcome: &mut Outcome) {
+    /// Gives an outcome its final verdict, and decides if the model's view shows it. The lines that
+    /// a review added are cleaned.
+    pub fn conclude(&self, outcome: Clean<Outcome>, verdict: Verdict) -> Clean<Outcome> {
+        let mut outcome = outcome.into_inner();
+        let added = |lines: Vec<String>, before: &[String]| {
+            let clean = |line| if before.contains(&line) { line } else { self.clean_text(line) };
+            lines.into_iter().map(clean).collect()
+        };
+        outcome.verdict = Verdict {
+            reasons: added(verdict.reasons, &outcome.verdict.reasons),
+            suggestions: added(verdict.suggestions, &outcome.verdict.suggestions),
+            ..verdict
+        };
         outcome.view.verdict = match self.verdicts {
             Verdicts::Never => false,
             Verdicts::Always => true,
@@ -144,6 +158,7 @@ impl Shaper {
                 !outcome.verdict.success && says_more
             }
         };
+        Clean::new(CleanSeal, outcome)
     }
 
     /// Returns a shaper with the budget of one tool.
@@ -168,10 +183,11 @@ impl Shaper {
     }
 
     fn clean_text(&self, text: String) -> String {
-        match self.secrets.clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(cleaned) => cleaned,
-        }
+        self.secrets.clean_text(text).into_inner()
+    }
+
+    fn clean_lines(&self, lines: Vec<String>) -> Vec<String> {
+        lines.into_iter().map(|line| self.clean_text(line)).collect()
     }
 
     /// Redacts the insight that a tool supplied itself.
@@ -314,7 +330,7 @@ mod tests {
         })
     }
 
-    fn shape(facts: Facts, text: &str) -> Outcome {
+    fn shape(facts: Facts, text: &str) -> Clean<Outcome> {
         let output = Output { facts, ..Output::from(text) };
         Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
             Format::Freeform,
@@ -466,6 +482,19 @@ mod tests {
         let refused = Failure::Refused("no plum-Tree-42x".into());
         let outcome = shaper.shape(Format::Plain, &Criteria::default(), Err(refused), Receipt::default());
         assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));
+    }
+
+    #[test]
+    fn repairs_and_what_a_review_adds_hold_no_secrets() {
+        let secrets = Secrets::knowing([("APP_SECRET".to_owned(), "plum-Tree-42x".to_owned())]);
+        let shaper = Shaper { secrets, verdicts: Verdicts::Always, ..Shaper::default() };
+        let receipt = Receipt { repairs: vec!["took plum-Tree-42x".to_owned()], ..Receipt::default() };
+        let before = shaper.shape(Format::Plain, &Criteria::default(), Ok(Output::from("x")), receipt);
+        assert_eq!(before.receipt.repairs, ["took [REDACTED:APP_SECRET#1]"]);
+        let verdict = Verdict::failure("the server said plum-Tree-42x");
+        let outcome = shaper.conclude(before, verdict);
+        assert_eq!(outcome.verdict, Verdict::failure("the server said [REDACTED:APP_SECRET#1]"));
+        assert!(outcome.view.verdict);
     }
 
     #[test]

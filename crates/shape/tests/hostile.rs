@@ -26,7 +26,7 @@ fn understood(text: &str) -> Option<Insight> {
     let output = Output { facts, ..Output::from(text) };
     let outcome =
         Shaper::default().shape(Format::Tests, &Criteria::default(), Ok(output), Receipt::default());
-    outcome.insight
+    outcome.into_inner().insight
 }
 
 /// Lines that readers care about, and pieces of them.

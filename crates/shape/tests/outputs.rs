@@ -26,7 +26,7 @@ fn understood(output: &str, code: i32) -> Value {
     let output = Output { facts, ..Output::from(output) };
     let outcome =
         Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
-    serde_json::to_value(outcome.insight).unwrap_or_default()
+    serde_json::to_value(&outcome.insight).unwrap_or_default()
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) async fn commit(
         return Err(ToolError::cancelled());
     }
     let id = cx.id.clone();
-    cx.events.emit(&Event::EditStarted { id: id.clone(), files: files.clone() });
+    cx.events.emit(Event::EditStarted { id: id.clone(), files: files.clone() });
     let end = cx.host.files().commit(&cx.id, changes).await;
     let success = end.is_ok();
     let (made, end) = match end {
@@ -64,7 +64,7 @@ pub(crate) async fn commit(
         }
     }
     let notes = made.iter().filter_map(other_names).collect();
-    cx.events.emit(&Event::EditEnded { id, files, success, changed: made });
+    cx.events.emit(Event::EditEnded { id, files, success, changed: made });
     end.map(|()| notes)
 }
 

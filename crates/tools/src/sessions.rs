@@ -276,7 +276,7 @@ impl CommandSession {
                 Err(_quiet) => {
                     pause = (pause * 2).min(MAX_PAUSE);
                     if news && self.session.waits_for_input().await {
-                        cx.events.emit(&Event::InputAwaited { id: cx.id.clone() });
+                        cx.events.emit(Event::InputAwaited { id: cx.id.clone() });
                         break;
                     }
                 }
@@ -289,7 +289,7 @@ impl CommandSession {
         seen.waits_for_input = self.session.waits_for_input().await;
         let interactive = InteractiveProgram::find(&self.session.running().await);
         if interactive.is_some() && !seen.waits_for_input {
-            cx.events.emit(&Event::InputAwaited { id: cx.id.clone() });
+            cx.events.emit(Event::InputAwaited { id: cx.id.clone() });
             seen.waits_for_input = true;
         }
         Ok(interactive)

@@ -49,7 +49,7 @@ impl Tool for UpdatePlan {
     }
 
     async fn call(&self, args: &UpdatePlanArgs, cx: &Cx) -> Result<Output, ToolError> {
-        cx.events.emit(&Event::PlanUpdated(args.plan()));
+        cx.events.emit(Event::PlanUpdated(args.plan()));
         Ok("Plan updated".into())
     }
 

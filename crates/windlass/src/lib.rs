@@ -57,14 +57,14 @@ pub use windlass_agent::{
     program, recover_edits, usage,
 };
 pub use windlass_contract::{
-    AnyTool, BoxFuture, CallId, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta, Outcome,
-    Output, ParsedCall, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
+    AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
+    Outcome, Output, ParsedCall, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
     approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, Reach, Rulebook},
     call::InputKind,
     edit::{Action, Archive, Change, Changed, CommitError, Expected, Version},
     effects::{CommandLine, Escalation, Network, OutwardEffect, Typed},
     erase,
-    event::{EditKind, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
+    event::{EditKind, EventEmitter, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
     files::{FileError, FileKind, Files, OpenFile},
     grant::{Confinement, DefaultLimits, DirectProgram, Held, Limits, Mechanism, Quota, SandboxRules},
     host::{ApartOutput, Command, ConfineError, Exit, Finished, HostError, Layer, Proof},

@@ -265,7 +265,10 @@ fn outputs(session: &windlass::record::LoadedSession) -> Vec<String> {
 struct SaysNo;
 
 impl windlass::Approver for SaysNo {
-    fn ask<'a>(&'a self, _: &'a windlass::Question) -> windlass::BoxFuture<'a, windlass::Answer> {
+    fn ask<'a>(
+        &'a self,
+        _: &'a windlass::Clean<windlass::Question>,
+    ) -> windlass::BoxFuture<'a, windlass::Answer> {
         Box::pin(async { windlass::Answer::Deny("no".into()) })
     }
 }
@@ -275,8 +278,8 @@ impl windlass::Approver for SaysNo {
 struct Outputs(Mutex<Vec<String>>);
 
 impl windlass::EventSink for Outputs {
-    fn emit(&self, event: &windlass::Event) {
-        if let windlass::Event::CallEnded { outcome, .. } = event {
+    fn emit(&self, event: &windlass::Clean<windlass::Event>) {
+        if let windlass::Event::CallEnded { outcome, .. } = &**event {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(outcome.text());
         }
     }

@@ -16,7 +16,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 use windlass::{
-    Agent, ApprovalPolicy, Content, Event, EventSink, Policy, SandboxMode, Stop, ToolCall, Toolset,
+    Agent, ApprovalPolicy, Clean, Content, Event, EventSink, Policy, SandboxMode, Stop, ToolCall, Toolset,
 };
 
 #[path = "rules/project.rs"]
@@ -58,9 +58,9 @@ const READERS: [&str; 3] = ["list_dir", "grep_files", "read_file"];
 struct Calls(Mutex<Vec<ToolCall>>);
 
 impl EventSink for Calls {
-    fn emit(&self, event: &Event) {
-        if let Event::CallStarted { call, .. } = event {
-            self.0.lock().unwrap().push(call.clone());
+    fn emit(&self, event: &Clean<Event>) {
+        if let Event::CallStarted { call, .. } = &**event {
+            self.0.lock().unwrap().push(call.clone().into_inner());
         }
     }
 }

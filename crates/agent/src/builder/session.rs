@@ -7,6 +7,7 @@ use std::{
 
 use windlass_contract::{
     Event, Item, Journal,
+    event::EventEmitter,
     id::ThreadId,
     journal::{JournalError, Record, SessionMeta, TurnContext},
 };
@@ -36,7 +37,7 @@ impl AgentBuilder {
     /// Returns a handler that emits warnings about errors that do not end the session.
     fn warning(&self) -> WarningHandler {
         let events = self.clean_events();
-        Box::new(move |message| events.emit(&Event::Warning { message }))
+        Box::new(move |message| events.emit(Event::Warning { message }))
     }
 
     fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
-use windlass_contract::{Event, event::EventSink, policy::SandboxMode};
+use windlass_contract::{Event, event::EventEmitter, policy::SandboxMode};
 use windlass_host::{UndoRecorder, UndoRoot};
 use windlass_record::{Edits, SnapshotStore};
 
@@ -15,14 +15,14 @@ impl AgentBuilder {
     pub(super) fn undo_recorder(
         &self,
         edits: Option<&Edits>,
-        events: &dyn EventSink,
+        events: &dyn EventEmitter,
     ) -> Option<Arc<UndoRecorder>> {
         let edits = edits.filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
         let roots = match self.undo_roots() {
             Ok(roots) => roots?,
             Err(error) => {
                 let message = format!("what commands change cannot be undone: {error}");
-                events.emit(&Event::Warning { message });
+                events.emit(Event::Warning { message });
                 return None;
             }
         };

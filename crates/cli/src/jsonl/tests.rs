@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use windlass::{CommandFacts, CommandLine, EditKind, Exit, Input, PlanStep, Receipt, Refusal, Verdict};
+use windlass_fakes::clean;
 
 use super::*;
 
@@ -12,17 +13,17 @@ fn show(events: &[Event]) -> Vec<Value> {
     events.iter().flat_map(|event| jsonl.lines(&mut state, event)).collect()
 }
 
-fn call(name: &str, input: &str) -> ToolCall {
-    ToolCall { id: name.into(), name: name.into(), input: Input::Json(input.into()) }
+fn call(name: &str, input: &str) -> Clean<ToolCall> {
+    clean(ToolCall { id: name.into(), name: name.into(), input: Input::Json(input.into()) })
 }
 
-fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -> Box<Outcome> {
-    Box::new(Outcome {
+fn outcome(status: Status, facts: Facts, success: bool, refusal: Option<&str>) -> Box<Clean<Outcome>> {
+    Box::new(clean(Outcome {
         status,
         facts,
         receipt: Receipt { refusal: refusal.map(str::to_owned), ..Receipt::default() },
         ..Outcome::plain(Verdict { success, ..Verdict::success() }, "a\n")
-    })
+    }))
 }
 
 #[test]
@@ -33,7 +34,7 @@ fn a_call_that_changes_files_is_a_file_change() {
         file("a", EditKind::Add),
         FileEdit { move_path: Some("c".into()), ..file("b", EditKind::Update) },
     ];
-    let (effects, id) = (Effects::write("a"), patch.id.clone());
+    let (effects, id) = (clean(Effects::write("a")), patch.id.clone());
     let done = outcome(Status::Success, Facts::None, true, None);
     let usage = Usage::default();
     let lines = show(&[
@@ -55,7 +56,7 @@ fn a_call_that_changes_files_is_a_file_change() {
 #[test]
 fn a_patch_that_did_not_fit_says_why() {
     let patch = call("apply_patch", "x");
-    let effects = Effects::write("a");
+    let effects = clean(Effects::write("a"));
     let failed = outcome(Status::Error, Facts::None, false, None);
     let lines = show(&[
         Event::CallStarted { call: patch.clone(), effects: effects.clone() },
@@ -69,8 +70,10 @@ fn a_patch_that_did_not_fit_says_why() {
 
 #[test]
 fn a_turn_with_a_command_looks_as_clients_expect() {
-    let effects =
-        Effects::command(CommandLine { argv: ["bash", "-c", "ls x"].map(str::to_owned).to_vec(), cwd: None });
+    let effects = clean(Effects::command(CommandLine {
+        argv: ["bash", "-c", "ls x"].map(str::to_owned).to_vec(),
+        cwd: None,
+    }));
     let facts = Facts::Command(CommandFacts {
         exit: Exit::Code(2),
         duration: Duration::ZERO,
@@ -121,7 +124,7 @@ fn a_turn_with_a_command_looks_as_clients_expect() {
 
 #[test]
 fn a_refused_command_is_declined_and_listed_at_the_end() {
-    let effects = Effects::command(CommandLine { argv: vec!["rm".into()], cwd: None });
+    let effects = clean(Effects::command(CommandLine { argv: vec!["rm".into()], cwd: None }));
     let refused = outcome(Status::Rejected, Facts::None, false, Some("no"));
     let refusal =
         Refusal { call: "shell".into(), tool: "shell".into(), reason: "no".into(), made_up_for: false };
@@ -146,7 +149,7 @@ fn a_plan_is_one_item_from_first_word_to_last() {
         plan(PlanStatus::Pending),
         Event::CallEnded {
             call: call("update_plan", "{}"),
-            effects: Effects::none(),
+            effects: clean(Effects::none()),
             outcome: outcome(Status::Success, Facts::None, true, None),
         },
         plan(PlanStatus::Completed),
@@ -168,8 +171,11 @@ fn a_plan_is_one_item_from_first_word_to_last() {
 #[test]
 fn any_other_tool_takes_the_shape_of_a_remote_one() {
     let ok = outcome(Status::Success, Facts::None, true, None);
-    let lines =
-        show(&[Event::CallEnded { call: call("add", r#"{"a":1}"#), effects: Effects::none(), outcome: ok }]);
+    let lines = show(&[Event::CallEnded {
+        call: call("add", r#"{"a":1}"#),
+        effects: clean(Effects::none()),
+        outcome: ok,
+    }]);
     let item = &lines[0]["item"];
     assert_eq!((&item["type"], &item["arguments"]), (&json!("mcp_tool_call"), &json!({"a": 1})));
     assert_eq!(

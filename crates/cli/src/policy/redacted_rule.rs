@@ -32,7 +32,7 @@ fn redacted_by(secrets: &Secrets, rule: &CommandRule) -> CommandRule {
 /// Cleans each word, in the context of those before it.
 fn clean_words(secrets: &Secrets, argv: &[String]) -> Vec<String> {
     let effects = Effects::command(CommandLine { argv: argv.to_vec(), cwd: None });
-    secrets.clean_effects(&effects).command.map(|command| command.argv).unwrap_or_default()
+    secrets.clean_effects(&effects).into_inner().command.map(|command| command.argv).unwrap_or_default()
 }
 
 #[cfg(test)]

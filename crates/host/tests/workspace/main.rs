@@ -9,10 +9,11 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
     host::{Command, Exit},
 };
+use windlass_fakes::issue_grant;
 
 mod git_programs;
 mod world;
@@ -66,7 +67,7 @@ async fn no_git_file_makes_another_directory_writable() {
                 let walls = SandboxRules { writable, ..SandboxRules::default() };
                 let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
                 let cwd = world.path("ws");
-                let grant = Grant::issue(cwd, &Effects::none(), limits, Confinement::Sandboxed(walls));
+                let grant = issue_grant(cwd, &Effects::none(), limits, Confinement::Sandboxed(walls));
                 let script = format!("echo evil > {}/victim/file", world.place.path().display());
                 let argv = ["bash", "-c", &script].map(str::to_owned).to_vec();
                 let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
@@ -312,7 +313,7 @@ async fn what_a_background_command_changes_after_a_check_is_found_by_a_later_one
                           printf '[core]\\n\\tfsmonitor = touch @/victim/PWNED;\\n' >&3; echo evil > wt/.envrc; touch changed; sleep 60";
         let writable = vec![world.path("ws")];
         let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
-        let grant = Grant::issue(
+        let grant = issue_grant(
             writable[0].clone(),
             &Effects::none(),
             Limits::default(),

@@ -11,10 +11,11 @@ use std::{
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Effects, Grant, Sandbox,
+    Effects, Sandbox,
     grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
     host::{Command, Finished},
 };
+use windlass_fakes::issue_grant;
 use windlass_host::Machine;
 
 /// Both mechanisms of Linux.
@@ -52,8 +53,7 @@ impl World {
         let writable: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
         let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
         let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
-        let grant =
-            Grant::issue(writable[0].clone(), &Effects::none(), limits, Confinement::Sandboxed(walls));
+        let grant = issue_grant(writable[0].clone(), &Effects::none(), limits, Confinement::Sandboxed(walls));
         let host = self.machine.confine(&grant).map_err(|error| error.to_string())?;
         let script = script.replace('@', self.place.path().to_str().unwrap());
         let argv = ["bash".to_owned(), "-c".to_owned(), script];

@@ -12,7 +12,7 @@ use rusqlite::{Row, params};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use windlass_contract::{
-    CallId, Journal, ToolCall, ToolName,
+    CallId, Clean, Journal, ToolCall, ToolName,
     id::ThreadId,
     journal::{Feedback, Rating, Record},
 };
@@ -219,11 +219,11 @@ impl Calls {
         &self,
         call: &Call,
         rating: Option<Rating>,
-        note: String,
+        note: Clean<String>,
     ) -> Result<(), CallIndexError> {
         let path = call.folder.path_of(&self.home, call.thread.as_str())?;
-        let feedback = Feedback { call: call.id.clone(), handle: call.handle.clone(), rating, note };
-        let written = SessionFile::reopen(path)?.append(&Record::Feedback(&feedback));
+        let feedback = Clean::feedback(call.id.clone(), call.handle.clone(), rating, note);
+        let written = SessionFile::reopen(path)?.append(&Record::Feedback(feedback.as_ref()));
         Ok(written.map_err(SessionError::from)?)
     }
 }

@@ -16,6 +16,7 @@ use windlass_contract::{
     journal::{Intent, Record, SessionMeta},
     outcome::{CommandFacts, Facts, Receipt, Status},
 };
+use windlass_fakes::clean;
 
 use super::*;
 use crate::{SessionFile, Which, new_thread_id};
@@ -51,14 +52,14 @@ impl Home {
 
     fn asks(&self, id: &str, tool: &str, input: &str) {
         let call = ToolCall { id: id.into(), name: tool.into(), input: Input::Json(input.into()) };
-        self.file.append(&Record::Item(&Body::Call(call).into())).unwrap();
+        self.file.append(&Record::Item(clean(&Body::Call(call).into()))).unwrap();
     }
 
     fn ends(&self, id: &str, outcome: &Outcome) {
         let (call, effects) = (id.into(), Effects::unknown());
         let intent = Intent { call, tool: "shell".into(), effects, decision: "policy".into() };
-        self.file.append(&Record::Intent(&intent)).unwrap();
-        self.file.append(&Record::Outcome { call: &id.into(), outcome }).unwrap();
+        self.file.append(&Record::Intent(clean(&intent))).unwrap();
+        self.file.append(&Record::Outcome { call: &id.into(), outcome: clean(outcome) }).unwrap();
     }
 
     /// Closes the session and resumes it, as after a crash.
@@ -164,7 +165,7 @@ fn ends_are_told_apart() {
         ("file", Outcome { receipt: allowed, ..outcome(Status::NotFound, "", 1) }),
         ("tool", outcome(Status::Error, "", 1)),
         ("refused", Outcome { receipt: refused, ..outcome(Status::Rejected, "", 1) }),
-        ("cut", crate::OutputSubstitute::Unknown.outcome().unwrap()),
+        ("cut", crate::OutputSubstitute::Unknown.outcome().unwrap().into_inner()),
     ];
     for (id, outcome) in &ends {
         home.asks(id, "shell", "{}");

@@ -10,6 +10,7 @@ use windlass_contract::{
     item::Role,
     journal::{Record, SessionMeta},
 };
+use windlass_fakes::clean;
 
 use super::*;
 use crate::{SessionFile, Which, new_thread_id};
@@ -32,7 +33,7 @@ fn written() -> Written {
     };
     let file = SessionFile::create(home.path(), &meta).unwrap();
     for number in 2..=10 {
-        file.append(&Record::Item(&Item::message(Role::User, format!("line {number}")))).unwrap();
+        file.append(&Record::Item(clean(&Item::message(Role::User, format!("line {number}"))))).unwrap();
     }
     let path = file.path().to_owned();
     let bytes = fs::read(&path).unwrap();
@@ -105,7 +106,7 @@ fn a_line_torn_by_a_kill_and_mended_by_resuming_leaves_the_chain_whole() {
     assert_eq!((torn.torn, torn.broken, torn.head.lines), (true, None, 9));
 
     let (file, _session) = SessionFile::resume(written.home.path(), &Which::Id(written.id)).unwrap();
-    file.append(&Record::Item(&Item::message(Role::User, "on we go"))).unwrap();
+    file.append(&Record::Item(clean(&Item::message(Role::User, "on we go")))).unwrap();
     let mended = verify(&written.path, Some(torn.head.link)).unwrap();
     assert_eq!((mended.torn, mended.broken, mended.head.lines, mended.passed), (false, None, 10, true));
 }
@@ -124,7 +125,7 @@ fn a_session_from_before_the_chain_says_so_and_is_chained_from_its_next_line_on(
     fs::write(&written.path, bare).unwrap();
     let (file, session) = SessionFile::resume(written.home.path(), &Which::Id(written.id)).unwrap();
     assert_eq!(session.repaired, []);
-    file.append(&Record::Item(&Item::message(Role::User, "on we go"))).unwrap();
+    file.append(&Record::Item(clean(&Item::message(Role::User, "on we go")))).unwrap();
     let audit = verify(&written.path, None).unwrap();
     assert_eq!((audit.unchained, audit.broken, audit.head.lines), (10, None, 11));
 }

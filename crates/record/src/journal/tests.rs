@@ -14,6 +14,7 @@ use windlass_contract::{
     item::{Body, Role},
     model::Usage,
 };
+use windlass_fakes::clean;
 
 use super::*;
 use crate::{list, load, new_thread_id};
@@ -67,15 +68,15 @@ fn resuming_mends_the_file_for_good() {
     let home = home();
     let meta = meta("/w");
     let file = SessionFile::create(home.path(), &meta).unwrap();
-    file.append(&Record::Item(&call("a"))).unwrap();
-    file.append(&Record::Item(&call("b"))).unwrap();
+    file.append(&Record::Item(clean(&call("a")))).unwrap();
+    file.append(&Record::Item(clean(&call("b")))).unwrap();
     let path = file.path().to_owned();
     drop(file);
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"timesta").unwrap();
 
     let (file, mended) = SessionFile::resume(home.path(), &Which::Id(meta.id)).unwrap();
     assert_eq!(mended.repaired.len(), 3);
-    file.append(&Record::Item(&Item::message(Role::User, "go on"))).unwrap();
+    file.append(&Record::Item(clean(&Item::message(Role::User, "go on")))).unwrap();
 
     let again = load(&path).unwrap();
     assert_eq!(again.repaired, []);
@@ -134,9 +135,9 @@ fn after_one_failure_every_append_fails_the_same_way() {
         SessionFile::with_file(File::open(&path).unwrap(), path.clone(), LineHash::start(), Vec::new())
             .unwrap();
     let item = Item::message(Role::User, "hi");
-    let first = session.append(&Record::Item(&item)).unwrap_err();
+    let first = session.append(&Record::Item(clean(&item))).unwrap_err();
     session.writer.lock().unwrap().file = OpenOptions::new().append(true).open(&path).unwrap();
-    let second = session.append(&Record::Item(&item)).unwrap_err();
+    let second = session.append(&Record::Item(clean(&item))).unwrap_err();
     assert_eq!((&first.path, first.kind), (&second.path, second.kind));
     assert_eq!(fs::read(&path).unwrap(), b"");
 }
@@ -161,7 +162,7 @@ fn poll(pending: &mut BoxFuture<'static, Result<(), JournalError>>) -> bool {
 fn a_flush_holds_all_that_was_appended_before_it() {
     let home = home();
     let (file, flushes) = flushed_file(home.path(), DurabilityMode::Effects);
-    file.append(&Record::Item(&call("a"))).unwrap();
+    file.append(&Record::Item(clean(&call("a")))).unwrap();
     let bytes = fs::metadata(file.path()).unwrap().len();
     let mut pending = file.flush();
     while !poll(&mut pending) {
@@ -178,7 +179,7 @@ fn the_setting_says_when_records_are_flushed() {
     {
         let (file, flushes) = flushed_file(home.path(), durability);
         for id in ["a", "b", "c"] {
-            file.append(&Record::Item(&call(id))).unwrap();
+            file.append(&Record::Item(clean(&call(id)))).unwrap();
         }
         drop(file);
         assert_eq!(flushes.lock().unwrap().len(), expected, "{durability:?}");
@@ -189,7 +190,7 @@ fn the_setting_says_when_records_are_flushed() {
 fn a_file_that_is_never_flushed_is_not_flushed_for_its_first_record_either() {
     let home = home();
     let (file, flushes) = flushed_file(home.path(), DurabilityMode::Effects);
-    file.append(&Record::Item(&call("a"))).unwrap();
+    file.append(&Record::Item(clean(&call("a")))).unwrap();
     drop(file.with_durability(DurabilityMode::Never));
     assert_eq!(*flushes.lock().unwrap(), [0; 0]);
 }
@@ -200,7 +201,7 @@ fn the_end_of_a_turn_is_flushed_without_being_waited_for() {
     let (file, flushes) = flushed_file(home.path(), DurabilityMode::Effects);
     let done = Event::TurnCompleted { usage: Usage::default(), declined: false, refusals: Vec::new() };
     let began = Instant::now();
-    file.append(&Record::Event(&done)).unwrap();
+    file.append(&Record::Event(clean(&done))).unwrap();
     while flushes.lock().unwrap().is_empty() {
         thread::sleep(Duration::from_millis(1));
     }
@@ -213,7 +214,7 @@ fn damaged_records_are_set_aside_and_the_file_goes_on_without_them() {
     let meta = meta("/w");
     let file = SessionFile::create(home.path(), &meta).unwrap();
     for id in ["a", "b"] {
-        file.append(&Record::Item(&call(id))).unwrap();
+        file.append(&Record::Item(clean(&call(id)))).unwrap();
     }
     let path = file.path().to_owned();
     drop(file);
@@ -244,6 +245,6 @@ fn damaged_records_are_set_aside_and_the_file_goes_on_without_them() {
 fn a_full_disk_is_named_as_the_cause() {
     let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
     let session = SessionFile::with_file(full, "/dev/full".into(), LineHash::start(), Vec::new()).unwrap();
-    let error = session.append(&Record::Item(&call("a"))).unwrap_err();
+    let error = session.append(&Record::Item(clean(&call("a")))).unwrap_err();
     assert_eq!(error.to_string(), "cannot write the session file `/dev/full`: no storage space");
 }

@@ -13,6 +13,7 @@ use windlass_contract::{
     model::Usage,
     outcome::{CommandFacts, Facts, Receipt, View},
 };
+use windlass_fakes::clean;
 
 use super::*;
 use crate::{LineHash, session_line};
@@ -39,7 +40,7 @@ impl Script {
     }
 
     fn user(self, text: &str) -> Self {
-        self.with(&Record::Item(&Item::message(Role::User, text)))
+        self.with(&Record::Item(clean(&Item::message(Role::User, text))))
     }
 
     fn turn(self, model: &str) -> Self {
@@ -47,7 +48,7 @@ impl Script {
     }
 
     fn call(self, id: &str) -> Self {
-        self.with(&Record::Item(&call(id)))
+        self.with(&Record::Item(clean(&call(id))))
     }
 
     fn intent(self, id: &str) -> Self {
@@ -57,11 +58,11 @@ impl Script {
             effects: Effects::unknown(),
             decision: "allowed".into(),
         };
-        self.with(&Record::Intent(&intent))
+        self.with(&Record::Intent(clean(&intent)))
     }
 
     fn outcome(self, id: &str, text: &str) -> Self {
-        self.with(&Record::Outcome { call: &id.into(), outcome: &outcome(text) })
+        self.with(&Record::Outcome { call: &id.into(), outcome: clean(&outcome(text)) })
     }
 
     fn outputs(self, ids: &[&str]) -> Self {
@@ -158,7 +159,7 @@ fn a_whole_session_loads_as_it_was() {
         .outcome("b", "B")
         .outcome("a", "A")
         .outputs(&["a", "b"])
-        .with(&Record::Event(&done))
+        .with(&Record::Event(clean(&done)))
         .turn("two")
         .load();
     let user = Item::message(Role::User, "hi").body;
@@ -184,7 +185,7 @@ fn an_output_comes_back_in_the_form_the_model_was_told() {
         facts: Facts::Command(facts),
         ..outcome("ok")
     };
-    let record = Record::Outcome { call: &"a".into(), outcome: &outcome };
+    let record = Record::Outcome { call: &"a".into(), outcome: clean(&outcome) };
     let session = Script::new().call("a").with(&record).outputs(&["a"]).load();
     let content = outcome.for_model();
     assert_eq!(bodies(&session)[1], Body::Output { call: "a".into(), input: InputKind::Json, content });
@@ -194,7 +195,7 @@ fn an_output_comes_back_in_the_form_the_model_was_told() {
 fn data_nested_as_deep_as_json_goes_does_not_cost_the_result() {
     let data = serde_json::from_str(&format!("{}{}", "[".repeat(127), "]".repeat(127))).unwrap();
     let outcome = Outcome { data: Some(data), ..outcome("A") };
-    let record = Record::Outcome { call: &"a".into(), outcome: &outcome };
+    let record = Record::Outcome { call: &"a".into(), outcome: clean(&outcome) };
     let session = Script::new().call("a").with(&record).outputs(&["a"]).load();
     assert_eq!(bodies(&session)[1], output("a", "A"));
 }
@@ -291,7 +292,7 @@ fn an_output_whose_outcome_is_gone_stays_in_its_place() {
 #[test]
 fn outputs_without_calls_are_dropped() {
     let stray: Item = output("ghost", "boo").into();
-    let session = Script::new().outcome("x", "X").outputs(&["x"]).with(&Record::Item(&stray)).load();
+    let session = Script::new().outcome("x", "X").outputs(&["x"]).with(&Record::Item(clean(&stray))).load();
     assert_eq!(session.history.len(), 0);
     assert_eq!(
         session.repaired,

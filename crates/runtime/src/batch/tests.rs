@@ -203,7 +203,7 @@ struct Nobody;
 impl windlass_contract::approval::Approver for Nobody {
     fn ask<'a>(
         &'a self,
-        _: &'a windlass_contract::approval::Question,
+        _: &'a windlass_contract::Clean<windlass_contract::approval::Question>,
     ) -> windlass_contract::BoxFuture<'a, windlass_contract::approval::Answer> {
         Box::pin(std::future::pending())
     }

@@ -6,7 +6,10 @@ use std::{
 };
 
 use tokio::sync::OnceCell;
-use windlass_contract::approval::{Answer, Approver, Question};
+use windlass_contract::{
+    Clean,
+    approval::{Answer, Approver, Question},
+};
 
 /// Remembers answers until the session ends.
 #[derive(Debug, Default)]
@@ -29,12 +32,16 @@ impl AnswerMemory {
 
     /// Asks, unless the same question is pending: then its answer counts for both. A question
     /// without keys is asked each time.
-    pub(crate) async fn ask(&self, approver: &dyn Approver, question: &Question) -> Answer {
-        if question.keys.is_empty() {
+    pub(crate) async fn ask(
+        &self,
+        approver: &dyn Approver,
+        keys: &[String],
+        question: &Clean<Question>,
+    ) -> Answer {
+        if keys.is_empty() {
             return approver.ask(question).await;
         }
-        let keys = question.keys.clone();
-        let cell = Arc::clone(self.state().pending.entry(keys.clone()).or_default());
+        let cell = Arc::clone(self.state().pending.entry(keys.to_vec()).or_default());
         let answer = cell.get_or_init(|| approver.ask(question)).await.clone();
         let mut state = self.state();
         if answer == Answer::Session {
@@ -42,8 +49,8 @@ impl AnswerMemory {
         }
         // The next question about it is a new one. A question that was asked meanwhile stays
         // pending.
-        if state.pending.get(&keys).is_some_and(|pending| Arc::ptr_eq(pending, &cell)) {
-            state.pending.remove(&keys);
+        if state.pending.get(keys).is_some_and(|pending| Arc::ptr_eq(pending, &cell)) {
+            state.pending.remove(keys);
         }
         answer
     }
@@ -59,6 +66,7 @@ mod tests {
 
     use tokio::sync::Notify;
     use windlass_contract::{BoxFuture, Effects};
+    use windlass_fakes::clean;
 
     use super::*;
 
@@ -76,7 +84,7 @@ mod tests {
     }
 
     impl Approver for WaitingPerson {
-        fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
+        fn ask<'a>(&'a self, _: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
             Box::pin(async {
                 self.asked.fetch_add(1, Ordering::SeqCst);
                 self.ready.notified().await;
@@ -85,8 +93,8 @@ mod tests {
         }
     }
 
-    fn question(keys: &[&str]) -> Question {
-        Question {
+    fn question(keys: &[&str]) -> Clean<Question> {
+        clean(Question {
             call: "c".into(),
             tool: "t".into(),
             effects: Effects::none(),
@@ -96,7 +104,7 @@ mod tests {
             beyond: windlass_contract::approval::Beyond::Nothing,
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
             rule: None,
-        }
+        })
     }
 
     #[tokio::test]
@@ -107,12 +115,15 @@ mod tests {
             tokio::task::yield_now().await;
             person.ready.notify_one();
         };
-        let (one, other, ()) =
-            tokio::join!(memory.ask(&person, &question), memory.ask(&person, &question), answer);
+        let (one, other, ()) = tokio::join!(
+            memory.ask(&person, &question.keys, &question),
+            memory.ask(&person, &question.keys, &question),
+            answer
+        );
         assert_eq!((one, other, person.asked.load(Ordering::SeqCst)), (Answer::Once, Answer::Once, 1));
         assert!(!memory.allows(&["a".to_owned()]));
         person.ready.notify_one();
-        memory.ask(&person, &question).await;
+        memory.ask(&person, &question.keys, &question).await;
         assert_eq!(person.asked.load(Ordering::SeqCst), 2);
     }
 
@@ -120,7 +131,8 @@ mod tests {
     async fn for_the_session_all_of_it_must_have_been_allowed() {
         let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
         person.ready.notify_one();
-        memory.ask(&person, &question(&["a", "b"])).await;
+        let both = question(&["a", "b"]);
+        memory.ask(&person, &both.keys, &both).await;
         let allows =
             |keys: &[&str]| memory.allows(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
         assert!(allows(&["a"]) && allows(&["b", "a"]));
@@ -136,7 +148,11 @@ mod tests {
             tokio::task::yield_now().await;
             person.ready.notify_one();
         };
-        tokio::join!(memory.ask(&person, &question), memory.ask(&person, &question), answers);
+        tokio::join!(
+            memory.ask(&person, &question.keys, &question),
+            memory.ask(&person, &question.keys, &question),
+            answers
+        );
         assert_eq!(person.asked.load(Ordering::SeqCst), 2);
         assert!(!memory.allows(&question.keys));
     }
@@ -147,10 +163,10 @@ mod tests {
         let question = question(&["a"]);
         tokio::select! {
             biased;
-            _answer = memory.ask(&person, &question) => panic!("nobody has answered"),
+            _answer = memory.ask(&person, &question.keys, &question) => panic!("nobody has answered"),
             () = tokio::task::yield_now() => {}
         }
         person.ready.notify_one();
-        assert_eq!(memory.ask(&person, &question).await, Answer::Once);
+        assert_eq!(memory.ask(&person, &question.keys, &question).await, Answer::Once);
     }
 }

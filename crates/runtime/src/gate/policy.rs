@@ -9,6 +9,7 @@ use windlass_contract::{
     policy::{ApprovalPolicy, SandboxMode},
 };
 use windlass_policy::Rules;
+use windlass_seal::GrantSeal;
 
 /// The policy of a session, chosen by the user.
 #[derive(Debug, Clone)]
@@ -62,7 +63,7 @@ impl Policy {
 
     /// Returns the grant for an admitted call.
     pub(super) fn grant(&self, effects: &Effects, confinement: Confinement) -> Grant {
-        Grant::issue(self.cwd.clone(), effects, self.limits.clone(), confinement)
+        Grant::issue(GrantSeal, self.cwd.clone(), effects, self.limits.clone(), confinement)
     }
 
     /// Returns the confinement of a call.

@@ -44,7 +44,7 @@ impl Gate {
         }
         let Question { call, tool, reason, beyond, effects, .. } = question;
         tracing::info!(call.id = %call, tool.name = %tool, "approval asked");
-        request.events.emit(&Event::ApprovalAsked {
+        request.events.emit(Event::ApprovalAsked {
             id: call.clone(),
             tool: tool.clone(),
             reason: reason.clone(),
@@ -53,7 +53,10 @@ impl Gate {
         });
         let began = Instant::now();
         let answer = match &self.approver {
-            Some(approver) => self.memory.ask(&**approver, question).await,
+            Some(approver) => {
+                let cleaned = self.secrets.clean_question(question);
+                self.memory.ask(&**approver, &question.keys, &cleaned).await
+            }
             None => Answer::Unavailable,
         };
         let answer = as_offered(question, answer);
@@ -133,7 +136,7 @@ fn answered(
     tracing::info!(call.id = %call, tool.name = %tool, answer = said, by = who, waited_ms, "approval answered");
     let makes_rule = matches!(answer, Answer::Project | Answer::Always);
     let rule = question.rule.as_ref().filter(|_| makes_rule).map(|rule| rule.allows.clone());
-    request.events.emit(&Event::ApprovalAnswered {
+    request.events.emit(Event::ApprovalAnswered {
         id: call.clone(),
         tool: tool.clone(),
         answer: answer.clone(),

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Mutex};
 
 use windlass_contract::{
-    BoxFuture, Event,
+    BoxFuture, Clean, Event,
     approval::{Answer, AnsweredBy, Offer, Reach},
     effects::{Escalation, Network, Typed},
     event::Silent,
@@ -29,7 +29,7 @@ async fn admitted(gate: &Gate, call: &ToolCall, effects: &Effects) -> Result<Cal
 struct Says(Answer);
 
 impl Approver for Says {
-    fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
         Box::pin(async { self.0.clone() })
     }
 }
@@ -141,8 +141,8 @@ impl Rulebook for Book {
 struct Patient(Answer, Mutex<Vec<Question>>);
 
 impl Approver for Patient {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
-        self.1.lock().unwrap().push(question.clone());
+    fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
+        self.1.lock().unwrap().push(question.clone().into_inner());
         Box::pin(async { self.0.clone() })
     }
 }
@@ -246,9 +246,9 @@ async fn a_secret_in_the_arguments_is_asked_about_by_policies_that_ask() {
 #[derive(Default)]
 struct Watched(Mutex<Vec<Event>>);
 
-impl EventSink for Watched {
-    fn emit(&self, event: &Event) {
-        self.0.lock().unwrap().push(event.clone());
+impl EventEmitter for Watched {
+    fn emit(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
     }
 }
 
@@ -332,8 +332,8 @@ async fn what_was_judged_before_an_answer_made_a_rule_is_judged_again() {
 async fn what_is_typed_is_asked_about_like_a_command_and_never_gets_a_rule() {
     struct Sees(Mutex<Vec<Question>>);
     impl Approver for Sees {
-        fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
-            self.0.lock().unwrap().push(question.clone());
+        fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
+            self.0.lock().unwrap().push(question.clone().into_inner());
             Box::pin(async { Answer::Once })
         }
     }
@@ -451,4 +451,21 @@ async fn without_a_sandbox_a_planted_program_is_not_known_to_be_harmless() {
     };
     assert_eq!(listing("/usr/bin").await, Ok(Confinement::Unconfined));
     assert!(listing("/w/.venv/bin").await.unwrap_err().contains("may have replaced the file"));
+}
+
+#[tokio::test]
+async fn an_approver_sees_no_secrets() {
+    let person = Arc::new(Patient(Answer::Session, Mutex::default()));
+    let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
+    let secrets = Secrets::knowing([("APP_SECRET".to_owned(), "plum-Tree-42x".to_owned())]);
+    let gate = Gate::new(policy, Some(person.clone())).with_secrets(secrets);
+    let effects =
+        |word: &str| Effects::command(CommandLine { argv: vec!["make".into(), word.into()], cwd: None });
+    for word in ["plum-Tree-42x", "plum-Tree-42x", "[REDACTED:APP_SECRET#1]"] {
+        admitted(&gate, &call(), &effects(word)).await.unwrap();
+    }
+    let asked = person.1.lock().unwrap();
+    let asked: Vec<_> = asked.iter().map(|question| &question.effects).collect();
+    let label = effects("[REDACTED:APP_SECRET#1]");
+    assert_eq!(asked, [&label, &label], "the answer for the session is for the real command");
 }

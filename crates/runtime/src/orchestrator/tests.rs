@@ -74,8 +74,8 @@ impl ProgramFinder for InUsrBin {
 struct Person(Mutex<Vec<Answer>>, Mutex<Vec<Question>>);
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Answer> {
-        self.1.lock().unwrap().push(question.clone());
+    fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
+        self.1.lock().unwrap().push(question.clone().into_inner());
         let answer = self.0.lock().unwrap().pop().unwrap();
         Box::pin(async { answer })
     }
@@ -131,7 +131,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
-    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome.into_inner();
     let begun = journal.types().iter().filter(|name| *name == "intent").count();
     let asked = person.1.lock().unwrap().iter().map(|question| question.beyond.clone()).collect();
     (outcome.status, outcome.receipt.decision, asked, begun)
@@ -232,7 +232,7 @@ async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
-    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;
+    let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome.into_inner();
     let taken = steps.taken.lock().unwrap().clone();
     (outcome.status, taken)
 }

@@ -18,9 +18,8 @@ async fn verdicts(review: &Review, calls: &[(&str, bool, bool, &str)]) -> Vec<Ve
     let mut verdicts = Vec::new();
     for (input, changes, success, text) in calls {
         let verdict = if *success { Verdict::success() } else { Verdict::failure("no") };
-        let mut outcome = ended(verdict, text);
-        review.look(&call(input), *changes, &mut outcome, &Stop::default()).await;
-        verdicts.push(outcome.verdict);
+        let outcome = ended(verdict, text);
+        verdicts.push(review.look(&call(input), *changes, &outcome, &Stop::default()).await);
     }
     verdicts
 }
@@ -130,9 +129,9 @@ async fn nobody_waits_for_a_reviewer_once_the_turn_is_stopped() {
     let review = Review::with_reviewer(Arc::new(Says(None)), Duration::from_hours(1));
     let stop = Stop::default();
     stop.stop(Reason::Interrupted);
-    let mut outcome = ended(Verdict::success(), "x");
-    review.look(&call("a"), true, &mut outcome, &stop).await;
-    assert_eq!(outcome.verdict, Verdict::success());
+    let outcome = ended(Verdict::success(), "x");
+    let verdict = review.look(&call("a"), true, &outcome, &stop).await;
+    assert_eq!(verdict, Verdict::success());
 }
 
 #[tokio::test]
@@ -152,8 +151,7 @@ async fn a_tool_that_does_not_exist_is_one_mistake_whatever_it_is_asked() {
     for input in ["1", "2"] {
         let mut outcome = Outcome { status: Status::NotFound, ..ended(Verdict::failure("no"), "x") };
         outcome.receipt.unknown_tool = true;
-        review.look(&call(input), false, &mut outcome, &Stop::default()).await;
-        told = outcome.verdict.reasons;
+        told = review.look(&call(input), false, &outcome, &Stop::default()).await.reasons;
     }
     assert_eq!(told, ["no", "a call of this name failed the same way before (2 times in a row)"]);
 }

@@ -3,12 +3,12 @@
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Grant, Sandbox,
+    Sandbox,
     event::Silent,
     grant::{Confinement, Limits},
     tool::{FnTool, tool},
 };
-use windlass_fakes::EchoMachine;
+use windlass_fakes::{EchoMachine, issue_grant};
 
 use super::*;
 use crate::{Deferral, Exposure, Registry, RegistryBuilder};
@@ -55,7 +55,7 @@ async fn found(query: &str) -> (String, Vec<String>) {
     let registry = registry(0, SearchForm::Function);
     let input = Input::Json(json!({"query": query, "limit": 2}).to_string());
     let ready = Arc::clone(&registry.find(NAME).unwrap().tool).prepare(&input).unwrap();
-    let grant = Grant::issue("/".into(), &Effects::none(), Limits::default(), Confinement::InProcess);
+    let grant = issue_grant("/".into(), &Effects::none(), Limits::default(), Confinement::InProcess);
     let host = EchoMachine.confine(&grant).unwrap();
     let cx = Cx { id: "c".into(), host, cancel: CancellationToken::new(), events: Arc::new(Silent) };
     let output = ready.run(&cx).await.unwrap();

@@ -93,7 +93,7 @@ async fn run(program: &'static str) -> (Status, String, Vec<String>, Effects) {
     let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;
     let last = watcher.events().pop();
     let effects = last.and_then(|event| match event {
-        Event::CallEnded { effects, .. } => Some(effects),
+        Event::CallEnded { effects, .. } => Some(effects.into_inner()),
         _ => None,
     });
     (outcome.status, outcome.text(), journal.types(), effects.unwrap())

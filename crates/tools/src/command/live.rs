@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_contract::{CallId, Cx, Event, event::EventSink};
+use windlass_contract::{CallId, Cx, Event, event::EventEmitter};
 
 use super::text::{lossy, unfinished};
 
@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// Turns bytes into events. A character that arrives in two halves is emitted once it is complete.
 pub(crate) struct OutputEvents {
     id: CallId,
-    events: Arc<dyn EventSink>,
+    events: Arc<dyn EventEmitter>,
     held_back: Vec<u8>,
     pieces_left: usize,
     bytes_left: usize,
@@ -52,6 +52,6 @@ impl OutputEvents {
             return;
         }
         self.pieces_left -= 1;
-        self.events.emit(&Event::CallOutput { id: self.id.clone(), text: lossy(bytes) });
+        self.events.emit(Event::CallOutput { id: self.id.clone(), text: lossy(bytes) });
     }
 }

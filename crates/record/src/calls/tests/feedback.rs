@@ -24,7 +24,7 @@ fn what_a_person_says_is_kept_beside_the_verdict_and_counts_threefold() {
     let calls = caught_up();
     let before = calls.tool_reliability(Timestamp::now()).unwrap()[0].rate;
     let [call] = &calls.find("a").unwrap()[..] else { panic!("one call") };
-    calls.add_feedback(call, Some(Rating::Bad), "it printed nothing".into()).unwrap();
+    calls.add_feedback(call, Some(Rating::Bad), clean("it printed nothing".into())).unwrap();
 
     let calls = caught_up();
     let [call] = &calls.find("a").unwrap()[..] else { panic!("one call") };
@@ -44,7 +44,7 @@ fn what_a_person_says_is_kept_beside_the_verdict_and_counts_threefold() {
     let (rebuilt, _) = Calls::rebuild(directory.path(), Keep::default()).unwrap();
     assert_eq!(all(&rebuilt, &CallFilter::default()), all(&calls, &CallFilter::default()));
 
-    calls.add_feedback(call, None, String::new()).unwrap();
+    calls.add_feedback(call, None, clean(String::new())).unwrap();
     let calls = caught_up();
     assert_eq!(calls.find("a").unwrap()[0].feedback, None);
     assert!((rate(&calls) - 1.0).abs() < 1e-3);
@@ -58,7 +58,7 @@ fn a_word_about_a_call_waits_for_whoever_writes_the_file_and_follows_the_last_wh
     home.asks("a", "shell", "{}");
     let calls = home.caught_up();
     let call = calls.find("a").unwrap().remove(0);
-    let good = || calls.add_feedback(&call, Some(Rating::Good), String::new());
+    let good = || calls.add_feedback(&call, Some(Rating::Good), clean(String::new()));
     assert!(matches!(good(), Err(CallIndexError::Session(SessionError::Busy { .. }))));
     let Home { file, directory: _directory, .. } = home;
     let path = file.path().to_owned();

@@ -17,7 +17,7 @@ impl Home {
             policy: json!({}),
         };
         self.file.append(&Record::TurnContext(&context)).unwrap();
-        self.file.append(&Record::Item(&Item::message(Role::User, request))).unwrap();
+        self.file.append(&Record::Item(clean(&Item::message(Role::User, request)))).unwrap();
     }
 }
 
@@ -33,7 +33,7 @@ fn pair(request: &str, tools: &[&str]) -> (String, Vec<String>) {
 #[test]
 fn a_request_is_known_by_the_tools_that_answered_it() {
     let home = Home::new();
-    home.file.append(&Record::Item(&Item::message(Role::User, "<environment_context>"))).unwrap();
+    home.file.append(&Record::Item(clean(&Item::message(Role::User, "<environment_context>")))).unwrap();
     home.begins("how is the weather");
     for (id, tool) in [("a", "weather"), ("b", "weather"), ("c", "shell")] {
         home.asks(id, tool, "{}");
@@ -69,7 +69,7 @@ fn what_a_person_says_of_a_call_counts_instead() {
     };
     let calls = open();
     for (id, rating) in [("a", Rating::Bad), ("b", Rating::Good)] {
-        calls.add_feedback(&calls.find(id).unwrap()[0], Some(rating), String::new()).unwrap();
+        calls.add_feedback(&calls.find(id).unwrap()[0], Some(rating), clean(String::new())).unwrap();
     }
     assert_eq!(requests(&open()), [pair("two", &["y"])]);
 }
