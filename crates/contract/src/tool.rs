@@ -4,12 +4,11 @@ use std::{error::Error, fmt, future::Future, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     BoxFuture, CallId, Content, Denial, Effects, Host, Input, Meta, ToolName, ToolSpec, event::EventSink,
-    insight::Insight, outcome::Facts,
+    insight::Insight, outcome::Facts, report::ToolReport,
 };
 use windlass_schema::{Schema, SchemaError};
 
@@ -173,7 +172,7 @@ pub struct Output {
     /// For the model.
     pub content: Vec<Content>,
     /// As data, where that makes sense.
-    pub data: Option<Value>,
+    pub data: Option<ToolReport>,
     /// What was observed.
     pub facts: Facts,
     /// What that means, where the tool knows better than its output tells.

@@ -14,8 +14,9 @@ use windlass_contract::{
     BoxFuture, Event, Grant, Host, Journal, Sandbox,
     event::EventSink,
     grant::{Confinement, Held, Mechanism},
-    host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
+    host::{Command, ConfineError, Exit, FinishedCommand, HostError, OutputListener},
     journal::{JournalError, Record},
+    report::ProcessReport,
 };
 
 /// A journal in memory.
@@ -94,22 +95,13 @@ impl Host for EchoHost {
         command: &'a Command,
         _cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         Box::pin(async move {
             let text = format!("{}\n", command.argv.join(" ")).into_bytes();
             output(&text);
-            Ok(Finished {
-                exit: Exit::Code(0),
-                output: text,
-                gap: None,
-                apart: None,
-                whole: None,
-                duration: std::time::Duration::ZERO,
-                killed: Vec::new(),
-                denials: Vec::new(),
-                waits_for_input: false,
-                running: Vec::new(),
-            })
+            let report =
+                ProcessReport { output_bytes: text.len() as u64, ..ProcessReport::new(Exit::Code(0)) };
+            Ok(FinishedCommand { report, output: text, gap: None, apart: None })
         })
     }
 

@@ -7,6 +7,7 @@
 mod clean;
 mod clean_events;
 mod clean_questions;
+mod clean_report;
 mod cut;
 mod judge;
 mod render;

@@ -2,13 +2,12 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
-use serde_json::Value;
 use windlass_contract::{
     Content, Outcome, Output, ToolError,
     host::{Exit, Whole},
-    insight::Insight,
     meta::Format,
     outcome::{Facts, Receipt, Status, View},
+    report::ToolReport,
     tool::ErrorKind,
     verdict::Criteria,
 };
@@ -85,13 +84,9 @@ impl Shaper {
             }
         };
         let Output { content, data, mut facts, insight, most_tokens } = output;
-        match &mut facts {
-            Facts::None => {}
-            Facts::Command(command) => receipt.denials.append(&mut command.denials),
-            Facts::Session(session) => {
-                receipt.denials.append(&mut session.denials);
-                receipt.held = session.held.take().or(receipt.held);
-            }
+        if let Some((denials, held)) = facts.for_receipt() {
+            receipt.denials.append(denials);
+            receipt.held = held.take().or(receipt.held);
         }
         receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
         receipt.decision = self.clean_text(receipt.decision);
@@ -100,10 +95,10 @@ impl Shaper {
             denial.need = self.secrets.clean_effects(&denial.need);
         });
         let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();
-        let data = data.map(|data| self.clean_data(data));
-        let (data, written) = match format {
-            Format::Tests => (None, data.and_then(|data| serde_json::from_value(data).ok())),
-            _ => (data, None),
+        // What a runner wrote about its tests becomes part of the insight.
+        let (data, written) = match data.and_then(|report| self.clean_report(report)) {
+            Some(ToolReport::Tests(tests)) => (None, Some(*tests)),
+            other => (other, None),
         };
         let class = understand::class_of(&facts, criteria, &receipt.denials).or(unstarted);
         let insight = match insight {
@@ -164,34 +159,6 @@ impl Shaper {
                 Cow::Owned(seen) => Content::Text(self.clean_text(seen)),
             },
             (other @ (Content::Image(_) | Content::Tool(_)), _) => other,
-        }
-    }
-
-    fn clean_text(&self, text: String) -> String {
-        match self.secrets.clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(cleaned) => cleaned,
-        }
-    }
-
-    /// Redacts the insight that a tool supplied itself.
-    fn clean_insight(&self, insight: Insight) -> Option<Insight> {
-        let data = serde_json::to_value(insight).ok()?;
-        serde_json::from_value(self.clean_data(data)).ok()
-    }
-
-    /// Redacts all strings in data. Recursion is bounded, because the parser rejects deeper data.
-    fn clean_data(&self, data: Value) -> Value {
-        match data {
-            Value::String(text) => Value::String(self.clean_text(text)),
-            Value::Array(items) => {
-                Value::Array(items.into_iter().map(|item| self.clean_data(item)).collect())
-            }
-            Value::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| (name, self.clean_data(value)));
-                Value::Object(fields.collect())
-            }
-            other => other,
         }
     }
 }
@@ -297,21 +264,13 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
 mod tests {
     use windlass_contract::{
         grant::{Held, Mechanism},
-        outcome::{CommandFacts, SessionFacts},
+        report::{ProcessReport, SessionReport},
     };
 
     use super::*;
 
     fn command(exit: Exit) -> Facts {
-        Facts::Command(CommandFacts {
-            exit,
-            duration: Duration::ZERO,
-            output_bytes: 3,
-            whole: None,
-            killed: Vec::new(),
-            waits_for_input: false,
-            denials: Vec::new(),
-        })
+        Facts::Command(Box::new(ProcessReport { output_bytes: 3, ..ProcessReport::new(exit) }))
     }
 
     fn shape(facts: Facts, text: &str) -> Outcome {
@@ -337,7 +296,7 @@ mod tests {
         let facts = |complete| match command(Exit::Code(0)) {
             Facts::Command(facts) => {
                 let whole = Some(Whole::File { path: "/o/1.txt".into(), bytes: 12, complete });
-                Facts::Command(CommandFacts { whole, ..facts })
+                Facts::Command(Box::new(ProcessReport { whole, ..*facts }))
             }
             other => other,
         };
@@ -425,19 +384,10 @@ mod tests {
 
     #[test]
     fn a_running_session_is_no_failure_and_its_receipt_says_what_holds_it() {
-        let facts = Facts::Session(Box::new(SessionFacts {
-            session: 1000,
-            started: false,
-            chunk: "000000".into(),
-            exit: None,
-            waits_for_input: false,
-            duration: Duration::ZERO,
-            output_bytes: 0,
-            whole: None,
-            killed: Vec::new(),
-            denials: Vec::new(),
-            held: Some(Held::by(Mechanism::Namespaces)),
-        }));
+        let held = Some(Held::by(Mechanism::Namespaces));
+        let report = ProcessReport { held, ..ProcessReport::new(None) };
+        let (session, chunk) = (1000, "000000".into());
+        let facts = Facts::Session(Box::new(SessionReport { session, started: false, chunk, report }));
         let output = Output { facts, most_tokens: Some(1), ..Output::from("123456789") };
         let receipt = Receipt { held: Some(Held::by(Mechanism::InProcess)), ..Receipt::default() };
         let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
@@ -457,12 +407,12 @@ mod tests {
         let shaper = Shaper { secrets, ..Shaper::default() };
         let output = Output {
             content: vec![Content::Text("is plum-Tree-42x".into())],
-            data: Some(serde_json::json!({"a": ["plum-Tree-42x", 1]})),
+            data: Some(serde_json::json!({"a": ["plum-Tree-42x", 1]}).into()),
             ..Output::default()
         };
         let outcome = shaper.shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
         assert_eq!(outcome.text(), "is [REDACTED:APP_SECRET#1]");
-        assert_eq!(outcome.data, Some(serde_json::json!({"a": ["[REDACTED:APP_SECRET#1]", 1]})));
+        assert_eq!(outcome.data, Some(serde_json::json!({"a": ["[REDACTED:APP_SECRET#1]", 1]}).into()));
         let refused = Failure::Refused("no plum-Tree-42x".into());
         let outcome = shaper.shape(Format::Plain, &Criteria::default(), Err(refused), Receipt::default());
         assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));

@@ -8,21 +8,14 @@ use windlass_contract::{
     Output,
     host::Exit,
     meta::Format,
-    outcome::{CommandFacts, Facts, Receipt},
+    outcome::{Facts, Receipt},
+    report::ProcessReport,
     verdict::Criteria,
 };
 use windlass_shape::Shaper;
 
 fn understood(output: &str, code: i32) -> Value {
-    let facts = Facts::Command(CommandFacts {
-        exit: Exit::Code(code),
-        duration: Duration::ZERO,
-        output_bytes: 0,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    });
+    let facts = Facts::Command(Box::new(ProcessReport::new(Exit::Code(code))));
     let output = Output { facts, ..Output::from(output) };
     let outcome =
         Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());

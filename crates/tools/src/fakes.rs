@@ -16,9 +16,10 @@ use windlass_contract::{
     },
     grant::{Held, Mechanism},
     host::{
-        Command, Ended, Exit, Finished, HostError, Keyboard, Listener, OutputListener, Printed, Session,
+        Command, Exit, FinishedCommand, HostError, Keyboard, Listener, OutputListener, Printed, Session,
         Whole,
     },
+    report::ProcessReport,
 };
 use windlass_fakes::EventRecorder;
 
@@ -36,7 +37,7 @@ pub(crate) struct ToolHarness {
 
 impl ToolHarness {
     /// Creates a host that prints these pieces and ends with this answer.
-    pub(crate) fn new(pieces: &[&[u8]], answer: Result<Finished, HostError>) -> Self {
+    pub(crate) fn new(pieces: &[&[u8]], answer: Result<FinishedCommand, HostError>) -> Self {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
         let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), MemoryFiles::default());
         let machine = Arc::new(ScriptedHost { pieces, answer, asked, files, writes: Mutex::default() });
@@ -103,24 +104,18 @@ impl ToolHarness {
 }
 
 /// Returns a finished command with this output, after 1.5 seconds.
-pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
-    Finished {
-        exit,
-        output: output.to_vec(),
-        gap: None,
-        apart: None,
-        whole: None,
+pub(crate) fn finished(exit: Exit, output: &[u8]) -> FinishedCommand {
+    let report = ProcessReport {
         duration: std::time::Duration::from_millis(1500),
-        killed: Vec::new(),
-        denials: Vec::new(),
-        waits_for_input: false,
-        running: Vec::new(),
-    }
+        output_bytes: output.len() as u64,
+        ..ProcessReport::new(exit)
+    };
+    FinishedCommand { report, output: output.to_vec(), gap: None, apart: None }
 }
 
 struct ScriptedHost {
     pieces: Vec<Vec<u8>>,
-    answer: Mutex<Option<Result<Finished, HostError>>>,
+    answer: Mutex<Option<Result<FinishedCommand, HostError>>>,
     asked: Mutex<Vec<Command>>,
     files: MemoryFiles,
     writes: Mutex<Vec<(PathBuf, Vec<u8>)>>,
@@ -255,7 +250,7 @@ impl Host for ScriptedHost {
         command: &'a Command,
         _cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         self.asked.lock().unwrap().push(command.clone());
         self.files.files.lock().unwrap().extend(self.writes.lock().unwrap().drain(..));
         for piece in &self.pieces {
@@ -367,9 +362,9 @@ impl Session for ScriptedSession {
         Box::pin(async { self.state.borrow().2 == FakeSessionState::Waits })
     }
 
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&self) -> Option<ProcessReport> {
         match self.state.borrow().2 {
-            FakeSessionState::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
+            FakeSessionState::Over(exit) => Some(ProcessReport::new(exit)),
             FakeSessionState::Works | FakeSessionState::Waits => None,
         }
     }

@@ -119,15 +119,12 @@ async fn a_patch_inside_a_command_is_applied_and_no_command_runs() {
 
 #[tokio::test]
 async fn a_patch_inside_a_command_that_does_not_fit_is_a_command_that_failed() {
-    use windlass_contract::{
-        host::Exit,
-        outcome::{CommandFacts, Facts},
-    };
+    use windlass_contract::{host::Exit, outcome::Facts};
 
     let desk = desk();
     let input = serde_json::json!({"command": ["apply_patch", "nonsense"]}).to_string();
     let output = desk.call(erase(ShellProgram), &input).await.unwrap();
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Code(1), .. })));
+    assert!(matches!(&output.facts, Facts::Command(report) if report.exit == Exit::Code(1)));
     assert!(Content::join(&output.content).contains("The first line of the patch must be"));
     let bare = serde_json::json!({"command": [PATCH]}).to_string();
     let error = desk.call(erase(ShellProgram), &bare).await.unwrap_err();
