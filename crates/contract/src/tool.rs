@@ -98,15 +98,6 @@ impl ParsedCall {
             Self::LooksFirst(look) => look.adjustments(),
         }
     }
-
-    /// Runs the call within a host that is already confined, after its look if it needs one. The runtime does not use
-    /// this, because the gate decides on each of the two steps; tests of tools do.
-    pub async fn run(&self, cx: &Cx) -> Result<Output, ToolError> {
-        match self {
-            Self::Runs(ready) => ready.run(cx).await,
-            Self::LooksFirst(look) => look.look(cx).await?.run(cx).await,
-        }
-    }
 }
 
 impl fmt::Debug for ParsedCall {

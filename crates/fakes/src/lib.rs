@@ -11,7 +11,7 @@ use std::sync::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Event, Grant, Host, Journal, Sandbox,
+    BoxFuture, Cx, Event, Grant, Host, Journal, Output, ParsedCall, Sandbox, ToolError,
     event::EventSink,
     grant::{Confinement, Held, Mechanism},
     host::{Command, ConfineError, Exit, FinishedCommand, HostError, OutputListener},
@@ -71,6 +71,26 @@ impl EventSink for EventRecorder {
     }
 }
 
+/// The context of a call on this host.
+pub fn context(host: Arc<dyn Host>, events: Arc<dyn EventSink>) -> Cx {
+    Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
+}
+
+/// Runs a call, after its look if it needs one. The runtime asks the gate about each of the two steps; a test of one tool
+/// has no gate.
+pub async fn run_parsed(parsed: &ParsedCall, cx: &Cx) -> Result<Output, ToolError> {
+    match parsed {
+        ParsedCall::Runs(ready) => ready.run(cx).await,
+        ParsedCall::LooksFirst(look) => look.look(cx).await?.run(cx).await,
+    }
+}
+
+/// A command that took no time, and of which nothing is known but its end and what it printed.
+pub fn finished(exit: Exit, output: &[u8]) -> FinishedCommand {
+    let report = ProcessReport { output_bytes: output.len() as u64, ..ProcessReport::new(exit) };
+    FinishedCommand { report, output: output.to_vec(), gap: None, apart: None }
+}
+
 /// A machine on which every command prints its words and ends with 0.
 #[derive(Debug, Clone, Copy)]
 pub struct EchoMachine;
@@ -99,9 +119,7 @@ impl Host for EchoHost {
         Box::pin(async move {
             let text = format!("{}\n", command.argv.join(" ")).into_bytes();
             output(&text);
-            let report =
-                ProcessReport { output_bytes: text.len() as u64, ..ProcessReport::new(Exit::Code(0)) };
-            Ok(FinishedCommand { report, output: text, gap: None, apart: None })
+            Ok(finished(Exit::Code(0), &text))
         })
     }
 

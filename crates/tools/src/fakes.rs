@@ -21,7 +21,7 @@ use windlass_contract::{
     },
     report::ProcessReport,
 };
-use windlass_fakes::EventRecorder;
+use windlass_fakes::{EventRecorder, context, run_parsed};
 
 use fixed_files::FilesOnlyHost;
 pub(crate) use fixed_files::FixedFiles;
@@ -42,8 +42,7 @@ impl ToolHarness {
         let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), MemoryFiles::default());
         let machine = Arc::new(ScriptedHost { pieces, answer, asked, files, writes: Mutex::default() });
         let watcher = Arc::new(EventRecorder::default());
-        let cancel = CancellationToken::new();
-        let cx = Cx { id: "call-1".into(), host: machine.clone(), cancel, events: watcher.clone() };
+        let cx = context(machine.clone(), watcher.clone());
         Self { cx, machine, watcher }
     }
 
@@ -91,7 +90,7 @@ impl ToolHarness {
     }
 
     pub(crate) async fn call(&self, tool: Arc<dyn AnyTool>, input: &str) -> Result<Output, ToolError> {
-        tool.prepare(&Input::Json(input.to_owned()))?.run(&self.cx).await
+        run_parsed(&tool.prepare(&Input::Json(input.to_owned()))?, &self.cx).await
     }
 
     pub(crate) fn asked(&self) -> Vec<Command> {
@@ -105,12 +104,9 @@ impl ToolHarness {
 
 /// Returns a finished command with this output, after 1.5 seconds.
 pub(crate) fn finished(exit: Exit, output: &[u8]) -> FinishedCommand {
-    let report = ProcessReport {
-        duration: std::time::Duration::from_millis(1500),
-        output_bytes: output.len() as u64,
-        ..ProcessReport::new(exit)
-    };
-    FinishedCommand { report, output: output.to_vec(), gap: None, apart: None }
+    let mut finished = windlass_fakes::finished(exit, output);
+    finished.report.duration = std::time::Duration::from_millis(1500);
+    finished
 }
 
 struct ScriptedHost {
@@ -287,8 +283,7 @@ pub(crate) enum FakeSessionState {
 
 impl ScriptedSessions {
     pub(crate) fn desk(self: &Arc<Self>) -> Cx {
-        let (host, events) = (Arc::clone(self), Arc::new(EventRecorder::default()));
-        Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
+        context(self.clone(), Arc::new(EventRecorder::default()))
     }
 
     pub(crate) fn last(&self) -> Arc<ScriptedSession> {

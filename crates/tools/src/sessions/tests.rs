@@ -5,6 +5,7 @@ use std::path::Path;
 use windlass_contract::{
     AnyTool, Content, Effects, Input, effects::Typed, erase, grant::Mechanism, host::Whole,
 };
+use windlass_fakes::run_parsed;
 
 use super::*;
 use crate::{
@@ -38,7 +39,7 @@ impl SessionHarness {
     async fn call(&self, name: &str, input: &str) -> Result<(String, SessionReport, u128), ToolError> {
         let begun = Instant::now();
         let ready = self.tool(name).prepare(&Input::Json(input.to_owned()))?;
-        let output = ready.run(&self.cx).await?;
+        let output = run_parsed(&ready, &self.cx).await?;
         let Facts::Session(facts) = output.facts else { panic!("{:?}", output.facts) };
         Ok((Content::join(&output.content), *facts, begun.elapsed().as_millis()))
     }
@@ -199,6 +200,6 @@ async fn what_is_typed_before_a_program_runs_never_reaches_one() {
     assert_eq!(early.effects(), Effects::none(), "nobody is asked about it");
     let (_, facts, _) = desk.exec(r#"{"cmd":"sh","tty":true,"yield_time_ms":250}"#).await;
     assert_eq!(facts.session, 1001);
-    let error = early.run(&desk.cx).await.unwrap_err();
+    let error = run_parsed(&early, &desk.cx).await.unwrap_err();
     assert_eq!(error.message, "write_stdin failed: Unknown process id 1000");
 }
