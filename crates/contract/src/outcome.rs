@@ -163,12 +163,12 @@ impl Facts {
         }
     }
 
-    /// What the shaper moves to the receipt: denials, and what held the process.
-    pub fn for_receipt(&mut self) -> Option<(&mut Vec<Denial>, &mut Option<Held>)> {
+    /// Takes what belongs to the receipt: what the sandbox stopped, and what held the process.
+    pub fn take_confinement(&mut self) -> (Vec<Denial>, Option<Held>) {
         match self {
-            Self::None => None,
-            Self::Command(command) => Some((&mut command.denials, &mut command.held)),
-            Self::Session(session) => Some((&mut session.report.denials, &mut session.report.held)),
+            Self::None => (Vec::new(), None),
+            Self::Command(command) => command.take_confinement(),
+            Self::Session(session) => session.report.take_confinement(),
         }
     }
 

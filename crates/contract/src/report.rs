@@ -1,7 +1,7 @@
 //! Reports: what the host says of a process, and what a tool gives back as data. They travel as types; JSON is made of
 //! them only where it leaves the program.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,6 +55,11 @@ impl<E> ProcessReport<E> {
             running: Vec::new(),
             held: None,
         }
+    }
+
+    /// Takes what belongs to the receipt: what the sandbox stopped, and what held the process.
+    pub(crate) fn take_confinement(&mut self) -> (Vec<Denial>, Option<Held>) {
+        (mem::take(&mut self.denials), self.held.take())
     }
 
     /// The same report with another idea of the end.

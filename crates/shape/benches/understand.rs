@@ -5,7 +5,7 @@ use std::{
     hint::black_box,
     io::{Write, stdout},
     sync::LazyLock,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use windlass_contract::{

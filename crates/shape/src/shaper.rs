@@ -84,10 +84,9 @@ impl Shaper {
             }
         };
         let Output { content, data, mut facts, insight, most_tokens } = output;
-        if let Some((denials, held)) = facts.for_receipt() {
-            receipt.denials.append(denials);
-            receipt.held = held.take().or(receipt.held);
-        }
+        let (denials, held) = facts.take_confinement();
+        receipt.denials.extend(denials);
+        receipt.held = held.or(receipt.held);
         receipt.refusal = receipt.refusal.map(|reason| self.secrets.clean(&reason).into_owned());
         receipt.decision = self.clean_text(receipt.decision);
         receipt.denials.iter_mut().for_each(|denial| {

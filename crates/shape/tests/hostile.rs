@@ -1,7 +1,5 @@
 //! Whatever is printed, understanding it ends well: no panic, the same twice, and soon.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 use windlass_contract::{
     Output,

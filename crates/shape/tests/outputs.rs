@@ -1,7 +1,7 @@
 //! Insights from the output of real programs: `tests/outputs/NAME/output.txt` and the
 //! `insight.json` beside it.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use windlass_contract::{
