@@ -125,9 +125,9 @@ fn parameters(toolbox: &Toolbox, call: &ToolCall, arguments: Option<Value>) -> V
 /// Describes a session that was still running when the call returned.
 fn ended_session(outcome: &Outcome) -> Option<String> {
     let Facts::Session(session) = &outcome.facts else { return None };
-    let (id, seconds) = (session.session, session.duration.as_secs_f32());
-    let state = if session.waits_for_input { "waiting for input" } else { "still running" };
-    session.exit.is_none().then(|| {
+    let (id, seconds) = (session.session, session.report.duration.as_secs_f32());
+    let state = if session.report.waits_for_input { "waiting for input" } else { "still running" };
+    session.report.exit.is_none().then(|| {
         format!(
             "{state} after {seconds:.1} s, as session {id}; it was ended with this call, because nothing \
              outlives `windlass call`. In `windlass exec` it goes on, and `write_stdin` with session_id {id} reaches it"

@@ -189,7 +189,7 @@ fn ended(state: &mut JsonlState, call: &ToolCall, effects: &Effects, outcome: &O
     let edit = edit.map(|changes| ("file_change", json!({"changes": changes, "tool": call.name})));
     let (kind, mut fields) = edit.unwrap_or_else(|| describe(call, effects));
     let session = match &outcome.facts {
-        Facts::Session(session) if session.exit.is_none() => Some(session),
+        Facts::Session(session) if session.report.exit.is_none() => Some(session),
         Facts::None | Facts::Command(_) | Facts::Session(_) => None,
     };
     fields["status"] = json!(match outcome.status {
@@ -214,7 +214,7 @@ fn ended(state: &mut JsonlState, call: &ToolCall, effects: &Effects, outcome: &O
     }
     if let Some(session) = session {
         fields["session_id"] = json!(session.session);
-        fields["waits_for_input"] = json!(session.waits_for_input);
+        fields["waits_for_input"] = json!(session.report.waits_for_input);
     }
     fields["outcome"] =
         json!({"status": outcome.status, "verdict": outcome.verdict, "receipt": outcome.receipt});

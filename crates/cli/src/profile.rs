@@ -43,7 +43,7 @@ pub(crate) fn environment(
     let cancel = windlass::Stop::default().token();
     let ended = crate::runtime()?.block_on(host.run(&command, &cancel, &|_| {}));
     let ended = ended.map_err(|error| failed(&chain(&error)))?;
-    match ended.exit {
+    match ended.report.exit {
         Exit::Code(0) => read(&ended.output).ok_or_else(|| failed("it printed too much, or no variables")),
         Exit::TimedOut => Err(failed(&format!("it took longer than {} s", LOGIN_TIMEOUT.as_secs()))),
         exit => Err(failed(&format!("it ended with code {}", exit.code()))),

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::json;
 use windlass::{
-    ApprovalPolicy, Command, HostError, Network, Stop,
-    host::{Attached, Machine, OutputFile, Window, inherited_descriptor},
+    ApprovalPolicy, Command, HostError, Network, ProcessReport, Stop,
+    host::{Machine, OutputFile, Window, inherited_descriptor},
     record::Edits,
 };
 
@@ -66,20 +66,20 @@ pub(crate) fn run(common: &CommonOptions, args: &SandboxRun) -> Result<ExitCode,
     interrupts::watch(stop.clone(), Window::default())?;
     let grant = policy.grant_to_person();
     let ran = crate::runtime()?.block_on(machine.run_attached(&grant, &command, &stop.token()));
-    let attached = match ran {
-        Ok(attached) => attached,
+    let report = match ran {
+        Ok(report) => report,
         Err(error) => return Ok(not_run(&error)),
     };
-    for denial in &attached.denials {
+    for denial in &report.denials {
         crate::note(&format!("denied: {}: {}", visible(&denial.what), visible(&denial.rule)));
     }
     let settled = preview.map(|preview| preview.settle(&Edits::outside(&setup.home), &stop)).transpose()?;
-    let own = code(&attached);
+    let own = code(&report);
     if settled.is_some() {
         crate::note(&format!("the command ended with {own}"));
     }
     if let Some(receipt) = receipt {
-        receipt.write(&attached, settled.as_ref())?;
+        receipt.write(&report, settled.as_ref())?;
     }
     let lost = settled.map_or(ProgramExit::Done, |settled| settled.end.exit(ProgramExit::Done));
     let is_own = lost == ProgramExit::Done || (own != 0 && lost != ProgramExit::Interrupted);
@@ -87,8 +87,8 @@ pub(crate) fn run(common: &CommonOptions, args: &SandboxRun) -> Result<ExitCode,
 }
 
 /// Returns our exit code.
-fn code(attached: &Attached) -> u8 {
-    match attached.exit {
+fn code(report: &ProcessReport) -> u8 {
+    match report.exit {
         windlass::Exit::Cancelled => ProgramExit::Interrupted.code(),
         exit => u8::try_from(exit.code()).unwrap_or(u8::MAX),
     }
@@ -146,14 +146,14 @@ impl<'a> ReceiptWriter<'a> {
         opened.map(|destination| Self { to, destination }).map_err(|error| cannot_write(to, &error))
     }
 
-    fn write(self, attached: &Attached, settled: Option<&SettledPreview>) -> Result<(), CliProblem> {
+    fn write(self, report: &ProcessReport, settled: Option<&SettledPreview>) -> Result<(), CliProblem> {
         let mut receipt = json!({
-            "exit": attached.exit,
-            "exit_code": code(attached),
-            "duration_ms": u64::try_from(attached.duration.as_millis()).unwrap_or(u64::MAX),
-            "held": attached.held,
-            "killed": attached.killed,
-            "denials": attached.denials,
+            "exit": report.exit,
+            "exit_code": code(report),
+            "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+            "held": report.held,
+            "killed": report.killed,
+            "denials": report.denials,
         });
         if let Some(settled) = settled {
             receipt["preview"] = settled.report.clone();

@@ -245,7 +245,7 @@ fn ending(screen: &ProgressScreen, call: &ToolCall, effects: &Effects, outcome: 
     let seconds = outcome.receipt.duration.as_secs_f32();
     let how = match (&outcome.facts, outcome.facts.exit(), outcome.status) {
         (_, Some(exit), Status::Success | Status::Error) => format!("exit {}", exit.code()),
-        (Facts::Session(session), None, _) if session.waits_for_input => {
+        (Facts::Session(session), None, _) if session.report.waits_for_input => {
             format!("session {} waits for input", session.session)
         }
         (Facts::Session(session), None, _) => format!("session {} runs", session.session),

@@ -15,6 +15,7 @@ use crate::{
     BoxFuture, Effects, Grant,
     files::{Files, NoFiles},
     grant::{Confinement, Held},
+    report::ProcessReport,
 };
 
 /// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
@@ -27,19 +28,19 @@ pub trait Host: Send + Sync {
         command: &'a Command,
         cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         let (_, _, error) = (cancel, output, not_granted(command));
         Box::pin(async { Err(error) })
     }
 
     /// The same, and what was written to each stream is kept for itself too. What was written to both at once may change its
-    /// order. A host that cannot tell them apart leaves [`Finished::apart`] empty.
+    /// order. A host that cannot tell them apart leaves [`FinishedCommand::apart`] empty.
     fn run_apart<'a>(
         &'a self,
         command: &'a Command,
         cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         self.run(command, cancel, output)
     }
 
@@ -102,7 +103,7 @@ pub trait Session: Send + Sync {
     }
 
     /// How it ended, once it has: then all it printed can be taken.
-    fn ended(&self) -> Option<Ended>;
+    fn ended(&self) -> Option<ProcessReport>;
 
     /// Ends it and everything it started, and waits until that is done.
     fn end(&self) -> BoxFuture<'_, ()>;
@@ -142,15 +143,11 @@ pub struct Printed {
     pub whole: Option<Whole>,
 }
 
-/// How a session ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// How its program ended.
-    pub exit: Exit,
-    /// What was still running then and was killed, by name.
-    pub killed: Vec<String>,
-    /// What the sandbox stopped, as far as it is known.
-    pub denials: Vec<Denial>,
+impl Printed {
+    /// How much was printed, kept or not.
+    pub fn total_bytes(&self) -> u64 {
+        self.bytes.len() as u64 + self.gap.map_or(0, |(_, missing)| missing)
+    }
 }
 
 /// A program to run.
@@ -175,11 +172,11 @@ pub struct ApartOutput {
     pub stderr: Vec<u8>,
 }
 
-/// How a command went.
+/// A command that has ended, and what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
-    /// How it ended.
-    pub exit: Exit,
+pub struct FinishedCommand {
+    /// How it went.
+    pub report: ProcessReport,
     /// Standard output and error in the order they were written, at most the grant's limit: if longer, the first and
     /// the last part.
     pub output: Vec<u8>,
@@ -187,18 +184,6 @@ pub struct Finished {
     pub gap: Option<(usize, u64)>,
     /// The same by stream, if that was wanted.
     pub apart: Option<ApartOutput>,
-    /// Where all of a long output is.
-    pub whole: Option<Whole>,
-    /// Wall time.
-    pub duration: Duration,
-    /// What was still running at the end and was killed, by name.
-    pub killed: Vec<String>,
-    /// What the sandbox stopped, as far as it is known.
-    pub denials: Vec<Denial>,
-    /// Whether it was seen to wait for input on a terminal of its own when its time was up.
-    pub waits_for_input: bool,
-    /// The programs that ran when its time was up, by name; none where that cannot be known.
-    pub running: Vec<String>,
 }
 
 /// What became of an output that is longer than a model is shown.

@@ -26,6 +26,7 @@ pub mod model;
 pub mod outcome;
 pub mod policy;
 pub mod program;
+pub mod report;
 pub mod secret_names;
 pub mod secret_paths;
 pub mod snapshot;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
     CallId, Content, Denial, ToolName, Verdict,
@@ -11,6 +10,7 @@ use crate::{
     host::{Exit, Whole},
     insight::Insight,
     meta::Format,
+    report::{ProcessReport, SessionReport, ToolReport, record_form::boxed_command},
 };
 
 mod for_model;
@@ -28,7 +28,7 @@ pub struct Outcome {
     pub view: View,
     /// The result as data, where the tool has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+    pub data: Option<ToolReport>,
     /// What was observed.
     #[serde(default, skip_serializing_if = "Facts::is_none")]
     pub facts: Facts,
@@ -121,9 +121,9 @@ pub enum Facts {
     #[default]
     None,
     /// A command ran.
-    Command(CommandFacts),
+    Command(#[serde(with = "boxed_command")] Box<ProcessReport>),
     /// A command ran or still runs, as a session.
-    Session(Box<SessionFacts>),
+    Session(Box<SessionReport>),
 }
 
 impl Facts {
@@ -132,7 +132,7 @@ impl Facts {
         match self {
             Self::None => None,
             Self::Command(command) => command.whole.as_ref(),
-            Self::Session(session) => session.whole.as_ref(),
+            Self::Session(session) => session.report.whole.as_ref(),
         }
     }
 
@@ -141,7 +141,7 @@ impl Facts {
         match self {
             Self::None => None,
             Self::Command(command) => Some(command.exit),
-            Self::Session(session) => session.exit,
+            Self::Session(session) => session.report.exit,
         }
     }
 
@@ -150,7 +150,7 @@ impl Facts {
         match self {
             Self::None => &[],
             Self::Command(command) => &command.killed,
-            Self::Session(session) => &session.killed,
+            Self::Session(session) => &session.report.killed,
         }
     }
 
@@ -159,72 +159,31 @@ impl Facts {
         match self {
             Self::None => &[],
             Self::Command(command) => &command.denials,
-            Self::Session(session) => &session.denials,
+            Self::Session(session) => &session.report.denials,
+        }
+    }
+
+    /// Takes what belongs to the receipt: what the sandbox stopped, and what held the process.
+    pub fn take_confinement(&mut self) -> (Vec<Denial>, Option<Held>) {
+        match self {
+            Self::None => (Vec::new(), None),
+            Self::Command(command) => command.take_confinement(),
+            Self::Session(session) => session.report.take_confinement(),
+        }
+    }
+
+    /// How much was printed, kept or not.
+    pub fn output_bytes(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Command(command) => Some(command.output_bytes),
+            Self::Session(session) => Some(session.report.output_bytes),
         }
     }
 
     fn is_none(&self) -> bool {
         *self == Self::None
     }
-}
-
-/// What was observed of a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommandFacts {
-    /// How it ended.
-    pub exit: Exit,
-    /// How long it ran.
-    #[serde(rename = "duration_ms", with = "millis")]
-    pub duration: Duration,
-    /// How much it printed, kept or not.
-    pub output_bytes: u64,
-    /// Where all of a long output is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
-    /// What was still running at its end and was killed, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub killed: Vec<String>,
-    /// What the sandbox stopped. The shaper moves it to the receipt.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub denials: Vec<Denial>,
-    /// Whether its time ran out while it waited, or seemed to wait, for input.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub waits_for_input: bool,
-}
-
-/// What was observed of a session during one call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionFacts {
-    /// Its number, by which later calls reach it.
-    pub session: u32,
-    /// Whether this call started it.
-    #[serde(default)]
-    pub started: bool,
-    /// The name of this piece of its output.
-    pub chunk: String,
-    /// How it ended; absent while it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
-    /// Whether it is known to wait for someone to type.
-    #[serde(default)]
-    pub waits_for_input: bool,
-    /// How long this call looked at it.
-    #[serde(rename = "duration_ms", with = "millis")]
-    pub duration: Duration,
-    /// How much it printed meanwhile, kept or not.
-    pub output_bytes: u64,
-    /// Where all of that is, if it is long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole: Option<Whole>,
-    /// What was still running at its end and was killed, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub killed: Vec<String>,
-    /// What the sandbox stopped. The shaper moves it to the receipt.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub denials: Vec<Denial>,
-    /// What holds it. The shaper moves it to the receipt: the call itself may have been held otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
 }
 
 /// How a call was decided, held and run.

@@ -4,12 +4,11 @@ use std::{error::Error, fmt, future::Future, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     BoxFuture, CallId, Content, Denial, Effects, Host, Input, Meta, ToolName, ToolSpec, event::EventEmitter,
-    insight::Insight, outcome::Facts,
+    insight::Insight, outcome::Facts, report::ToolReport,
 };
 use windlass_schema::{Schema, SchemaError};
 
@@ -99,15 +98,6 @@ impl ParsedCall {
             Self::LooksFirst(look) => look.adjustments(),
         }
     }
-
-    /// Runs the call within a host that is already confined, after its look if it needs one. The runtime does not use
-    /// this, because the gate decides on each of the two steps; tests of tools do.
-    pub async fn run(&self, cx: &Cx) -> Result<Output, ToolError> {
-        match self {
-            Self::Runs(ready) => ready.run(cx).await,
-            Self::LooksFirst(look) => look.look(cx).await?.run(cx).await,
-        }
-    }
 }
 
 impl fmt::Debug for ParsedCall {
@@ -173,7 +163,7 @@ pub struct Output {
     /// For the model.
     pub content: Vec<Content>,
     /// As data, where that makes sense.
-    pub data: Option<Value>,
+    pub data: Option<ToolReport>,
     /// What was observed.
     pub facts: Facts,
     /// What that means, where the tool knows better than its output tells.

@@ -14,11 +14,12 @@ use std::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    BoxFuture, Clean, Effects, Event, Grant, Host, Journal, Sandbox,
+    BoxFuture, Clean, Cx, Effects, Event, Grant, Host, Journal, Output, ParsedCall, Sandbox, ToolError,
     event::{EventEmitter, EventSink},
     grant::{Confinement, Held, Limits, Mechanism},
-    host::{Command, ConfineError, Exit, Finished, HostError, OutputListener},
+    host::{Command, ConfineError, Exit, FinishedCommand, HostError, OutputListener},
     journal::{JournalError, Record},
+    report::ProcessReport,
 };
 use windlass_seal::{CleanSeal, GrantSeal};
 
@@ -90,6 +91,26 @@ impl EventEmitter for EventRecorder {
     }
 }
 
+/// The context of a call on this host.
+pub fn context(host: Arc<dyn Host>, events: Arc<dyn EventEmitter>) -> Cx {
+    Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
+}
+
+/// Runs a call, after its look if it needs one. The runtime asks the gate about each of the two steps; a test of one tool
+/// has no gate.
+pub async fn run_parsed(parsed: &ParsedCall, cx: &Cx) -> Result<Output, ToolError> {
+    match parsed {
+        ParsedCall::Runs(ready) => ready.run(cx).await,
+        ParsedCall::LooksFirst(look) => look.look(cx).await?.run(cx).await,
+    }
+}
+
+/// A command that took no time, and of which nothing is known but its end and what it printed.
+pub fn finished(exit: Exit, output: &[u8]) -> FinishedCommand {
+    let report = ProcessReport { output_bytes: output.len() as u64, ..ProcessReport::new(exit) };
+    FinishedCommand { report, output: output.to_vec(), gap: None, apart: None }
+}
+
 /// A machine on which every command prints its words and ends with 0.
 #[derive(Debug, Clone, Copy)]
 pub struct EchoMachine;
@@ -114,22 +135,11 @@ impl Host for EchoHost {
         command: &'a Command,
         _cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         Box::pin(async move {
             let text = format!("{}\n", command.argv.join(" ")).into_bytes();
             output(&text);
-            Ok(Finished {
-                exit: Exit::Code(0),
-                output: text,
-                gap: None,
-                apart: None,
-                whole: None,
-                duration: std::time::Duration::ZERO,
-                killed: Vec::new(),
-                denials: Vec::new(),
-                waits_for_input: false,
-                running: Vec::new(),
-            })
+            Ok(finished(Exit::Code(0), &text))
         })
     }
 

@@ -14,9 +14,8 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Denial,
-    grant::Held,
     host::{Exit, HostError},
+    report::ProcessReport,
 };
 use windlass_sandbox::{ChildStdio, Program, denials};
 
@@ -37,21 +36,6 @@ pub(crate) enum AttachedStreams {
     Limited(u64),
 }
 
-/// The result of a command on the standard descriptors of this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attached {
-    /// The exit status.
-    pub exit: Exit,
-    /// Wall time.
-    pub duration: Duration,
-    /// Names of the processes that still ran at the end and were killed.
-    pub killed: Vec<String>,
-    /// Accesses that the sandbox is known to have blocked.
-    pub denials: Vec<Denial>,
-    /// The confinement; absent if the command was stopped before it began.
-    pub held: Option<Held>,
-}
-
 impl AttachedStreams {
     pub(crate) async fn run(
         self,
@@ -60,7 +44,7 @@ impl AttachedStreams {
         time_limit: Duration,
         spawner: &ChildSpawner,
         cancel: &CancellationToken,
-    ) -> Result<Attached, HostError> {
+    ) -> Result<ProcessReport, HostError> {
         let name = program.name().to_owned();
         // A child token, which is cancelled when the output is too long.
         let stop = cancel.child_token();
@@ -69,17 +53,16 @@ impl AttachedStreams {
             opened.map_err(|source| HostError::Spawn { program: name, source })?;
         let request = SpawnRequest { program, stdio, launch };
         let streams = process::CommandStreams::Ours(stop_signals);
-        let end = process::attend(request, time_limit, spawner, &stop, streams).await?;
-        let (mut exit, mut denials) = (end.exit, end.denials);
+        let mut report = process::attend(request, time_limit, spawner, &stop, streams).await?.report;
         if relay.finish() {
             // Report the same exit whether the command was killed or had just ended: that is a
             // race.
-            if exit != Exit::TimedOut && !cancel.is_cancelled() {
-                exit = Exit::KILLED;
+            if report.exit != Exit::TimedOut && !cancel.is_cancelled() {
+                report.exit = Exit::KILLED;
             }
-            denials.push(denials::limit("output"));
+            report.denials.push(denials::limit("output"));
         }
-        Ok(Attached { exit, duration: end.duration, killed: end.killed, denials, held: end.held })
+        Ok(report)
     }
 
     fn open(self, stop: &CancellationToken) -> io::Result<(ChildStdio, OutputRelay)> {

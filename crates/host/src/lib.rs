@@ -24,7 +24,7 @@
 //!     time_limit: None,
 //! };
 //! let finished = machine.confine(&grant)?.run(&command, &CancellationToken::new(), &|_| {}).await?;
-//! assert_eq!((finished.exit, &finished.output[..]), (Exit::Code(0), &b"hello\n"[..]));
+//! assert_eq!((finished.report.exit, &finished.output[..]), (Exit::Code(0), &b"hello\n"[..]));
 //! # Ok(())
 //! # }
 //! ```
@@ -70,7 +70,6 @@ mod undo_recorder;
 mod window;
 mod workspace_guard;
 
-pub use attached::Attached;
 pub use machine::Machine;
 pub use output_file::OutputFile;
 pub use preview::{AppliedPreview, Preview, PreviewChanges};

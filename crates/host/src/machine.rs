@@ -13,6 +13,7 @@ use windlass_contract::{
     edit::Archive,
     grant::{Confinement, Held, Mechanism, SandboxRules},
     host::{Command, ConfineError, HostError, Session},
+    report::ProcessReport,
 };
 use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
 use windlass_sandbox::{
@@ -20,7 +21,7 @@ use windlass_sandbox::{
 };
 
 use crate::{
-    attached::{Attached, AttachedStreams},
+    attached::AttachedStreams,
     direct_program,
     file_rules::SandboxFileRules,
     launch::{CommandLaunch, SandboxedLaunch},
@@ -227,7 +228,7 @@ impl Machine {
         grant: &Grant,
         command: &Command,
         cancel: &CancellationToken,
-    ) -> Result<Attached, HostError> {
+    ) -> Result<ProcessReport, HostError> {
         let program = Program::new(command, &self.environment, grant.cwd())?;
         let quota = &grant.limits().quota;
         let time_limit = command.time_limit.unwrap_or(Duration::MAX).min(quota.wall());

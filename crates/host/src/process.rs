@@ -12,9 +12,8 @@ use std::{
 use tokio::{io::AsyncReadExt, net::unix::pipe, time};
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
-    Denial,
-    grant::Held,
-    host::{Exit, Finished, HostError, OutputListener, Printed},
+    host::{Exit, FinishedCommand, HostError, OutputListener, Printed},
+    report::ProcessReport,
 };
 use windlass_sandbox::{ChildStdio, Program, denials};
 
@@ -64,7 +63,7 @@ impl CommandRun<'_> {
         self,
         spawner: &ChildSpawner,
         cancel: &CancellationToken,
-    ) -> Result<(Finished, Option<Held>), HostError> {
+    ) -> Result<FinishedCommand, HostError> {
         let name = self.program.name().to_owned();
         let lost = |source| HostError::Spawn { program: name.clone(), source };
         let (reader, writer) = pipe().map_err(lost)?;
@@ -81,19 +80,18 @@ impl CommandRun<'_> {
         let mut capture = OutputCapture::new(reader, &self.buffer, self.output_limit, self.output);
         capture.apart = apart;
         let request = SpawnRequest { program: self.program, stdio, launch: self.launch };
-        let end =
+        let CommandEnd { mut report, cpu } =
             attend(request, self.time_limit, spawner, cancel, CommandStreams::Captured(&mut capture)).await?;
-        self.cpu.settle(end.cpu);
+        self.cpu.settle(cpu);
         let apart = capture.apart.take().map(ApartCapture::finish);
-        let Printed { bytes: output, gap, whole } = self.buffer.take(usize::MAX).await;
-        let CommandEnd { exit, duration, killed, denials, held, waits_for_input, running, .. } = end;
-        let denials = match held.clone() {
-            Some(held) => check.complete(denials, exit, &output, held).await,
-            None => denials,
-        };
-        let finished =
-            Finished { exit, output, gap, apart, whole, duration, killed, denials, waits_for_input, running };
-        Ok((finished, held))
+        let printed = self.buffer.take(usize::MAX).await;
+        report.output_bytes = printed.total_bytes();
+        let Printed { bytes: output, gap, whole } = printed;
+        report.whole = whole;
+        if let Some(held) = report.held.clone() {
+            report.denials = check.complete(report.denials, report.exit, &output, held).await;
+        }
+        Ok(FinishedCommand { report, output, gap, apart })
     }
 }
 
@@ -107,21 +105,13 @@ pub(crate) enum OutputStreams {
     Apart,
 }
 
-/// The result of a command without its output.
+/// The end of a command.
 #[derive(Debug)]
 pub(crate) struct CommandEnd {
-    pub(crate) exit: Exit,
-    pub(crate) duration: Duration,
+    /// Says nothing of its output.
+    pub(crate) report: ProcessReport,
     /// CPU time of the command and its descendants, if known.
     pub(crate) cpu: Option<Duration>,
-    pub(crate) killed: Vec<String>,
-    pub(crate) denials: Vec<Denial>,
-    /// Absent if it was stopped before it began.
-    pub(crate) held: Option<Held>,
-    /// The command waited for input on its own terminal when its time was up.
-    pub(crate) waits_for_input: bool,
-    /// The programs that ran when its time was up.
-    pub(crate) running: Vec<String>,
 }
 
 /// The standard descriptors of a command.
@@ -143,17 +133,8 @@ pub(crate) async fn attend(
     let name = request.program.name().to_owned();
     let begun = Instant::now();
     if cancel.is_cancelled() {
-        let (exit, duration, cpu) = (Exit::Cancelled, begun.elapsed(), Some(Duration::ZERO));
-        return Ok(CommandEnd {
-            exit,
-            duration,
-            cpu,
-            killed: Vec::new(),
-            denials: Vec::new(),
-            held: None,
-            waits_for_input: false,
-            running: Vec::new(),
-        });
+        let report = ProcessReport { duration: begun.elapsed(), ..ProcessReport::new(Exit::Cancelled) };
+        return Ok(CommandEnd { report, cpu: Some(Duration::ZERO) });
     }
     let stop = stop(time_limit, cancel);
     // Not cancelled here: a start is short, and the program may already have printed something.
@@ -201,17 +182,16 @@ pub(crate) async fn stay(
     let mut denials = denials::observed(exit, &ended.report, child.held());
     denials.extend(over.then(|| denials::limit("output")));
     denials.extend(child.check_workspace().await);
-    let held = Some(child.held().clone());
-    Ok(CommandEnd {
-        exit,
+    let report = ProcessReport {
         duration,
-        cpu: ended.report.cpu,
         killed: ended.report.killed,
         denials,
-        held,
         waits_for_input,
         running,
-    })
+        held: Some(child.held().clone()),
+        ..ProcessReport::new(exit)
+    };
+    Ok(CommandEnd { report, cpu: ended.report.cpu })
 }
 
 /// Returns whether a process of the command waits for input on a terminal, and the programs that

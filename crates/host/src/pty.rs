@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     BoxFuture,
     grant::Held,
-    host::{Ended, Exit, HostError, Keyboard, Listener, Printed, Session},
+    host::{Exit, HostError, Keyboard, Listener, Printed, Session},
+    report::ProcessReport,
 };
 use windlass_sandbox::{
     ChildStdio, Program,
@@ -230,11 +231,8 @@ impl SessionTask {
         // Before the end becomes visible.
         drop(self.wall);
         self.cpu.settle(end.as_ref().ok().and_then(|end| end.cpu));
-        let mut ended = end.map_or_else(
-            // The child cannot be waited for; dropping it kills it.
-            |_lost| Ended { exit: Exit::KILLED, killed: Vec::new(), denials: Vec::new() },
-            |end| Ended { exit: end.exit, killed: end.killed, denials: end.denials },
-        );
+        // A child that cannot be waited for is killed when it is dropped.
+        let mut ended = end.map_or_else(|_lost| ProcessReport::new(Exit::KILLED), |end| end.report);
         let held = child.held().clone();
         drop(child);
         drop(self.ticket);
@@ -249,7 +247,7 @@ impl SessionTask {
 struct SessionState {
     buffer: OutputBuffer,
     progress: watch::Sender<SessionProgress>,
-    ended: OnceLock<Ended>,
+    ended: OnceLock<ProcessReport>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -264,7 +262,7 @@ impl SessionState {
     }
 
     /// Marks the session as ended; it prints nothing more.
-    fn close(&self, ended: Ended) {
+    fn close(&self, ended: ProcessReport) {
         // It is closed once.
         let _first = self.ended.set(ended);
         self.progress.send_modify(|progress| progress.over = true);
@@ -350,7 +348,7 @@ impl Session for RunningSession {
         })
     }
 
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&self) -> Option<ProcessReport> {
         self.state.ended.get().cloned()
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Effects, Host, Sandbox,
     grant::{Accounting, Confinement, DefaultLimits, Held, Limits, Quota, SandboxRules},
-    host::{Command, Exit, Finished},
+    host::{Command, Exit, FinishedCommand},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -57,15 +57,15 @@ fn hosts(quota: Quota) -> [Arc<dyn Host>; 2] {
     })
 }
 
-async fn run(host: &Arc<dyn Host>, script: &str) -> (Finished, Held) {
+async fn run(host: &Arc<dyn Host>, script: &str) -> (FinishedCommand, Held) {
     let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
     let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: Some(FOREVER) };
     let finished = host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
     (finished, host.held())
 }
 
-fn told(finished: &Finished) -> Vec<&str> {
-    finished.denials.iter().map(|denial| denial.rule.as_str()).collect()
+fn told(finished: &FinishedCommand) -> Vec<&str> {
+    finished.report.denials.iter().map(|denial| denial.rule.as_str()).collect()
 }
 
 /// The cgroups of commands that are there now.
@@ -89,24 +89,24 @@ async fn the_kernel_keeps_the_limits_of_a_command() {
     }
     for host in hosts(MEMORY) {
         let (finished, held) = run(&host, "echo fine").await;
-        assert_eq!((finished.exit, told(&finished)), (Exit::Code(0), vec![]));
+        assert_eq!((finished.report.exit, told(&finished)), (Exit::Code(0), vec![]));
         assert_eq!((held.accounting, held.quota), (Some(Accounting::Cgroup), MEMORY));
         // Without the end of a line it all has to be kept.
         let (finished, held) = run(&host, "head -c 300000000 /dev/zero | tail >/dev/null; echo alive").await;
-        assert_eq!(finished.exit, Exit::Signal(9), "{:?}: all of the command goes", held.rung);
+        assert_eq!(finished.report.exit, Exit::Signal(9), "{:?}: all of the command goes", held.rung);
         assert_eq!(told(&finished), ["the limit on memory was reached, and the command was ended"]);
         assert_eq!(finished.output, b"");
     }
     for host in hosts(PROCESSES) {
         let script = "n=0; while [ $n -lt 40 ]; do sleep 60 & n=$((n + 1)); done; echo all were started";
         let (finished, held) = run(&host, script).await;
-        assert_ne!(finished.exit, Exit::Code(0), "{:?}", held.rung);
+        assert_ne!(finished.report.exit, Exit::Code(0), "{:?}", held.rung);
         assert_eq!(told(&finished), ["the limit on processes was reached, and the command got no more"]);
         let (finished, _) = run(&host, "echo fine").await;
-        assert_eq!((finished.exit, told(&finished)), (Exit::Code(0), vec![]));
+        assert_eq!((finished.report.exit, told(&finished)), (Exit::Code(0), vec![]));
     }
     // What was still dying goes with the next.
     let (finished, _) = run(&hosts(PROCESSES)[0], "echo fine").await;
-    assert_eq!(finished.exit, Exit::Code(0));
+    assert_eq!(finished.report.exit, Exit::Code(0));
     assert_eq!(cgroups(), Vec::<PathBuf>::new());
 }

@@ -18,7 +18,7 @@ use windlass_contract::{
     Denial, Effects, Sandbox,
     effects::Network,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
-    host::{Command, Exit, Finished, Layer, Proof},
+    host::{Command, Exit, FinishedCommand, Layer, Proof},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Runs a script in the workspace. `@` in it stands for the place.
-    async fn run(&self, rules: SandboxRules, script: &str) -> Finished {
+    async fn run(&self, rules: SandboxRules, script: &str) -> FinishedCommand {
         let limits = Limits { default_time: FOREVER, ..Limits::default() };
         let grant = issue_grant(self.path("ws"), &Effects::none(), limits, Confinement::Sandboxed(rules));
         let host = self.machine.confine(&grant).unwrap();
@@ -98,9 +98,9 @@ impl World {
     /// Returns the denials: the layer, the object, and the directory that may be requested.
     async fn stopped(&self, rules: SandboxRules, script: &str) -> Vec<(Layer, String, Vec<PathBuf>)> {
         let finished = self.run(rules, script).await;
-        assert_ne!(finished.exit, Exit::Code(0), "{script}");
+        assert_ne!(finished.report.exit, Exit::Code(0), "{script}");
         let told = |denial: Denial| (denial.layer, denial.what, denial.need.writes);
-        finished.denials.into_iter().map(told).collect()
+        finished.report.denials.into_iter().map(told).collect()
     }
 
     fn is_landlock(&self) -> bool {
@@ -143,7 +143,7 @@ async fn a_refused_write_is_told_by_its_path_however_the_program_names_it() {
                 world.stopped(World::read_only(), "perl -e 'open(F, q(>), q(pp)) or die qq(no: $!)'").await;
             assert_eq!(told, [(Layer::Files, text(&world.path("ws")), vec![world.path("ws")])]);
         }
-        let told = world.run(World::read_only(), "touch m2").await.denials;
+        let told = world.run(World::read_only(), "touch m2").await.report.denials;
         assert_eq!((told[0].proof, told[0].remedy.as_str()), (Proof::Verified, "`-s workspace-write`"));
     }
 }
@@ -152,13 +152,15 @@ async fn a_refused_write_is_told_by_its_path_however_the_program_names_it() {
 async fn a_path_outside_of_the_roots_is_told_with_the_key_that_allows_it() {
     for world in World::all() {
         let finished = world.run(world.writing(), "touch @/home/.tool/data/x").await;
-        let [denial] = &finished.denials[..] else { panic!("{:?}: {:?}", world.rung, finished.denials) };
+        let [denial] = &finished.report.denials[..] else {
+            panic!("{:?}: {:?}", world.rung, finished.report.denials)
+        };
         assert_eq!(denial.what, text(&world.path("home/.tool/data/x")));
         assert_eq!(denial.need, Effects::none(), "what programs keep in a home directory is not offered");
         let roots =
             format!("-c 'sandbox_workspace_write.writable_roots=[\"{}\"]'", text(&world.path("home/.tool")));
         assert_eq!(denial.remedy, format!("`{roots}`"));
-        assert!(finished.denials[0].advice().unwrap().contains(&denial.what));
+        assert!(finished.report.denials[0].advice().unwrap().contains(&denial.what));
         assert_eq!(world.stopped(world.writing(), "touch inside && false").await, []);
     }
 }
@@ -201,14 +203,14 @@ async fn what_text_claims_is_offered_only_if_it_is_so() {
             );
         }
         for path in system {
-            let told = world.run(world.writing(), &claim(path)).await.denials;
+            let told = world.run(world.writing(), &claim(path)).await.report.denials;
             assert!(told.iter().all(|denial| denial.remedy.is_empty()), "{:?} {path}: {told:?}", world.rung);
         }
         if !world.is_landlock() {
             assert_eq!(world.stopped(world.writing(), &claim("/tmp/x")).await, [], "a command has its own");
         }
         let quiet = world.run(world.writing(), &claim("@/out/x").replace("; false", "")).await;
-        assert_eq!((quiet.exit, quiet.denials), (Exit::Code(0), Vec::new()));
+        assert_eq!((quiet.report.exit, quiet.report.denials), (Exit::Code(0), Vec::new()));
     }
 }
 
@@ -284,7 +286,7 @@ async fn a_connection_without_a_network_is_observed_and_told_by_its_address() {
         (format!("{send} 2> /dev/null"), "10.1.2.3:514"),
     ] {
         let finished = world.run(world.writing(), &script).await;
-        let [denial] = &finished.denials[..] else { panic!("{script}: {finished:?}") };
+        let [denial] = &finished.report.denials[..] else { panic!("{script}: {finished:?}") };
         assert_eq!(
             (denial.layer, denial.what.as_str(), denial.proof),
             (Layer::Network, what, Proof::Observed)
@@ -294,7 +296,7 @@ async fn a_connection_without_a_network_is_observed_and_told_by_its_address() {
     }
     let lookup = "python3 -c 'import socket as s; s.socket(s.AF_INET, s.SOCK_DGRAM).connect((\"192.0.2.53\", 53))' 2> /dev/null";
     let says = format!("{lookup}; echo 'curl: (6) Could not resolve host: example.com'; exit 6");
-    let denials = world.run(world.writing(), &says).await.denials;
+    let denials = world.run(world.writing(), &says).await.report.denials;
     let [named] = &denials[..] else { panic!("{denials:?}") };
     assert_eq!((named.what.as_str(), named.proof), ("example.com", Proof::Verified));
     assert!(

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Effects, Sandbox,
     grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
-    host::{Command, Finished},
+    host::{Command, FinishedCommand},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -122,7 +122,7 @@ impl World {
         assert!(done.unwrap().success(), "{script}");
     }
 
-    async fn run(&self, script: &str) -> (Finished, Held) {
+    async fn run(&self, script: &str) -> (FinishedCommand, Held) {
         let walls = SandboxRules { writable: vec![self.path("")], ..SandboxRules::default() };
         // Far more than any of these commands needs.
         let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
@@ -169,7 +169,7 @@ async fn links_out_of_the_workspace_and_to_all_of_it_leave_work_as_it_is() {
     );
     world.outside("ln -s round .vscode/round; touch ../out/file; ln -s ../../out/file .git/hooks/pre-push");
     let (finished, held) = world.run("mkdir new; echo x > new/file").await;
-    assert_eq!(finished.denials, []);
+    assert_eq!(finished.report.denials, []);
     assert!(world.path("new/file").exists());
     let told = held.not_covered.iter().filter(|line| line.contains("/.vscode`")).count();
     assert_eq!(told, 1, "{:?}", held.not_covered);

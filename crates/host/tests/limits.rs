@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Effects, Sandbox,
     grant::{Accounting, Confinement, DefaultLimits, Held, Limits, Mechanism, Quota, SandboxRules},
-    host::{Command, Exit, Finished},
+    host::{Command, Exit, FinishedCommand},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -37,7 +37,7 @@ impl Workspace {
         Some(Self { place, machine })
     }
 
-    async fn run(&self, quota: Quota, argv: &[&str]) -> (Finished, Held) {
+    async fn run(&self, quota: Quota, argv: &[&str]) -> (FinishedCommand, Held) {
         let directory = self.place.path().to_owned();
         let walls = SandboxRules { writable: vec![directory.clone()], ..SandboxRules::default() };
         let limits = Limits { default_time: Duration::from_mins(1), quota, ..Limits::default() };
@@ -51,8 +51,8 @@ impl Workspace {
 }
 
 /// The limits that a command met, and what it printed.
-fn met(finished: &Finished) -> (Vec<&str>, String) {
-    let met = finished.denials.iter().map(|denial| denial.what.as_str()).collect();
+fn met(finished: &FinishedCommand) -> (Vec<&str>, String) {
+    let met = finished.report.denials.iter().map(|denial| denial.what.as_str()).collect();
     (met, String::from_utf8_lossy(&finished.output).into_owned())
 }
 
@@ -159,7 +159,7 @@ async fn what_takes_too_long_to_count_is_ended_in_time_and_much_less_is_not() {
     }
     let (finished, _) = workspace.run(quota, &["python3", "-c", &holding(16, 20_000)]).await;
     assert_eq!(met(&finished), (vec!["open files and mappings"], String::new()));
-    assert!(finished.denials[0].rule.contains("131072 open files"), "{:?}", finished.denials);
+    assert!(finished.report.denials[0].rule.contains("131072 open files"), "{:?}", finished.report.denials);
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ signal.signal(signal.SIGTERM, lambda *_: print('heard', flush=True)); os.kill(0,
     let names = ["prlimit", "affinity", "scheduler", "priority", "user", "kill", "pidfd"];
     let denied: String = names.map(|name| format!("{name} denied\n")).concat();
     assert_eq!(
-        (finished.exit, met(&finished)),
+        (finished.report.exit, met(&finished)),
         (Exit::Code(0), (vec![], format!("{denied}child -15\nheard\n")))
     );
 }
@@ -239,7 +239,7 @@ async fn default_limits_that_cannot_be_kept_are_told_and_refuse_nothing() {
     let defaults = DefaultLimits { memory_bytes: Some(MEGABYTE), processes: Some(1), open_files: Some(99) };
     let (finished, held) =
         workspace.run(Quota { defaults, ..Quota::default() }, &["bash", "-c", "ulimit -Hn"]).await;
-    assert_eq!((finished.exit, met(&finished).1.as_str()), (Exit::Code(0), "99\n"));
+    assert_eq!((finished.report.exit, met(&finished).1.as_str()), (Exit::Code(0), "99\n"));
     assert_eq!(held.accounting, None);
     let told = |what: &str| held.not_covered.iter().any(|line| line.starts_with(what));
     assert!(told("the default limit on memory") && told("the default limit on processes"), "{held:?}");

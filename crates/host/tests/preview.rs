@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Effects, Host, Sandbox,
     grant::{Confinement, Limits, SandboxRules},
-    host::{Command, Exit, Finished, Keyboard},
+    host::{Command, Exit, FinishedCommand, Keyboard},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::{LayerApplyError, Machine, Preview, PreviewChanges};
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     /// Runs a script on a layer.
-    async fn try_preview(&self, script: &str) -> Result<(Finished, Preview), String> {
+    async fn try_preview(&self, script: &str) -> Result<(FinishedCommand, Preview), String> {
         let (machine, preview) = self.machine();
         let finished = self.host(&machine).run(&shell(script), &CancellationToken::new(), &|_| {}).await;
         Ok((finished.map_err(|error| error.to_string())?, preview))
@@ -88,7 +88,7 @@ impl Bench {
     async fn preview(&self, script: &str) -> (Preview, PreviewChanges) {
         let (finished, preview) = self.try_preview(script).await.unwrap();
         let output = String::from_utf8_lossy(&finished.output).into_owned();
-        assert_eq!(finished.exit, Exit::Code(0), "{script}: {output}");
+        assert_eq!(finished.report.exit, Exit::Code(0), "{script}: {output}");
         let changes = preview.changes().unwrap();
         (preview, changes)
     }
@@ -166,13 +166,13 @@ async fn commands_of_one_preview_see_what_the_earlier_ones_did() {
     for script in ["echo two >> a", "grep -q two a && mkdir d && mv a d/", "test ! -e a && echo three >> d/a"]
     {
         let finished = host.run(&shell(script), &CancellationToken::new(), &|_| {}).await.unwrap();
-        assert_eq!(finished.exit, Exit::Code(0), "{script}");
+        assert_eq!(finished.report.exit, Exit::Code(0), "{script}");
     }
     // At the same time they wait for each other.
     let (one, two) = (shell("sleep 0.1; echo four >> d/a"), shell("echo five >> d/a"));
     let cancel = CancellationToken::new();
     let ends = tokio::join!(host.run(&one, &cancel, &|_| {}), host.run(&two, &cancel, &|_| {}));
-    assert!(ends.0.unwrap().exit == Exit::Code(0) && ends.1.unwrap().exit == Exit::Code(0));
+    assert!(ends.0.unwrap().report.exit == Exit::Code(0) && ends.1.unwrap().report.exit == Exit::Code(0));
     let changes = preview.changes().unwrap();
     preview.apply(&changes, None).unwrap();
     assert_eq!(bench.read("d/a").lines().count(), 5);

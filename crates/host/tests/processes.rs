@@ -23,7 +23,7 @@ use windlass_contract::{
     Effects, Host, Sandbox,
     effects::Network,
     grant::{Confinement, Held, Limits, Mechanism},
-    host::{ApartOutput, Command, Exit, Finished, HostError},
+    host::{ApartOutput, Command, Exit, FinishedCommand, HostError},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -47,14 +47,14 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    async fn run(&self, command: Command) -> Result<Finished, HostError> {
+    async fn run(&self, command: Command) -> Result<FinishedCommand, HostError> {
         self.host.run(&command, &CancellationToken::new(), &|_| {}).await
     }
 
     /// Runs a shell script that must end by itself; its exit and output.
     async fn script(&self, script: &str) -> (Exit, String) {
         let finished = self.run(sh(script)).await.unwrap();
-        (finished.exit, String::from_utf8(finished.output).unwrap())
+        (finished.report.exit, String::from_utf8(finished.output).unwrap())
     }
 
     fn named_pipe(&self, name: &str) -> PathBuf {
@@ -97,7 +97,7 @@ fn tethered() -> Command {
     sh("exec 3>tether; sleep 300 & echo ready; sleep 300")
 }
 
-fn error_kind(result: Result<Finished, HostError>) -> io::ErrorKind {
+fn error_kind(result: Result<FinishedCommand, HostError>) -> io::ErrorKind {
     match result.unwrap_err() {
         HostError::Cwd { source, .. } | HostError::Spawn { source, .. } => source.kind(),
         other => panic!("not an error of the start: {other:?}"),
@@ -108,7 +108,7 @@ fn error_kind(result: Result<Finished, HostError>) -> io::ErrorKind {
 async fn the_exit_code_is_the_programs() {
     let place = Place::new();
     assert_eq!(place.script("exit 7").await, (Exit::Code(7), String::new()));
-    assert_eq!(place.run(command(&["true"])).await.unwrap().exit, Exit::Code(0));
+    assert_eq!(place.run(command(&["true"])).await.unwrap().report.exit, Exit::Code(0));
 }
 
 #[tokio::test]
@@ -130,12 +130,12 @@ async fn the_outputs_are_told_apart_where_that_is_wanted() {
         .await
         .unwrap();
     let apart = finished.apart.unwrap();
-    assert_eq!((finished.exit, apart.stderr.as_slice()), (Exit::Code(2), &b"err\nlate\n"[..]));
+    assert_eq!((finished.report.exit, apart.stderr.as_slice()), (Exit::Code(2), &b"err\nlate\n"[..]));
     assert!(apart.stdout.starts_with(b"out\nxxx"));
     assert_eq!(*printed.lock().unwrap(), 300_000 + "out\nerr\nlate\n".len());
     let silent =
         host.run_apart(&sh("exec >&- 2>&-; sleep 0.1"), &CancellationToken::new(), &|_| {}).await.unwrap();
-    assert_eq!((silent.exit, silent.apart), (Exit::Code(0), Some(ApartOutput::default())));
+    assert_eq!((silent.report.exit, silent.apart), (Exit::Code(0), Some(ApartOutput::default())));
     assert_eq!(host.run(&sh("true"), &CancellationToken::new(), &|_| {}).await.unwrap().apart, None);
 }
 
@@ -150,8 +150,8 @@ async fn when_time_is_up_grandchildren_die_too() {
     let gone = place.tether();
     let time_limit = Some(Duration::from_millis(300));
     let finished = place.run(Command { time_limit, ..tethered() }).await.unwrap();
-    assert_eq!(finished.exit, Exit::TimedOut);
-    assert!(finished.duration >= Duration::from_millis(300));
+    assert_eq!(finished.report.exit, Exit::TimedOut);
+    assert!(finished.report.duration >= Duration::from_millis(300));
     gone.recv_timeout(FOREVER).unwrap();
 }
 
@@ -161,7 +161,7 @@ async fn cancelling_kills_the_whole_group_and_keeps_what_was_said() {
     let gone = place.tether();
     let cancel = CancellationToken::new();
     let finished = place.host.run(&tethered(), &cancel, &|_| cancel.cancel()).await.unwrap();
-    assert_eq!((finished.exit, finished.output), (Exit::Cancelled, b"ready\n".to_vec()));
+    assert_eq!((finished.report.exit, finished.output), (Exit::Cancelled, b"ready\n".to_vec()));
     gone.recv_timeout(FOREVER).unwrap();
 }
 
@@ -188,7 +188,7 @@ async fn when_the_time_for_all_commands_is_used_up_no_more_are_started() {
     let grant = issue_grant(cwd, &Effects::none(), limits, Confinement::Unconfined);
     let host = machine.confine(&grant).unwrap();
     let run = async |script| host.run(&sh(script), &CancellationToken::new(), &|_| {}).await;
-    assert_eq!(run("sleep 300").await.unwrap().exit, Exit::TimedOut);
+    assert_eq!(run("sleep 300").await.unwrap().report.exit, Exit::TimedOut);
     assert!(matches!(run("touch made").await, Err(HostError::TimeUsedUp { .. })));
     assert!(!place.path("made").exists());
 }
@@ -208,7 +208,7 @@ async fn a_call_cancelled_before_it_began_starts_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let finished = place.host.run(&sh("touch made"), &cancel, &|_| {}).await.unwrap();
-    assert_eq!(finished.exit, Exit::Cancelled);
+    assert_eq!(finished.report.exit, Exit::Cancelled);
     assert!(!place.path("made").exists());
 }
 
@@ -226,6 +226,7 @@ async fn huge_output_is_seen_whole_and_kept_in_bounds() {
     assert_eq!(*seen.lock().unwrap(), 50_000_008);
     assert_eq!(finished.output.len(), kept);
     assert_eq!(finished.gap, Some((kept / 2, 50_000_008 - kept as u64)));
+    assert_eq!(finished.report.output_bytes, 50_000_008);
     assert!(finished.output.starts_with(b"HEAD\0") && finished.output.ends_with(b"\0TAIL"));
 }
 
@@ -249,7 +250,7 @@ async fn the_environment_is_what_was_given_and_that_nobody_is_there() {
 #[tokio::test]
 async fn standard_input_is_empty() {
     let finished = Place::new().run(command(&["cat"])).await.unwrap();
-    assert_eq!((finished.exit, finished.output), (Exit::Code(0), Vec::new()));
+    assert_eq!((finished.report.exit, finished.output), (Exit::Code(0), Vec::new()));
 }
 
 #[tokio::test]
@@ -355,7 +356,7 @@ async fn a_command_does_not_depend_on_the_thread_that_asked_for_it() {
     // Opening the pipe waits for the command, so it runs by now, and the thread is gone.
     fs::write(go, "on\n").unwrap();
     let finished = call.await.unwrap();
-    assert_eq!((finished.exit, finished.output), (Exit::Code(0), b"on\n".to_vec()));
+    assert_eq!((finished.report.exit, finished.output), (Exit::Code(0), b"on\n".to_vec()));
 }
 
 /// Directory of the process that gets killed; set for that process only.
@@ -392,7 +393,7 @@ async fn the_process_that_gets_killed() {
 async fn a_line_of_words_is_run_without_its_shell_and_any_other_by_it() {
     let place = Place::new();
     let without = place.run(command(&["/no/such/bash", "-c", "expr 'a b' : '.*'"])).await.unwrap();
-    assert_eq!((without.exit, &without.output[..]), (Exit::Code(0), &b"3\n"[..]));
+    assert_eq!((without.report.exit, &without.output[..]), (Exit::Code(0), &b"3\n"[..]));
     assert_eq!(
         error_kind(place.run(command(&["/no/such/bash", "-c", "expr 1 + $(id -u)"])).await),
         io::ErrorKind::NotFound
@@ -427,7 +428,11 @@ async fn a_program_is_looked_for_where_a_shell_would_look() {
     };
     let first = format!("{}:/usr/bin:/bin", place.path("").display());
     assert_eq!(run(first.clone(), "expr 1").await.unwrap().output, b"mine\n");
-    assert_ne!(run(first, "id -u").await.unwrap().exit, Exit::Code(0), "the one that is there cannot run");
+    assert_ne!(
+        run(first, "id -u").await.unwrap().report.exit,
+        Exit::Code(0),
+        "the one that is there cannot run"
+    );
     assert_eq!(run("~:/usr/bin:/bin".to_owned(), "expr 1").await.unwrap().output, b"mine\n");
 }
 

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Denial, Effects, Host, Sandbox,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
-    host::{Command, Exit, Finished},
+    host::{Command, Exit, FinishedCommand},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -105,7 +105,7 @@ impl World {
         self.machine.confine(&grant).unwrap()
     }
 
-    async fn run(&self, script: &str) -> Finished {
+    async fn run(&self, script: &str) -> FinishedCommand {
         let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
         let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
         self.host().run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
@@ -113,7 +113,7 @@ impl World {
 
     /// Runs a script a few times over in one command, each time after somebody outside has done
     /// something.
-    async fn run_after_each(&self, outside: &str, script: &str) -> Finished {
+    async fn run_after_each(&self, outside: &str, script: &str) -> FinishedCommand {
         let rounds = 0..3;
         let (ready, go) = (self.path().join("ready"), self.path().join("go"));
         let waits = "echo > ready; until [ -e go ]; do sleep 0.01; done; rm go";
@@ -147,14 +147,14 @@ impl World {
 async fn the_next_command_is_kept_from_what_is_there_now() {
     for (outside, attack) in REPLACED {
         let Some(world) = World::new() else { return };
-        assert_eq!(world.run("true").await.exit, Exit::Code(0));
+        assert_eq!(world.run("true").await.report.exit, Exit::Code(0));
         world.outside(outside);
-        assert_ne!(world.run(attack).await.exit, Exit::Code(0), "{outside}: {attack}");
+        assert_ne!(world.run(attack).await.report.exit, Exit::Code(0), "{outside}: {attack}");
         assert!(!world.has_evil(), "{outside}: {attack}");
     }
     for (outside, attack) in REPLACED_SETTINGS {
         let Some(world) = World::new() else { return };
-        assert_eq!(world.run("true").await.exit, Exit::Code(0));
+        assert_eq!(world.run("true").await.report.exit, Exit::Code(0));
         world.outside(outside);
         world.run(attack).await;
         assert!(!world.has_evil(), "{outside}: {attack}");
@@ -164,10 +164,10 @@ async fn the_next_command_is_kept_from_what_is_there_now() {
 #[tokio::test]
 async fn a_name_that_somebody_outside_has_made_since_is_protected_and_stays() {
     let Some(world) = World::new() else { return };
-    assert_eq!(world.run("true").await.exit, Exit::Code(0));
+    assert_eq!(world.run("true").await.report.exit, Exit::Code(0));
     world.outside("mkdir .vscode below; echo mine > .vscode/tasks.json; echo mine > below/.mcp.json");
     let attack = "echo evil > .vscode/tasks.json; echo evil > below/.mcp.json";
-    assert_eq!(world.run(attack).await.exit, Exit::Code(1));
+    assert_eq!(world.run(attack).await.report.exit, Exit::Code(1));
     assert!(!world.has_evil());
     assert_eq!(fs::read_to_string(world.path().join("below/.mcp.json")).unwrap(), "mine\n");
 }
@@ -178,7 +178,7 @@ async fn a_command_that_runs_is_kept_from_what_is_there_now_too() {
         let Some(world) = World::new() else { return };
         let until_refused = format!("while {attack}; do sleep 0.01; done");
         let finished = world.run_after_each(outside, &until_refused).await;
-        assert_eq!(finished.exit, Exit::Code(0), "{outside}: {attack}");
+        assert_eq!(finished.report.exit, Exit::Code(0), "{outside}: {attack}");
     }
 }
 
@@ -190,7 +190,7 @@ async fn no_link_that_a_command_makes_leads_a_cover_elsewhere() {
     let script = "rm -rf other; mkdir other .idea; echo > other/attributes; ln -s ../other .git/info; \
                   while echo > .idea/x; do sleep 0.01; done; echo more >> other/attributes || exit 7";
     let finished = world.run_after_each(outside, script).await;
-    assert_eq!(finished.exit, Exit::Code(0));
+    assert_eq!(finished.report.exit, Exit::Code(0));
 }
 
 #[tokio::test]
@@ -202,10 +202,10 @@ async fn what_was_replaced_meanwhile_is_told_of() {
         let is_it = |denial: &&Denial| {
             denial.what.ends_with(name) && denial.rule.contains("another program replaced")
         };
-        finished.denials.iter().filter(is_it).count()
+        finished.report.denials.iter().filter(is_it).count()
     };
-    assert_eq!((told(".envrc"), told("/env")), (1, 1), "{:?}", finished.denials);
-    assert_eq!(world.run("true").await.denials, []);
+    assert_eq!((told(".envrc"), told("/env")), (1, 1), "{:?}", finished.report.denials);
+    assert_eq!(world.run("true").await.report.denials, []);
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn commands_start_while_somebody_outside_goes_on_replacing_a_file() {
     });
     let mut exits = Vec::new();
     for _ in 0..100 {
-        exits.push(world.run("true").await.exit);
+        exits.push(world.run("true").await.report.exit);
     }
     drop(over);
     busy.join().unwrap();

@@ -19,7 +19,8 @@ use tokio::time::timeout;
 use windlass_contract::{
     Effects, Host, Sandbox,
     grant::{Confinement, Limits, Mechanism, Quota, SandboxRules},
-    host::{Command, Ended, Exit, HostError, Keyboard, Session, Whole},
+    host::{Command, Exit, HostError, Keyboard, Session, Whole},
+    report::ProcessReport,
 };
 use windlass_fakes::issue_grant;
 use windlass_host::{Machine, Window};
@@ -150,7 +151,7 @@ impl Talk {
         assert!(printed.await.is_ok(), "{:?}: only {} bytes", self.rung, self.printed_bytes);
     }
 
-    async fn ended(&self) -> Ended {
+    async fn ended(&self) -> ProcessReport {
         let ended = timeout(FOREVER, async {
             let mut printed_bytes = self.printed_bytes;
             loop {
@@ -164,7 +165,7 @@ impl Talk {
     }
 
     /// Returns the end of the session and its remaining output.
-    async fn end(&mut self) -> (Ended, String) {
+    async fn end(&mut self) -> (ProcessReport, String) {
         let ended = self.ended().await;
         self.heard += &String::from_utf8_lossy(&self.session.take(usize::MAX).await.bytes);
         (ended, std::mem::take(&mut self.heard))

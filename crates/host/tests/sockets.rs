@@ -17,7 +17,7 @@ use windlass_contract::{
     Effects, Sandbox,
     effects::Network,
     grant::{Confinement, Limits, Mechanism, Quota, SandboxRules},
-    host::{Command, Exit, Finished, Layer, Proof},
+    host::{Command, Exit, FinishedCommand, Layer, Proof},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -46,11 +46,11 @@ impl Workspace {
         self.place.path().join(name)
     }
 
-    async fn python(&self, quota: Quota, script: &str) -> Finished {
+    async fn python(&self, quota: Quota, script: &str) -> FinishedCommand {
         self.python_with(Network::None, quota, script).await
     }
 
-    async fn python_with(&self, network: Network, quota: Quota, script: &str) -> Finished {
+    async fn python_with(&self, network: Network, quota: Quota, script: &str) -> FinishedCommand {
         let directory = self.place.path().to_owned();
         let walls = SandboxRules { writable: vec![directory.clone()], network, ..SandboxRules::default() };
         let limits = Limits { default_time: Duration::from_mins(1), quota, ..Limits::default() };
@@ -62,7 +62,7 @@ impl Workspace {
     }
 }
 
-fn printed(finished: &Finished) -> String {
+fn printed(finished: &FinishedCommand) -> String {
     String::from_utf8_lossy(&finished.output).into_owned()
 }
 
@@ -88,8 +88,8 @@ a, b = s.socketpair(s.AF_UNIX, s.SOCK_DGRAM); a.send(b'pair'); print(b.recv(99))
 ";
     let finished = workspace.python(Quota::default(), script).await;
     let expected = "b'sendto'\nb'sendmsg'\nb'connected'\nb'abstract'\nb'pair'\n";
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), expected));
-    assert_eq!(finished.denials, []);
+    assert_eq!((finished.report.exit, printed(&finished).as_str()), (Exit::Code(0), expected));
+    assert_eq!(finished.report.denials, []);
 }
 
 #[tokio::test]
@@ -116,11 +116,11 @@ tried('raw', lambda: s.socket(s.AF_UNIX, s.SOCK_RAW))
 ";
     let finished = workspace.python(Quota::default(), script).await;
     let text = printed(&finished);
-    assert_eq!(finished.exit, Exit::Code(0), "{text}");
+    assert_eq!(finished.report.exit, Exit::Code(0), "{text}");
     assert!(!text.contains("SENT"), "{text}");
     assert_eq!(text.matches(" 13\n").count(), 17, "EACCES for each: {text}");
     assert_eq!(daemon.recv(&mut [0; 9]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    let told = finished.denials.iter().find(|denial| denial.layer == Layer::Network).unwrap();
+    let told = finished.report.denials.iter().find(|denial| denial.layer == Layer::Network).unwrap();
     assert_eq!((told.what.as_str(), told.proof), ("daemon", Proof::Observed));
 }
 
@@ -154,7 +154,7 @@ done = True
 print('sent' if sent else 'nothing was ever sent')
 ";
     let finished = workspace.python(Quota::default(), script).await;
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), "sent\n"));
+    assert_eq!((finished.report.exit, printed(&finished).as_str()), (Exit::Code(0), "sent\n"));
     assert_eq!(daemon.recv(&mut [0; 9]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
@@ -188,7 +188,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGPIPE)
 ";
     let finished = workspace.python(Quota::default(), script).await;
     let expected = "True\nTrue\nb'fd' b'through'\nTrue\nnot forged\nTrue\n";
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), expected));
+    assert_eq!((finished.report.exit, printed(&finished).as_str()), (Exit::Code(0), expected));
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ n.sendmsg([down]); print(struct.unpack('i', n.recv(999)[16:20])[0])
 n.sendto(down, (0, 0)); print(struct.unpack('i', n.recv(999)[16:20])[0])
 ";
     let finished = workspace.python(Quota::default(), script).await;
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), "-1\n-1\n"), "EPERM");
+    assert_eq!((finished.report.exit, printed(&finished).as_str()), (Exit::Code(0), "-1\n-1\n"), "EPERM");
 }
 
 #[tokio::test]
@@ -222,7 +222,11 @@ memory = bytearray(300 << 20); time.sleep(20); print('not counted')
     let begin = Instant::now();
     let finished = workspace.python(quota, script).await;
     assert_eq!(printed(&finished), "served\n");
-    assert!(finished.denials.iter().any(|denial| denial.what == "memory"), "{:?}", finished.denials);
+    assert!(
+        finished.report.denials.iter().any(|denial| denial.what == "memory"),
+        "{:?}",
+        finished.report.denials
+    );
     assert!(begin.elapsed() < Duration::from_secs(15));
 }
 
@@ -247,7 +251,10 @@ patient = s.socket(s.AF_UNIX); patient.setsockopt(s.SOL_SOCKET, s.SO_SNDTIMEO, s
 begin = time.time(); print(patient.connect_ex('st') == errno.EAGAIN, time.time() - begin > 0.2)
 ";
     let finished = workspace.python(Quota::default(), script).await;
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), "True\nTrue\nTrue True\n"));
+    assert_eq!(
+        (finished.report.exit, printed(&finished).as_str()),
+        (Exit::Code(0), "True\nTrue\nTrue True\n")
+    );
 }
 
 #[tokio::test]
@@ -269,7 +276,7 @@ except TimeoutError as error: print(error, sent > 0)
 ";
     let finished = workspace.python(Quota::default(), script).await;
     assert_eq!(
-        (finished.exit, printed(&finished).as_str()),
+        (finished.report.exit, printed(&finished).as_str()),
         (Exit::Code(0), "interrupted True\ninterrupted True\n")
     );
 }
@@ -283,7 +290,7 @@ async fn a_granted_network_is_reached_through_the_broker_too() {
         "import socket as s; c = s.create_connection(('127.0.0.1', {port})); c.sendmsg([b'x']); print('connected')"
     );
     let finished = workspace.python_with(Network::Any, Quota::default(), &script).await;
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), "connected\n"));
+    assert_eq!((finished.report.exit, printed(&finished).as_str()), (Exit::Code(0), "connected\n"));
 }
 
 #[tokio::test]
@@ -302,6 +309,6 @@ for call in [libc.semctl, libc.msgctl, libc.shmctl]:
 ";
     let finished = workspace.python(Quota::default(), script).await;
     let expected = "denied\ndenied\nb'x'\n-1 1\n-1 1\n-1 1\n";
-    assert_eq!((finished.exit, printed(&finished).as_str()), (Exit::Code(0), expected));
+    assert_eq!((finished.report.exit, printed(&finished).as_str()), (Exit::Code(0), expected));
     assert_eq!(daemon.recv(&mut [0; 9]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

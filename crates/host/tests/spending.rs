@@ -79,7 +79,7 @@ impl World {
     async fn run(&self, script: &str) -> Result<Exit, HostError> {
         let finished = self.host.run(&sh(script), &CancellationToken::new(), &|_| {}).await?;
         assert_eq!(self.host.held().rung, self.rung);
-        Ok(finished.exit)
+        Ok(finished.report.exit)
     }
 
     async fn refuses_more(&self, why: &str) {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Effects, Sandbox,
     grant::{Confinement, Limits, Mechanism, SandboxRules},
-    host::{Command, Exit, Finished},
+    host::{Command, Exit, FinishedCommand},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -44,7 +44,7 @@ const RUNNER: &str = "run() { [ $1 -eq 0 ] || (sleep 0.01; run $(($1 - 1))) & };
 
 /// Runs a script that holds a named pipe open, and cancels it when it says something; how it went,
 /// and a word when everyone who held the pipe is gone.
-async fn run(rung: Mechanism, script: &str) -> Option<(Finished, Receiver<()>)> {
+async fn run(rung: Mechanism, script: &str) -> Option<(FinishedCommand, Receiver<()>)> {
     let place = tempfile::tempdir_in("/var/tmp").unwrap();
     let gone = tether(&place);
     let machine = Machine::for_one_command(BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]));
@@ -90,11 +90,11 @@ async fn whoever_hides_from_a_command_that_has_ended_is_killed_and_named() {
     for rung in HELD_BY {
         for (how, script) in HIDERS {
             let Some((finished, gone)) = run(rung, script).await else { continue };
-            assert_eq!(finished.exit, Exit::Code(4), "{rung:?}, {how}");
+            assert_eq!(finished.report.exit, Exit::Code(4), "{rung:?}, {how}");
             assert!(gone.recv_timeout(FOREVER).is_ok(), "{rung:?}, {how}");
             // On a busy machine it may not have come to be what it was to become.
             let is_hider = |name: &String| name == "sh" || script.contains(name.as_str());
-            let killed = &finished.killed;
+            let killed = &finished.report.killed;
             assert!(killed.len() == 1 && killed.iter().all(is_hider), "{rung:?}, {how}: {killed:?}");
         }
     }
@@ -106,7 +106,7 @@ async fn whoever_hides_from_a_command_that_is_cancelled_is_killed() {
         for (how, script) in HIDERS {
             let script = script.replace("exit 4", "echo ready; sleep 300");
             let Some((finished, gone)) = run(rung, &script).await else { continue };
-            assert_eq!(finished.exit, Exit::Cancelled, "{rung:?}, {how}");
+            assert_eq!(finished.report.exit, Exit::Cancelled, "{rung:?}, {how}");
             assert!(gone.recv_timeout(FOREVER).is_ok(), "{rung:?}, {how}");
         }
     }
@@ -117,7 +117,7 @@ async fn whoever_is_asked_may_end_in_its_own_way() {
     for rung in HELD_BY {
         let script = "trap 'echo ended in peace; exit 0' TERM; echo ready; sleep 300 & wait";
         let Some((finished, gone)) = run(rung, script).await else { continue };
-        assert_eq!(finished.exit, Exit::Cancelled);
+        assert_eq!(finished.report.exit, Exit::Cancelled);
         assert_eq!(String::from_utf8_lossy(&finished.output), "ready\nended in peace\n", "{rung:?}");
         assert!(gone.recv_timeout(FOREVER).is_ok(), "{rung:?}");
     }
@@ -127,7 +127,7 @@ async fn whoever_is_asked_may_end_in_its_own_way() {
 async fn whoever_keeps_forking_is_outrun() {
     for rung in HELD_BY {
         let Some((finished, gone)) = run(rung, RUNNER).await else { continue };
-        assert_eq!(finished.exit, Exit::Code(4), "{rung:?}");
+        assert_eq!(finished.report.exit, Exit::Code(4), "{rung:?}");
         assert!(gone.recv_timeout(Duration::from_secs(10)).is_ok(), "{rung:?}");
     }
 }
@@ -138,6 +138,6 @@ async fn a_command_that_stops_who_looks_after_it_ends_when_it_must() {
     else {
         return;
     };
-    assert_eq!(finished.exit, Exit::Cancelled);
+    assert_eq!(finished.report.exit, Exit::Cancelled);
     assert!(gone.recv_timeout(FOREVER).is_ok());
 }

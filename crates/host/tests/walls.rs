@@ -22,7 +22,7 @@ use windlass_contract::{
     Effects, Host, Sandbox,
     effects::Network,
     grant::{Confinement, Held, Limits, Mechanism, Quota, SandboxRules},
-    host::{Command, Exit, Finished, Layer, Proof, Whole},
+    host::{Command, Exit, FinishedCommand, Layer, Proof, Whole},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// Runs a script in the workspace. `@` in it stands for the place.
-    async fn run(&self, walls: SandboxRules, quota: Quota, script: &str) -> (Finished, Held) {
+    async fn run(&self, walls: SandboxRules, quota: Quota, script: &str) -> (FinishedCommand, Held) {
         let limits = Limits { default_time: FOREVER, quota, ..Limits::default() };
         let confinement = Confinement::Sandboxed(walls);
         let grant = issue_grant(self.path("ws"), &Effects::none(), limits, confinement);
@@ -88,7 +88,7 @@ impl World {
 
     async fn script(&self, script: &str) -> (Exit, String) {
         let (finished, _) = self.run(self.walls(), Quota::default(), script).await;
-        (finished.exit, String::from_utf8_lossy(&finished.output).into_owned())
+        (finished.report.exit, String::from_utf8_lossy(&finished.output).into_owned())
     }
 
     /// Returns the state of everything outside: names, contents, modes.
@@ -104,7 +104,7 @@ impl World {
     }
 }
 
-async fn run(host: &dyn Host, script: &str) -> Finished {
+async fn run(host: &dyn Host, script: &str) -> FinishedCommand {
     let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
     let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
     host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap()
@@ -297,7 +297,7 @@ async fn a_refused_connection_is_told_as_observed() {
     let script = "python3 -c 'import socket as s; s.socket(s.AF_UNIX).connect(\"@/out/s\")'";
     let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
     let socket = world.path("out/s").to_str().unwrap().to_owned();
-    let told = finished.denials.iter().find(|denial| denial.layer == Layer::Network).unwrap();
+    let told = finished.report.denials.iter().find(|denial| denial.layer == Layer::Network).unwrap();
     assert_eq!((&told.what, told.proof), (&socket, Proof::Observed));
 }
 
@@ -364,8 +364,8 @@ async fn a_long_output_can_be_read_again_and_nothing_beside_it() {
         world.machine =
             world.machine.clone().with_output_files(world.path("home/.windlass/outputs/thread"), 1000);
         let (finished, _) = world.run(world.walls(), Quota::default(), "seq 1000").await;
-        let Some(Whole::File { path, bytes: 3893, complete: true }) = &finished.whole else {
-            panic!("{:?}", finished.whole)
+        let Some(Whole::File { path, bytes: 3893, complete: true }) = &finished.report.whole else {
+            panic!("{:?}", finished.report.whole)
         };
         let path = path.to_str().unwrap();
         let (exit, output) = world.script(&format!("tail -n 1 {path}; ls -A ~/.windlass")).await;
@@ -396,10 +396,10 @@ async fn everything_a_command_starts_dies_with_it_and_is_named() {
     let script = "exec 3>tether; (setsid sh -c 'sleep 300 & sleep 300' &) ; echo begun >&3
         until grep -qsx sleep /proc/[0-9]*/comm; do :; done; exit 4";
     let (finished, _) = world.run(world.walls(), Quota::default(), script).await;
-    assert_eq!(finished.exit, Exit::Code(4));
+    assert_eq!(finished.report.exit, Exit::Code(4));
     // The pipe ends only when all its holders have closed it.
     assert_eq!(reader.join().unwrap(), "begun\n");
-    assert!(finished.killed.contains(&"sleep".to_owned()), "{:?}", finished.killed);
+    assert!(finished.report.killed.contains(&"sleep".to_owned()), "{:?}", finished.report.killed);
 }
 
 #[tokio::test]
@@ -452,8 +452,12 @@ async fn limits_end_what_exceeds_them() {
     for (what, quota, script, exit) in cases {
         let (finished, held) = world.run(world.walls(), quota, script).await;
         let told: Vec<_> =
-            finished.denials.iter().map(|denial| (denial.layer, denial.what.as_str())).collect();
-        assert_eq!((told, held.quota, finished.exit), (vec![(Layer::Limit, what)], quota, exit), "{script}");
+            finished.report.denials.iter().map(|denial| (denial.layer, denial.what.as_str())).collect();
+        assert_eq!(
+            (told, held.quota, finished.report.exit),
+            (vec![(Layer::Limit, what)], quota, exit),
+            "{script}"
+        );
     }
     let quota = Quota { open_files: Some(32), ..none };
     let script = "exec 40>/dev/null && echo open";
@@ -581,7 +585,7 @@ async fn protected_names_cannot_be_made_or_changed() {
         assert_eq!(world.read("ws/.vscode/tasks.json"), "mine", "{}", rung.name());
         for name in [".windlass", ".envrc", ".codex", ".mcp.json"] {
             assert!(world.path("ws").join(name).symlink_metadata().is_err(), "{}: {name}", rung.name());
-            let told = finished.denials.iter().filter(|denial| denial.proof == Proof::Observed);
+            let told = finished.report.denials.iter().filter(|denial| denial.proof == Proof::Observed);
             assert!(told.map(|denial| &denial.what).any(|what| what.ends_with(name)), "{name} is told of");
             let aside = world.path("ws").join(format!("{name}.windlass-refused"));
             assert!(aside.symlink_metadata().is_ok(), "{name} is not lost");
@@ -605,7 +609,7 @@ async fn protected_names_below_a_root_are_protected_too() {
         assert!(world.path("ws/node_modules/p/.vscode").exists());
         for name in ["a/b/.envrc", "new/deep/er/.mcp.json", "a/.windlass", "copy/.codex", "a/b/.vscode"] {
             assert!(world.path("ws").join(name).symlink_metadata().is_err(), "{}: {name}", rung.name());
-            let told = finished.denials.iter().filter(|denial| denial.proof == Proof::Observed);
+            let told = finished.report.denials.iter().filter(|denial| denial.proof == Proof::Observed);
             assert!(told.map(|denial| &denial.what).any(|what| what.ends_with(name)), "{name} is told of");
             let aside = world.path("ws").join(format!("{name}.windlass-refused"));
             assert!(aside.symlink_metadata().is_ok(), "{name} is not lost");

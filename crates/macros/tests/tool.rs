@@ -19,7 +19,7 @@ use windlass_contract::{
     spec::SpecKind,
     tool::ErrorKind,
 };
-use windlass_fakes::{EchoMachine, issue_grant};
+use windlass_fakes::{EchoMachine, issue_grant, run_parsed};
 use windlass_macros::tool;
 
 // The generated code refers to the `windlass` crate; here it is this file.
@@ -122,7 +122,7 @@ fn cx() -> Cx {
 
 async fn call(tool: Arc<dyn AnyTool>, input: &str) -> Result<(Effects, Output), ToolError> {
     let ready = tool.prepare(&Input::Json(input.to_owned()))?;
-    Ok((ready.effects(), ready.run(&cx()).await?))
+    Ok((ready.effects(), run_parsed(&ready, &cx()).await?))
 }
 
 #[tokio::test]

@@ -14,7 +14,8 @@ use windlass_contract::{
     item::Body,
     journal::{Intent, Record, SessionMeta},
     meta::Format,
-    outcome::{CommandFacts, Facts, Receipt},
+    outcome::{Facts, Receipt},
+    report::ProcessReport,
     verdict::Criteria,
 };
 use windlass_fakes::clean;
@@ -85,15 +86,11 @@ fn judged(journal: &dyn Journal) -> Result<Duration, Box<dyn Error>> {
     let shaper = Shaper::default();
     let start = Instant::now();
     for number in 0..CALLS {
-        let facts = Facts::Command(CommandFacts {
-            exit: Exit::Code(0),
+        let facts = Facts::Command(Box::new(ProcessReport {
             duration: Duration::from_millis(3),
             output_bytes: 950,
-            whole: None,
-            killed: Vec::new(),
-            waits_for_input: false,
-            denials: Vec::new(),
-        });
+            ..ProcessReport::new(Exit::Code(0))
+        }));
         let output = Output { facts, ..Output::from("one line of output\n".repeat(50)) };
         let outcome = shaper.shape(Format::Freeform, &Criteria::default(), Ok(output), Receipt::default());
         append(journal, number, &outcome)?;

@@ -162,7 +162,7 @@ fn stopped(output: &Output) -> &[Denial] {
     match &output.facts {
         Facts::Command(command) => &command.denials,
         // Text typed to a session is not typed again.
-        Facts::Session(session) if session.started => &session.denials,
+        Facts::Session(session) if session.started => &session.report.denials,
         Facts::Session(_) | Facts::None => &[],
     }
 }

@@ -5,14 +5,15 @@ use std::{
     hint::black_box,
     io::{Write, stdout},
     sync::LazyLock,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use windlass_contract::{
     Output,
     host::Exit,
     meta::Format,
-    outcome::{CommandFacts, Facts, Receipt},
+    outcome::{Facts, Receipt},
+    report::ProcessReport,
     verdict::Criteria,
 };
 use windlass_shape::{File, Shaper, Text};
@@ -59,17 +60,7 @@ fn file(name: &str, path: &str, text: &str, times: u32) {
 /// does not.
 fn report(name: &str, text: &str, times: u32) {
     let shaper = Shaper::default();
-    let facts = |exit| {
-        Facts::Command(CommandFacts {
-            exit: Exit::Code(exit),
-            duration: Duration::ZERO,
-            output_bytes: 0,
-            whole: None,
-            killed: Vec::new(),
-            waits_for_input: false,
-            denials: Vec::new(),
-        })
-    };
+    let facts = |exit| Facts::Command(Box::new(ProcessReport::new(Exit::Code(exit))));
     let time = |facts: &Facts| {
         let best = (0..5).map(|_| {
             let start = Instant::now();

@@ -1,12 +1,12 @@
 //! Judges whether a call did what was asked, in six weighted dimensions and from facts only. Prose
 //! is not read.
 
-use serde_json::Value;
 use windlass_contract::{
     Content, Verdict,
     host::Whole,
     insight::{Detail, Insight},
     outcome::{Facts, Receipt, Status},
+    report::ToolReport,
     verdict::{Criteria, Gives, Marks, Must},
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct CallEvidence<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) insight: Option<&'a Insight>,
     pub(crate) content: &'a [Content],
-    pub(crate) data: Option<&'a Value>,
+    pub(crate) data: Option<&'a ToolReport>,
     pub(crate) receipt: &'a Receipt,
     /// True if the model sees only part of the content.
     pub(crate) cut: bool,
@@ -90,7 +90,7 @@ impl CallEvidence<'_> {
             Gives::Text => text,
             Gives::Image => self.has_image(),
             Gives::TextOrImage => text || self.has_image(),
-            Gives::Data => self.data.is_some_and(|data| !data.is_null()),
+            Gives::Data => self.data.is_some_and(|report| !report.is_empty()),
         };
         if there {
             return Vec::new();
@@ -105,7 +105,7 @@ impl CallEvidence<'_> {
             Gives::Image => (self.has_image(), "an image"),
             Gives::TextOrImage => (self.has_text() || self.has_image(), "a text or an image"),
             Gives::Data => {
-                let fits = self.data.is_some_and(|data| data.is_object() || data.is_array());
+                let fits = self.data.is_some_and(ToolReport::is_structured);
                 (fits, "an object or a list")
             }
         };

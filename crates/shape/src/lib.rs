@@ -6,6 +6,7 @@
 
 mod clean;
 mod clean_events;
+mod clean_report;
 mod clean_values;
 mod cut;
 mod judge;

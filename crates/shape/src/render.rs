@@ -65,11 +65,7 @@ impl CallReport<'_> {
         let success = if outcome.verdict.success { "yes" } else { "no" };
         let mut rows = vec![("Success", success.to_owned())];
         rows.extend(error(outcome).map(|error| ("Error", first_line(&error))));
-        let printed = match &outcome.facts {
-            Facts::None => None,
-            Facts::Command(command) => Some(command.output_bytes),
-            Facts::Session(session) => Some(session.output_bytes),
-        };
+        let printed = outcome.facts.output_bytes();
         rows.extend(outcome.facts.exit().map(|how| ("Exit", exit(how))));
         let told = outcome.insight.iter().filter(|insight| insight.is_telling());
         rows.extend(told.map(|insight| ("Summary", insight.summary.clone())));
@@ -89,8 +85,8 @@ impl CallReport<'_> {
 
 /// Returns the result as data: the tool's own data, the insight of its command, or its text.
 fn data(outcome: &Outcome) -> Value {
-    if let Some(data) = &outcome.data {
-        return data.clone();
+    if let Some(report) = &outcome.data {
+        return json!(report);
     }
     if let Some(tests) = outcome.insight.as_ref().and_then(Insight::tests) {
         let mut data = json!(tests);
@@ -103,8 +99,8 @@ fn data(outcome: &Outcome) -> Value {
         Facts::Session(session) => json!({
             "output": output,
             "session_id": session.session,
-            "running": session.exit.is_none(),
-            "return_code": session.exit.map(Exit::code),
+            "running": session.report.exit.is_none(),
+            "return_code": session.report.exit.map(Exit::code),
         }),
         Facts::None if outcome.status == Status::Success && !output.is_empty() => json!(output),
         Facts::None => Value::Null,
@@ -173,13 +169,10 @@ fn fence_for(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::LazyLock, time::Duration};
+    use std::sync::LazyLock;
 
     use windlass_contract::{
-        Output, ToolError,
-        meta::Format,
-        outcome::{CommandFacts, Receipt},
-        tool::ErrorKind,
+        Output, ToolError, meta::Format, outcome::Receipt, report::ProcessReport, tool::ErrorKind,
         verdict::Criteria,
     };
 
@@ -200,7 +193,7 @@ mod tests {
 
     #[test]
     fn json_has_status_data_error_parameters_time_and_metadata() {
-        let output = Output { data: Some(json!([1])), ..Output::from("hi") };
+        let output = Output { data: Some(json!([1]).into()), ..Output::from("hi") };
         let outcome = shaped(Ok(output));
         assert_eq!(
             report(&outcome).json(),
@@ -240,17 +233,8 @@ mod tests {
 
     #[test]
     fn a_command_is_data_with_its_output_and_code() {
-        let facts = |exit| {
-            Facts::Command(CommandFacts {
-                waits_for_input: false,
-                exit,
-                duration: Duration::ZERO,
-                output_bytes: 3,
-                whole: None,
-                killed: Vec::new(),
-                denials: Vec::new(),
-            })
-        };
+        let facts =
+            |exit| Facts::Command(Box::new(ProcessReport { output_bytes: 3, ..ProcessReport::new(exit) }));
         let run = |exit| shaped(Ok(Output { facts: facts(exit), ..Output::from("no\n") }));
         let failed = report(&run(Exit::Code(3))).json();
         assert_eq!(failed["data"], json!({"output": "no\n", "return_code": 3}));

@@ -2,13 +2,12 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Duration};
 
-use serde_json::Value;
 use windlass_contract::{
     Clean, Content, Outcome, Output, ToolError, Verdict,
     host::{Exit, Whole},
-    insight::Insight,
     meta::Format,
     outcome::{Facts, Receipt, Status, View},
+    report::ToolReport,
     tool::ErrorKind,
     verdict::Criteria,
 };
@@ -86,14 +85,9 @@ impl Shaper {
             }
         };
         let Output { content, data, mut facts, insight, most_tokens } = output;
-        match &mut facts {
-            Facts::None => {}
-            Facts::Command(command) => receipt.denials.append(&mut command.denials),
-            Facts::Session(session) => {
-                receipt.denials.append(&mut session.denials);
-                receipt.held = session.held.take().or(receipt.held);
-            }
-        }
+        let (denials, held) = facts.take_confinement();
+        receipt.denials.extend(denials);
+        receipt.held = held.or(receipt.held);
         receipt.refusal = receipt.refusal.map(|reason| self.clean_text(reason));
         receipt.decision = self.clean_text(receipt.decision);
         receipt.repairs = self.clean_lines(receipt.repairs);
@@ -103,10 +97,10 @@ impl Shaper {
             denial.need = self.secrets.clean_effects(&denial.need).into_inner();
         }
         let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();
-        let data = data.map(|data| self.clean_data(data));
-        let (data, written) = match format {
-            Format::Tests => (None, data.and_then(|data| serde_json::from_value(data).ok())),
-            _ => (data, None),
+        // What a runner wrote about its tests becomes part of the insight.
+        let (data, written) = match data.and_then(|report| self.clean_report(report)) {
+            Some(ToolReport::Tests(tests)) => (None, Some(*tests)),
+            other => (other, None),
         };
         let class = understand::class_of(&facts, criteria, &receipt.denials).or(unstarted);
         let insight = match insight {
@@ -182,33 +176,12 @@ impl Shaper {
         }
     }
 
-    fn clean_text(&self, text: String) -> String {
+    pub(crate) fn clean_text(&self, text: String) -> String {
         self.secrets.clean_text(text).into_inner()
     }
 
     fn clean_lines(&self, lines: Vec<String>) -> Vec<String> {
         lines.into_iter().map(|line| self.clean_text(line)).collect()
-    }
-
-    /// Redacts the insight that a tool supplied itself.
-    fn clean_insight(&self, insight: Insight) -> Option<Insight> {
-        let data = serde_json::to_value(insight).ok()?;
-        serde_json::from_value(self.clean_data(data)).ok()
-    }
-
-    /// Redacts all strings in data. Recursion is bounded, because the parser rejects deeper data.
-    fn clean_data(&self, data: Value) -> Value {
-        match data {
-            Value::String(text) => Value::String(self.clean_text(text)),
-            Value::Array(items) => {
-                Value::Array(items.into_iter().map(|item| self.clean_data(item)).collect())
-            }
-            Value::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| (name, self.clean_data(value)));
-                Value::Object(fields.collect())
-            }
-            other => other,
-        }
     }
 }
 
@@ -313,21 +286,13 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
 mod tests {
     use windlass_contract::{
         grant::{Held, Mechanism},
-        outcome::{CommandFacts, SessionFacts},
+        report::{ProcessReport, SessionReport},
     };
 
     use super::*;
 
     fn command(exit: Exit) -> Facts {
-        Facts::Command(CommandFacts {
-            exit,
-            duration: Duration::ZERO,
-            output_bytes: 3,
-            whole: None,
-            killed: Vec::new(),
-            waits_for_input: false,
-            denials: Vec::new(),
-        })
+        Facts::Command(Box::new(ProcessReport { output_bytes: 3, ..ProcessReport::new(exit) }))
     }
 
     fn shape(facts: Facts, text: &str) -> Clean<Outcome> {
@@ -353,7 +318,7 @@ mod tests {
         let facts = |complete| match command(Exit::Code(0)) {
             Facts::Command(facts) => {
                 let whole = Some(Whole::File { path: "/o/1.txt".into(), bytes: 12, complete });
-                Facts::Command(CommandFacts { whole, ..facts })
+                Facts::Command(Box::new(ProcessReport { whole, ..*facts }))
             }
             other => other,
         };
@@ -441,19 +406,10 @@ mod tests {
 
     #[test]
     fn a_running_session_is_no_failure_and_its_receipt_says_what_holds_it() {
-        let facts = Facts::Session(Box::new(SessionFacts {
-            session: 1000,
-            started: false,
-            chunk: "000000".into(),
-            exit: None,
-            waits_for_input: false,
-            duration: Duration::ZERO,
-            output_bytes: 0,
-            whole: None,
-            killed: Vec::new(),
-            denials: Vec::new(),
-            held: Some(Held::by(Mechanism::Namespaces)),
-        }));
+        let held = Some(Held::by(Mechanism::Namespaces));
+        let report = ProcessReport { held, ..ProcessReport::new(None) };
+        let (session, chunk) = (1000, "000000".into());
+        let facts = Facts::Session(Box::new(SessionReport { session, started: false, chunk, report }));
         let output = Output { facts, most_tokens: Some(1), ..Output::from("123456789") };
         let receipt = Receipt { held: Some(Held::by(Mechanism::InProcess)), ..Receipt::default() };
         let outcome = Shaper { budget: Budget::Bytes(8), ..Shaper::default() }.shape(
@@ -473,12 +429,12 @@ mod tests {
         let shaper = Shaper { secrets, ..Shaper::default() };
         let output = Output {
             content: vec![Content::Text("is plum-Tree-42x".into())],
-            data: Some(serde_json::json!({"a": ["plum-Tree-42x", 1]})),
+            data: Some(serde_json::json!({"a": ["plum-Tree-42x", 1]}).into()),
             ..Output::default()
         };
         let outcome = shaper.shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());
         assert_eq!(outcome.text(), "is [REDACTED:APP_SECRET#1]");
-        assert_eq!(outcome.data, Some(serde_json::json!({"a": ["[REDACTED:APP_SECRET#1]", 1]})));
+        assert_eq!(outcome.data, Some(serde_json::json!({"a": ["[REDACTED:APP_SECRET#1]", 1]}).into()));
         let refused = Failure::Refused("no plum-Tree-42x".into());
         let outcome = shaper.shape(Format::Plain, &Criteria::default(), Err(refused), Receipt::default());
         assert_eq!(outcome.receipt.refusal.as_deref(), Some("no [REDACTED:APP_SECRET#1]"));

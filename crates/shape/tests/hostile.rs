@@ -1,28 +1,19 @@
 //! Whatever is printed, understanding it ends well: no panic, the same twice, and soon.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 use windlass_contract::{
     Output,
     host::Exit,
     insight::Insight,
     meta::Format,
-    outcome::{CommandFacts, Facts, Receipt},
+    outcome::{Facts, Receipt},
+    report::ProcessReport,
     verdict::Criteria,
 };
 use windlass_shape::Shaper;
 
 fn understood(text: &str) -> Option<Insight> {
-    let facts = Facts::Command(CommandFacts {
-        exit: Exit::Code(1),
-        duration: Duration::ZERO,
-        output_bytes: 0,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    });
+    let facts = Facts::Command(Box::new(ProcessReport::new(Exit::Code(1))));
     let output = Output { facts, ..Output::from(text) };
     let outcome =
         Shaper::default().shape(Format::Tests, &Criteria::default(), Ok(output), Receipt::default());

@@ -1,28 +1,21 @@
 //! Insights from the output of real programs: `tests/outputs/NAME/output.txt` and the
 //! `insight.json` beside it.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use windlass_contract::{
     Output,
     host::Exit,
     meta::Format,
-    outcome::{CommandFacts, Facts, Receipt},
+    outcome::{Facts, Receipt},
+    report::ProcessReport,
     verdict::Criteria,
 };
 use windlass_shape::Shaper;
 
 fn understood(output: &str, code: i32) -> Value {
-    let facts = Facts::Command(CommandFacts {
-        exit: Exit::Code(code),
-        duration: Duration::ZERO,
-        output_bytes: 0,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    });
+    let facts = Facts::Command(Box::new(ProcessReport::new(Exit::Code(code))));
     let output = Output { facts, ..Output::from(output) };
     let outcome =
         Shaper::default().shape(Format::Plain, &Criteria::default(), Ok(output), Receipt::default());

@@ -10,13 +10,13 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use windlass_contract::{
     Cx, Denial, Effects, Meta, Output, Ready, ToolError,
     effects::{CommandLine, Escalation},
-    host::{Command, Exit, Finished, HostError, Layer, Proof},
+    host::{Command, Exit, FinishedCommand, HostError, Layer, Proof},
     meta::{AliasMeaning, Category, Format, ParameterAlias},
-    outcome::{CommandFacts, Facts},
+    outcome::Facts,
+    report::{ProcessReport, StreamReport, ToolReport},
     tool::ErrorKind,
     verdict::Criteria,
 };
@@ -192,51 +192,43 @@ pub(crate) async fn run(
 }
 
 /// Converts a finished command to an output.
-pub(crate) fn result(finished: Finished) -> Output {
-    let text = text::joined(&finished.output, finished.gap, finished.whole.as_ref());
-    let wait = input_wait(&finished, &text);
-    let text = with_advice(finished.exit, &finished.denials, text);
-    let text = match finished.exit {
+pub(crate) fn result(finished: FinishedCommand) -> Output {
+    let FinishedCommand { mut report, output, gap, apart } = finished;
+    let text = text::joined(&output, gap, report.whole.as_ref());
+    let wait = input_wait(&report, &text);
+    let text = with_advice(report.exit, &report.denials, text);
+    let text = match report.exit {
         // The caller that cancelled it knows the reason.
         Exit::Code(_) | Exit::Cancelled => text,
         Exit::TimedOut => {
             let waited = wait.as_ref().map(|wait| format!("{wait}\n")).unwrap_or_default();
-            format!("command timed out after {} milliseconds\n{waited}{text}", finished.duration.as_millis())
+            format!("command timed out after {} milliseconds\n{waited}{text}", report.duration.as_millis())
         }
         Exit::Signal(signal) => {
-            format!("execution error: {}\nOutput:\n{text}", ended_by(signal, &finished.denials))
+            format!("execution error: {}\nOutput:\n{text}", ended_by(signal, &report.denials))
         }
     };
-    let data = finished.apart.as_ref().map(|apart| {
+    let data = apart.map(|apart| {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (stdout, stderr) = (text(&apart.stdout), text(&apart.stderr));
-        json!({"stdout": stdout, "stderr": stderr, "return_code": finished.exit.code()})
+        let (stderr, stdout) = (text(&apart.stderr), text(&apart.stdout));
+        ToolReport::Streams(StreamReport { return_code: report.exit.code(), stderr, stdout })
     });
-    let missing = finished.gap.map_or(0, |(_, missing)| missing);
-    let facts = CommandFacts {
-        exit: finished.exit,
-        duration: finished.duration,
-        output_bytes: finished.output.len() as u64 + missing,
-        whole: finished.whole,
-        killed: finished.killed,
-        denials: finished.denials,
-        waits_for_input: wait.is_some(),
-    };
-    Output { facts: Facts::Command(facts), data, ..Output::from(text) }
+    report.waits_for_input = wait.is_some();
+    Output { facts: Facts::Command(Box::new(report)), data, ..Output::from(text) }
 }
 
 /// Returns advice on a command that timed out while it waited for input. Its standard input is
 /// empty, so it has a terminal of its own, is an editor or pager, or asks repeatedly.
-fn input_wait(finished: &Finished, text: &str) -> Option<String> {
+fn input_wait(report: &ProcessReport, text: &str) -> Option<String> {
     const WHAT_TO_DO: &str = "give it an option such as `-y` or its input in a pipe, or start it with exec_command \
                               (tty=true) and answer with write_stdin";
-    if finished.exit != Exit::TimedOut {
+    if report.exit != Exit::TimedOut {
         return None;
     }
-    if finished.waits_for_input && InteractiveProgram::find(&finished.running).is_none() {
+    if report.waits_for_input && InteractiveProgram::find(&report.running).is_none() {
         return Some(format!("it was waiting for input on a terminal: {WHAT_TO_DO}"));
     }
-    if let Some(program) = InteractiveProgram::find(&finished.running) {
+    if let Some(program) = InteractiveProgram::find(&report.running) {
         return Some(format!("it seemed to wait for a person in {}", program.advice()));
     }
     let prompt = prompt_at_end(text)?;

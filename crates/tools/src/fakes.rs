@@ -16,11 +16,12 @@ use windlass_contract::{
     },
     grant::{Held, Mechanism},
     host::{
-        Command, Ended, Exit, Finished, HostError, Keyboard, Listener, OutputListener, Printed, Session,
+        Command, Exit, FinishedCommand, HostError, Keyboard, Listener, OutputListener, Printed, Session,
         Whole,
     },
+    report::ProcessReport,
 };
-use windlass_fakes::EventRecorder;
+use windlass_fakes::{EventRecorder, context, run_parsed};
 
 use fixed_files::FilesOnlyHost;
 pub(crate) use fixed_files::FixedFiles;
@@ -36,13 +37,12 @@ pub(crate) struct ToolHarness {
 
 impl ToolHarness {
     /// Creates a host that prints these pieces and ends with this answer.
-    pub(crate) fn new(pieces: &[&[u8]], answer: Result<Finished, HostError>) -> Self {
+    pub(crate) fn new(pieces: &[&[u8]], answer: Result<FinishedCommand, HostError>) -> Self {
         let pieces = pieces.iter().map(|piece| piece.to_vec()).collect();
         let (answer, asked, files) = (Mutex::new(Some(answer)), Mutex::default(), MemoryFiles::default());
         let machine = Arc::new(ScriptedHost { pieces, answer, asked, files, writes: Mutex::default() });
         let watcher = Arc::new(EventRecorder::default());
-        let cancel = CancellationToken::new();
-        let cx = Cx { id: "call-1".into(), host: machine.clone(), cancel, events: watcher.clone() };
+        let cx = context(machine.clone(), watcher.clone());
         Self { cx, machine, watcher }
     }
 
@@ -90,7 +90,7 @@ impl ToolHarness {
     }
 
     pub(crate) async fn call(&self, tool: Arc<dyn AnyTool>, input: &str) -> Result<Output, ToolError> {
-        tool.prepare(&Input::Json(input.to_owned()))?.run(&self.cx).await
+        run_parsed(&tool.prepare(&Input::Json(input.to_owned()))?, &self.cx).await
     }
 
     pub(crate) fn asked(&self) -> Vec<Command> {
@@ -103,24 +103,15 @@ impl ToolHarness {
 }
 
 /// Returns a finished command with this output, after 1.5 seconds.
-pub(crate) fn finished(exit: Exit, output: &[u8]) -> Finished {
-    Finished {
-        exit,
-        output: output.to_vec(),
-        gap: None,
-        apart: None,
-        whole: None,
-        duration: std::time::Duration::from_millis(1500),
-        killed: Vec::new(),
-        denials: Vec::new(),
-        waits_for_input: false,
-        running: Vec::new(),
-    }
+pub(crate) fn finished(exit: Exit, output: &[u8]) -> FinishedCommand {
+    let mut finished = windlass_fakes::finished(exit, output);
+    finished.report.duration = std::time::Duration::from_millis(1500);
+    finished
 }
 
 struct ScriptedHost {
     pieces: Vec<Vec<u8>>,
-    answer: Mutex<Option<Result<Finished, HostError>>>,
+    answer: Mutex<Option<Result<FinishedCommand, HostError>>>,
     asked: Mutex<Vec<Command>>,
     files: MemoryFiles,
     writes: Mutex<Vec<(PathBuf, Vec<u8>)>>,
@@ -255,7 +246,7 @@ impl Host for ScriptedHost {
         command: &'a Command,
         _cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         self.asked.lock().unwrap().push(command.clone());
         self.files.files.lock().unwrap().extend(self.writes.lock().unwrap().drain(..));
         for piece in &self.pieces {
@@ -292,8 +283,7 @@ pub(crate) enum FakeSessionState {
 
 impl ScriptedSessions {
     pub(crate) fn desk(self: &Arc<Self>) -> Cx {
-        let (host, events) = (Arc::clone(self), Arc::new(EventRecorder::default()));
-        Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
+        context(self.clone(), Arc::new(EventRecorder::default()))
     }
 
     pub(crate) fn last(&self) -> Arc<ScriptedSession> {
@@ -367,9 +357,9 @@ impl Session for ScriptedSession {
         Box::pin(async { self.state.borrow().2 == FakeSessionState::Waits })
     }
 
-    fn ended(&self) -> Option<Ended> {
+    fn ended(&self) -> Option<ProcessReport> {
         match self.state.borrow().2 {
-            FakeSessionState::Over(exit) => Some(Ended { exit, killed: Vec::new(), denials: Vec::new() }),
+            FakeSessionState::Over(exit) => Some(ProcessReport::new(exit)),
             FakeSessionState::Works | FakeSessionState::Waits => None,
         }
     }

@@ -8,12 +8,12 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use windlass_contract::{
     Content, Cx, Effects, Meta, Output, Tool, ToolError,
     files::{FileError, Found, FoundFile, Search, Wanted},
     insight::{Detail, Hits, Insight, SearchInsight},
     meta::{AliasMeaning, Category, Example, ParameterAlias},
+    report::{SearchMatch, SearchReport, ToolReport},
     tool::ErrorKind,
     verdict::{Criteria, Gives},
     wording::counted,
@@ -104,12 +104,15 @@ impl Tool for GrepFiles {
             error => file_error::failed(&format!("unable to access `{}`", search.path.display()), error),
         })?;
         let mode = args.output_mode.unwrap_or_default();
-        let data = json!({
-            "matches": mode.matches(&found), "files": found.files.len(), "more": found.more,
-            "denied": found.denied,
-        });
+        let report = SearchReport {
+            denied: found.denied,
+            files: found.files.len() as u64,
+            matches: mode.matches(&found),
+            more: found.more,
+        };
+        let data = Some(ToolReport::Search(report));
         let content = vec![Content::Text(mode.show(&found))];
-        Ok(Output { content, data: Some(data), insight: Some(mode.insight(&found)), ..Output::default() })
+        Ok(Output { content, data, insight: Some(mode.insight(&found)), ..Output::default() })
     }
 
     fn meta(&self) -> Meta {
@@ -216,16 +219,24 @@ impl GrepFilesArgs {
 }
 
 impl GrepOutputMode {
-    /// Returns the results, one object per row.
-    fn matches(self, found: &Found) -> Vec<Value> {
-        let each = |file: &FoundFile| match self {
-            Self::FilesWithMatches => vec![json!({"path": file.path})],
-            Self::Count => vec![json!({"path": file.path, "count": file.count})],
-            Self::Content => {
-                let fitting = file.lines.iter().filter(|line| line.fits);
-                fitting
-                    .map(|line| json!({"path": file.path, "line": line.number, "text": line.text}))
-                    .collect()
+    /// Returns the results, one per row.
+    fn matches(self, found: &Found) -> Vec<SearchMatch> {
+        let each = |file: &FoundFile| {
+            // JSON has no bytes: a name that is not UTF-8 gets replacement characters.
+            let path = file.path.to_string_lossy().into_owned();
+            match self {
+                Self::FilesWithMatches => vec![SearchMatch::File { path }],
+                Self::Count => vec![SearchMatch::Count { count: file.count, path }],
+                Self::Content => {
+                    let fitting = file.lines.iter().filter(|line| line.fits);
+                    fitting
+                        .map(|line| SearchMatch::Line {
+                            line: line.number,
+                            path: path.clone(),
+                            text: line.text.clone(),
+                        })
+                        .collect()
+                }
             }
         };
         found.files.iter().flat_map(each).collect()
@@ -297,8 +308,9 @@ fn lines(file: &FoundFile) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::SystemTime};
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt, sync::Arc, time::SystemTime};
 
+    use serde_json::json;
     use windlass_contract::{erase, files::FoundLine, tool::ErrorKind};
 
     use super::*;
@@ -344,16 +356,25 @@ mod tests {
         assert_eq!(text(Found::default(), r#"{"pattern":"n"}"#).await, "No matches found.");
         let data = call(found(&[]), r#"{"pattern":"n"}"#).await.unwrap().data;
         assert_eq!(
-            data,
-            Some(json!({
+            json!(data),
+            json!({
                 "matches": [{"path": "/w/b"}, {"path": "/w/a"}], "files": 2, "more": false, "denied": 3,
-            }))
+            })
         );
         let more = Found { files: found(&lines).files.split_off(1), ..Found::default() };
         let data = call(more, r#"{"pattern":"n","output_mode":"content"}"#).await.unwrap().data.unwrap();
         let rows = [(2, "needle"), (9, "needles")]
             .map(|(line, text)| json!({"path": "/w/a", "line": line, "text": text}));
-        assert_eq!(data["matches"], json!(rows));
+        assert_eq!(json!(data)["matches"], json!(rows));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_not_utf_8_is_found_too() {
+        let name = OsStr::from_bytes(b"/w/\xff.txt");
+        let file = FoundFile { path: name.into(), ..found(&[]).files.remove(0) };
+        let found = Found { files: vec![file], ..Found::default() };
+        let data = call(found, r#"{"pattern":"n"}"#).await.unwrap().data;
+        assert_eq!(json!(data)["matches"], json!([{"path": "/w/\u{fffd}.txt"}]));
     }
 
     #[tokio::test]

@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
     use windlass_contract::{
         erase,
-        host::{ApartOutput, Exit, Finished},
+        host::{ApartOutput, Exit, FinishedCommand},
     };
 
     use super::*;
@@ -108,10 +108,10 @@ mod tests {
     #[tokio::test]
     async fn what_was_printed_to_each_stream_is_given_back_apart() {
         let apart = ApartOutput { stdout: b"out\n".to_vec(), stderr: b"err\n".to_vec() };
-        let ended = Finished { apart: Some(apart), ..finished(Exit::Code(3), b"out\nerr\n") };
+        let ended = FinishedCommand { apart: Some(apart), ..finished(Exit::Code(3), b"out\nerr\n") };
         let desk = ToolHarness::new(&[], Ok(ended));
         let tool = erase(RunCommand::new(Path::new("/bin/sh")));
         let output = desk.call(tool, r#"{"command":"x","timeout":2,"working_dir":"sub"}"#).await.unwrap();
-        assert_eq!(output.data, Some(json!({"stdout": "out\n", "stderr": "err\n", "return_code": 3})));
+        assert_eq!(json!(output.data), json!({"stdout": "out\n", "stderr": "err\n", "return_code": 3}));
     }
 }

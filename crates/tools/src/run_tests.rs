@@ -11,12 +11,12 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 use windlass_contract::{
     AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, ParsedCall, Ready, ToolError, ToolName,
     ToolSpec,
     effects::CommandLine,
     meta::{Example, Format, ParameterAlias},
+    report::ToolReport,
     spec::SpecKind,
     tool::LookFirst,
 };
@@ -236,7 +236,8 @@ impl Ready for PlannedTestRun {
             }
             let explanation = format!("$ {}\n({})", self.command.display(), self.explanation);
             let content = vec![Content::Text(explanation), Content::Text(printed)];
-            Ok(Output { content, data: written.map(|written| json!(written)), ..output })
+            let data = written.map(|written| ToolReport::Tests(Box::new(written)));
+            Ok(Output { content, data, ..output })
         })
     }
 }

@@ -17,8 +17,9 @@ use tokio::{
 use windlass_contract::{
     Cx, Event, Output, ToolError,
     effects::Escalation,
-    host::{Command, Ended, Exit, Keyboard, Listener, Session},
-    outcome::{Facts, SessionFacts},
+    host::{Command, Exit, Keyboard, Listener, Session},
+    outcome::Facts,
+    report::{ProcessReport, SessionReport},
 };
 
 use crate::command::{self, interactive::InteractiveProgram, live::OutputEvents, text};
@@ -207,14 +208,13 @@ impl CommandSession {
         let interactive = looked?;
         let ended = self.session.ended();
         let printed = self.session.take(view.most_bytes()).await;
-        let missing = printed.gap.map_or(0, |(_, missing)| missing);
-        let output_bytes = printed.bytes.len() as u64 + missing;
+        let output_bytes = printed.total_bytes();
         let text = text::joined(&printed.bytes, printed.gap, printed.whole.as_ref());
         // A terminal ends its lines with CR LF.
         let text = if self.has_keyboard { text.replace("\r\n", "\n") } else { text };
         let text = match &ended {
-            Some(Ended { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
-            Some(Ended { exit, denials, .. }) => command::with_advice(*exit, denials, text),
+            Some(ProcessReport { exit: Exit::TimedOut, .. }) => format!("{TIME_IS_UP}\n{text}"),
+            Some(ProcessReport { exit, denials, .. }) => command::with_advice(*exit, denials, text),
             None => match interactive {
                 Some(program) if self.has_keyboard => {
                     format!(
@@ -226,15 +226,14 @@ impl CommandSession {
                 None => text,
             },
         };
-        let Ended { exit, killed, denials } = match ended {
-            Some(ended) => Ended { exit: exit(ended.exit), ..ended },
-            None => Ended { exit: Exit::Code(0), killed: Vec::new(), denials: Vec::new() },
+        let ended = match ended {
+            Some(ended) => {
+                let exit = Some(exit(ended.exit));
+                ended.with_exit(exit)
+            }
+            None => ProcessReport::new(None),
         };
-        let facts = SessionFacts {
-            session: 0,
-            started: false,
-            chunk: format!("{:06x}", fastrand::u32(..0x100_0000)),
-            exit: self.session.ended().map(|_| exit),
+        let report = ProcessReport {
             waits_for_input: seen.waits_for_input,
             // Rounded as it is recorded, so that the model reads the same after a resume.
             duration: Duration::from_millis(
@@ -242,10 +241,11 @@ impl CommandSession {
             ),
             output_bytes,
             whole: printed.whole,
-            killed,
-            denials,
             held: Some(self.session.held()),
+            ..ended
         };
+        let chunk = format!("{:06x}", fastrand::u32(..0x100_0000));
+        let facts = SessionReport { session: 0, started: false, chunk, report };
         Ok(Output {
             facts: Facts::Session(Box::new(facts)),
             most_tokens: Some(view.most_tokens),
@@ -372,7 +372,7 @@ impl SessionTable {
         let mut output = started.look(view, cx).await?;
         let Facts::Session(facts) = &mut output.facts else { return Ok(output) };
         facts.started = true;
-        if facts.exit.is_some() {
+        if facts.report.exit.is_some() {
             return Ok(output);
         }
         let (id, count) = self.insert(started);
@@ -397,7 +397,7 @@ impl SessionTable {
         let mut output = started.look(view, cx).await?;
         if let Facts::Session(facts) = &mut output.facts {
             facts.session = id;
-            if facts.exit.is_some() {
+            if facts.report.exit.is_some() {
                 self.entries().retain(|(each, _)| *each != id);
             }
         }

@@ -1,8 +1,6 @@
 //! Tests of the shapes clients parse.
 
-use std::time::Duration;
-
-use windlass::{CommandFacts, CommandLine, EditKind, Exit, Input, PlanStep, Receipt, Refusal, Verdict};
+use windlass::{CommandLine, EditKind, Exit, Input, PlanStep, ProcessReport, Receipt, Refusal, Verdict};
 use windlass_fakes::clean;
 
 use super::*;
@@ -74,15 +72,8 @@ fn a_turn_with_a_command_looks_as_clients_expect() {
         argv: ["bash", "-c", "ls x"].map(str::to_owned).to_vec(),
         cwd: None,
     }));
-    let facts = Facts::Command(CommandFacts {
-        exit: Exit::Code(2),
-        duration: Duration::ZERO,
-        output_bytes: 2,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    });
+    let facts =
+        Facts::Command(Box::new(ProcessReport { output_bytes: 2, ..ProcessReport::new(Exit::Code(2)) }));
     let lines = show(&[
         Event::ThreadStarted { thread: "t1".into() },
         Event::TurnStarted,

@@ -2,15 +2,22 @@
 
 use std::time::Duration;
 
-use super::{CommandFacts, Facts, Outcome, SessionFacts};
-use crate::{Content, host::Exit, meta::Format};
+use super::{Facts, Outcome};
+use crate::{
+    Content,
+    host::Exit,
+    meta::Format,
+    report::{ProcessReport, SessionReport},
+};
 
 impl Outcome {
     /// What the model is told.
     pub fn for_model(&self) -> Vec<Content> {
         match (&self.facts, self.view.format) {
             // Not an exit code to put in a header; the tool has said what happened.
-            (Facts::Command(CommandFacts { exit: Exit::Signal(_) | Exit::Cancelled, .. }), _) => self.told(),
+            (Facts::Command(command), _) if matches!(command.exit, Exit::Signal(_) | Exit::Cancelled) => {
+                self.told()
+            }
             (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
             (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
             (Facts::Session(session), Format::Session) => vec![self.session(session)],
@@ -19,7 +26,7 @@ impl Outcome {
     }
 
     /// One JSON object with the output and how it ended.
-    fn structured(&self, command: &CommandFacts) -> Content {
+    fn structured(&self, command: &ProcessReport) -> Content {
         let text = self.told_text();
         let output = match self.view.total_lines {
             Some(lines) => format!("Total output lines: {lines}\n\n{text}"),
@@ -33,7 +40,7 @@ impl Outcome {
     }
 
     /// A few header lines, then the output.
-    fn freeform(&self, command: &CommandFacts) -> Content {
+    fn freeform(&self, command: &ProcessReport) -> Content {
         let (code, seconds, text) = (command.exit.code(), tenths(command.duration), self.told_text());
         let shown = u64::try_from(self.text().lines().count()).unwrap_or(u64::MAX);
         let total = self.view.total_lines.filter(|total| *total != shown);
@@ -42,19 +49,19 @@ impl Outcome {
     }
 
     /// Header lines that say how the session is, then this piece of its output.
-    fn session(&self, session: &SessionFacts) -> Content {
+    fn session(&self, session: &SessionReport) -> Content {
         const BYTES_PER_TOKEN: u64 = 4;
-        let state = match session.exit {
+        let SessionReport { session, chunk, report, .. } = session;
+        let state = match report.exit {
             Some(exit) => format!("Process exited with code {}", exit.code()),
-            None => format!("Process running with session ID {}", session.session),
+            None => format!("Process running with session ID {session}"),
         };
-        let waits = if session.waits_for_input { "The program is waiting for input\n" } else { "" };
+        let waits = if report.waits_for_input { "The program is waiting for input\n" } else { "" };
         let lines = self.view.total_lines.map(|lines| format!("Total output lines: {lines}\n\n"));
         Content::Text(format!(
-            "Chunk ID: {}\nWall time: {:.4} seconds\n{state}\n{waits}Original token count: {}\nOutput:\n{}{}",
-            session.chunk,
-            session.duration.as_secs_f64(),
-            session.output_bytes.div_ceil(BYTES_PER_TOKEN),
+            "Chunk ID: {chunk}\nWall time: {:.4} seconds\n{state}\n{waits}Original token count: {}\nOutput:\n{}{}",
+            report.duration.as_secs_f64(),
+            report.output_bytes.div_ceil(BYTES_PER_TOKEN),
             lines.unwrap_or_default(),
             self.told_text(),
         ))
@@ -97,16 +104,9 @@ mod tests {
     };
 
     fn told(format: Format, exit: Exit, millis: u64, text: &str, total_lines: Option<u64>) -> String {
-        let command = CommandFacts {
-            exit,
-            duration: Duration::from_millis(millis),
-            output_bytes: 3,
-            whole: None,
-            waits_for_input: false,
-            denials: Vec::new(),
-            killed: Vec::new(),
-        };
-        shown(format, Facts::Command(command), text, total_lines)
+        let duration = Duration::from_millis(millis);
+        let command = ProcessReport { duration, output_bytes: 3, ..ProcessReport::new(exit) };
+        shown(format, Facts::Command(Box::new(command)), text, total_lines)
     }
 
     fn shown(format: Format, facts: Facts, text: &str, total_lines: Option<u64>) -> String {
@@ -157,15 +157,7 @@ mod tests {
         let note = "Note: the arguments were repaired before the call ran: `arguments.a`: null left out\n";
         let plain = outcome(Facts::None, Format::Plain);
         assert_eq!(plain.for_model(), [Content::Text("ok".into()), Content::Text(note.into())]);
-        let command = CommandFacts {
-            exit: Exit::Code(0),
-            duration: Duration::ZERO,
-            output_bytes: 2,
-            whole: None,
-            waits_for_input: false,
-            denials: Vec::new(),
-            killed: Vec::new(),
-        };
+        let command = Box::new(ProcessReport { output_bytes: 2, ..ProcessReport::new(Exit::Code(0)) });
         let freeform = Content::join(&outcome(Facts::Command(command), Format::Freeform).for_model());
         assert!(freeform.ends_with(&format!("Output:\nok\n{note}")), "{freeform}");
     }
@@ -173,19 +165,11 @@ mod tests {
     #[test]
     fn a_session_says_how_it_is_before_what_it_printed() {
         let session = |exit, waits_for_input| {
-            Facts::Session(Box::new(SessionFacts {
-                session: 4711,
-                started: true,
-                chunk: "3fa9c1".into(),
-                exit,
-                waits_for_input,
-                duration: Duration::from_millis(1234),
-                output_bytes: 9,
-                whole: None,
-                killed: Vec::new(),
-                denials: Vec::new(),
-                held: None,
-            }))
+            let duration = Duration::from_millis(1234);
+            let report =
+                ProcessReport { waits_for_input, duration, output_bytes: 9, ..ProcessReport::new(exit) };
+            let chunk = "3fa9c1".into();
+            Facts::Session(Box::new(SessionReport { session: 4711, started: true, chunk, report }))
         };
         assert_eq!(
             shown(Format::Session, session(Some(Exit::Code(3)), false), "ok\n", None),

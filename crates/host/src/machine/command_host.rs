@@ -11,7 +11,7 @@ use windlass_contract::{
     BoxFuture, CallId, Host,
     files::Files,
     grant::{DirectProgram, Held, Limits, Mechanism},
-    host::{Command, Finished, HostError, Keyboard, Listener, OutputListener, Session},
+    host::{Command, FinishedCommand, HostError, Keyboard, Listener, OutputListener, Session},
 };
 use windlass_files::ConfinedFiles;
 use windlass_sandbox::Program;
@@ -107,7 +107,7 @@ impl CommandHost {
         streams: OutputStreams,
         cancel: &CancellationToken,
         output: OutputListener<'_>,
-    ) -> Result<Finished, HostError> {
+    ) -> Result<FinishedCommand, HostError> {
         let _turn = match &self.machine.preview {
             Some(preview) => Some(preview.take_turn().await),
             None => None,
@@ -133,9 +133,9 @@ impl CommandHost {
             streams,
             output,
         };
-        let (finished, held) = run.complete(&self.machine.spawner, cancel).await?;
-        if let Some(held) = held {
-            *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        let finished = run.complete(&self.machine.spawner, cancel).await?;
+        if let Some(held) = &finished.report.held {
+            held.clone_into(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner));
         }
         Ok(finished)
     }
@@ -147,7 +147,7 @@ impl Host for CommandHost {
         command: &'a Command,
         cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         Box::pin(self.complete(command, self.machine.streams, cancel, output))
     }
 
@@ -156,7 +156,7 @@ impl Host for CommandHost {
         command: &'a Command,
         cancel: &'a CancellationToken,
         output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         Box::pin(self.complete(command, OutputStreams::Apart, cancel, output))
     }
 

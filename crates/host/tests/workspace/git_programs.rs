@@ -159,11 +159,11 @@ async fn other_directories_of_objects_may_be_those_of_repositories() {
         let finished = world
             .run("git clone -q --shared r s; git clone -q --shared @/victim/o t 2>/dev/null; true")
             .await;
-        assert_eq!(finished.denials, [], "{}", rung.name());
+        assert_eq!(finished.report.denials, [], "{}", rung.name());
         assert_eq!(world.outside("git -C s log --format=%s; ls t/.git/objects/info"), "x\nalternates\n");
         // A change in the file itself.
         let finished = world.run("mkdir -p alt; echo @/ws/alt >> s/.git/objects/info/alternates").await;
-        assert_eq!(finished.denials.len(), 1, "{}: {:?}", rung.name(), finished.denials);
+        assert_eq!(finished.report.denials.len(), 1, "{}: {:?}", rung.name(), finished.report.denials);
     }
 }
 
@@ -176,7 +176,7 @@ async fn a_new_working_tree_keeps_programs_that_say_the_same() {
              git commit -qm x; git config core.hooksPath .githooks; git config core.fsmonitor ./t/fs",
         );
         let finished = world.run("git worktree add -q wt 2>/dev/null").await;
-        assert_eq!(finished.denials, [], "{}", rung.name());
+        assert_eq!(finished.report.denials, [], "{}", rung.name());
         assert_eq!(
             world.outside("cat wt/.githooks/pre-commit wt/t/fs"),
             "exit 0\nexit 0\n",
@@ -217,8 +217,8 @@ async fn settings_are_kept_by_their_values_and_the_rest_is_not_called_dangerous(
             let finished = world.run(&format!("git config {key} {value}")).await;
             let now = world.outside(&format!("git config {key}"));
             assert_eq!(now.trim() == *value, *is_kept, "{}: {key} {value}: {now}", rung.name());
-            assert_eq!(finished.denials.is_empty(), *is_kept, "{}: {key} {value}", rung.name());
-            assert!(!finished.denials.iter().any(|denial| denial.rule.contains("run programs")));
+            assert_eq!(finished.report.denials.is_empty(), *is_kept, "{}: {key} {value}", rung.name());
+            assert!(!finished.report.denials.iter().any(|denial| denial.rule.contains("run programs")));
             assert_eq!(world.outside("git status -s"), "", "{}: {key} {value}", rung.name());
         }
     }
@@ -232,9 +232,9 @@ async fn a_checkout_that_could_not_change_a_protected_file_is_told() {
          echo 2 > .vscode/s; git commit -qam y; git checkout -q main",
     );
     let finished = world.run("git checkout -q other").await;
-    let what: Vec<_> = finished.denials.iter().map(|denial| denial.what.clone()).collect();
-    assert_eq!(what, [world.path("ws/.vscode/s").display().to_string()], "{:?}", finished.denials);
-    assert!(finished.denials[0].rule.contains("run the git command yourself"));
+    let what: Vec<_> = finished.report.denials.iter().map(|denial| denial.what.clone()).collect();
+    assert_eq!(what, [world.path("ws/.vscode/s").display().to_string()], "{:?}", finished.report.denials);
+    assert!(finished.report.denials[0].rule.contains("run the git command yourself"));
     world.outside("git checkout -qf other");
-    assert_eq!(world.run("git checkout -q -b third; git status -s").await.denials, []);
+    assert_eq!(world.run("git checkout -q -b third; git status -s").await.report.denials, []);
 }

@@ -73,7 +73,7 @@ async fn no_git_file_makes_another_directory_writable() {
                 let command = Command { argv, cwd: None, env: BTreeMap::new(), time_limit: None };
                 let host = machine.confine(&grant).unwrap();
                 let finished = host.run(&command, &CancellationToken::new(), &|_| {}).await.unwrap();
-                assert_ne!(finished.exit, Exit::Code(0), "{}: {plant}", rung.name());
+                assert_ne!(finished.report.exit, Exit::Code(0), "{}: {plant}", rung.name());
             }
             assert!(!world.path("ws/.git").exists(), "{}: {plant}", rung.name());
         }
@@ -208,7 +208,7 @@ async fn names_that_other_programs_trust_do_not_appear() {
         for name in names {
             assert!(!world.path("ws").join(name).exists(), "{}: {name}", rung.name());
         }
-        assert_eq!(finished.denials.len(), names.len(), "{:?}", finished.denials);
+        assert_eq!(finished.report.denials.len(), names.len(), "{:?}", finished.report.denials);
     }
 }
 
@@ -222,7 +222,7 @@ async fn in_a_home_directory_nothing_with_a_dot_appears_or_changes() {
                       echo evil > .toolrc; mkdir -p .cache/x src/.deep; echo fine > .cache/x/y; echo fine > src/.deep/z";
         let (finished, _) = world.run_in(&["home"], script).await.unwrap();
         let left = world.outside("cd ../home; cat .newrc .app/run .tool/plugins/x 2>/dev/null; cat .toolrc");
-        assert_eq!(left, "mine", "{}: {:?}", rung.name(), finished.denials);
+        assert_eq!(left, "mine", "{}: {:?}", rung.name(), finished.report.denials);
         assert_eq!(
             world.outside("cd ../home; cat .cache/x/y src/.deep/z"),
             "fine\nfine\n",
@@ -250,7 +250,7 @@ async fn a_copy_of_a_repository_has_settings_of_its_own() {
                 "x\nhttps://example.invalid/x\n",
                 "{} {copy} {:?}",
                 rung.name(),
-                finished.denials
+                finished.report.denials
             );
         }
         assert_eq!(world.outside("git -C r config alias.evil"), "!id\n", "{}", rung.name());
@@ -270,7 +270,7 @@ async fn an_index_that_lists_hooks_is_moved_aside_and_others_stay() {
         let Some(world) = World::on(rung) else { continue };
         world.outside("git init -q -b main .; echo a > a; git add a; git commit -qm x");
         let finished = world.run("echo b > b; git add b; git status -s").await;
-        assert_eq!(finished.denials, [], "{}", rung.name());
+        assert_eq!(finished.report.denials, [], "{}", rung.name());
         assert_eq!(world.outside("git status -s"), "A  b\n", "{}", rung.name());
         for repository in [".", "new", "node_modules/new"] {
             let script = format!("git init -q {repository}; cd {repository}; {FORGED_INDEX}");
@@ -279,7 +279,7 @@ async fn an_index_that_lists_hooks_is_moved_aside_and_others_stay() {
                 "cd {repository}; git checkout -q -- .; git reset -q; git checkout -q -- ."
             ));
             assert!(!world.path("victim/PWNED").exists(), "{} {repository}", rung.name());
-            assert_eq!(finished.denials.len(), 1, "{:?}", finished.denials);
+            assert_eq!(finished.report.denials.len(), 1, "{:?}", finished.report.denials);
         }
     }
 }
@@ -446,13 +446,13 @@ async fn everyday_commands_of_git_keep_their_settings_and_those_of_the_user_stay
             );
             let finished = world.run_in(&["ws"], script).await.unwrap().0;
             assert_eq!(
-                finished.exit,
+                finished.report.exit,
                 Exit::Code(0),
                 "{}: {script}: {:?}",
                 rung.name(),
                 String::from_utf8_lossy(&finished.output)
             );
-            assert_eq!(finished.denials, [], "{}: {script}", rung.name());
+            assert_eq!(finished.report.denials, [], "{}: {script}", rung.name());
             assert_eq!(world.outside(then).trim(), *expected, "{}: {script}", rung.name());
             assert_eq!(
                 world.outside("git config alias.mine; git config core.pager"),
@@ -480,6 +480,6 @@ async fn what_a_command_shuts_or_buries_is_checked_all_the_same() {
             "chmod 755 v; ls -d v/.vscode h/.git/hooks/pre-commit o/.git/objects/info/commit-graph o/.git/objects/pk 2>/dev/null; \
              cat q/.git/config | grep fsmonitor; ls -d $(printf 'd/%.0s' $(seq 200)) 2>/dev/null",
         );
-        assert_eq!(left, "", "{}: {:?}", rung.name(), finished.denials);
+        assert_eq!(left, "", "{}: {:?}", rung.name(), finished.report.denials);
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     Effects, Sandbox,
     grant::{Confinement, Held, Limits, Mechanism, SandboxRules},
-    host::{Command, Finished},
+    host::{Command, FinishedCommand},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -49,7 +49,11 @@ impl World {
     }
 
     /// Runs a script that may write some directories. `@` stands for the place of it all.
-    pub(crate) async fn run_in(&self, roots: &[&str], script: &str) -> Result<(Finished, Held), String> {
+    pub(crate) async fn run_in(
+        &self,
+        roots: &[&str],
+        script: &str,
+    ) -> Result<(FinishedCommand, Held), String> {
         let writable: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
         let limits = Limits { default_time: Duration::from_mins(1), ..Limits::default() };
         let walls = SandboxRules { writable: writable.clone(), ..SandboxRules::default() };
@@ -62,7 +66,7 @@ impl World {
         Ok((finished.map_err(|error| error.to_string())?, host.held()))
     }
 
-    pub(crate) async fn run(&self, script: &str) -> Finished {
+    pub(crate) async fn run(&self, script: &str) -> FinishedCommand {
         self.run_in(&["ws"], script).await.unwrap().0
     }
 

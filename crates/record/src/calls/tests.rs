@@ -14,7 +14,8 @@ use windlass_contract::{
     id::ThreadId,
     item::Body,
     journal::{Intent, Record, SessionMeta},
-    outcome::{CommandFacts, Facts, Receipt, Status},
+    outcome::{Facts, Receipt, Status},
+    report::ProcessReport,
 };
 use windlass_fakes::clean;
 
@@ -90,15 +91,7 @@ fn outcome(status: Status, text: &str, milliseconds: u64) -> Outcome {
 }
 
 fn exited(code: i32) -> Outcome {
-    let facts = CommandFacts {
-        exit: Exit::Code(code),
-        duration: Duration::ZERO,
-        output_bytes: 0,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    };
+    let facts = Box::new(ProcessReport::new(Exit::Code(code)));
     Outcome { facts: Facts::Command(facts), ..outcome(Status::Error, "no", 3) }
 }
 

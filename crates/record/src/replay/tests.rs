@@ -11,7 +11,8 @@ use windlass_contract::{
     journal::{Intent, Record},
     meta::Format,
     model::Usage,
-    outcome::{CommandFacts, Facts, Receipt, View},
+    outcome::{Facts, Receipt, View},
+    report::ProcessReport,
 };
 use windlass_fakes::clean;
 
@@ -111,7 +112,7 @@ impl Script {
 
 fn outcome(text: &str) -> Outcome {
     Outcome {
-        data: Some(json!({"rows": [1, 2]})),
+        data: Some(json!({"rows": [1, 2]}).into()),
         receipt: Receipt { duration: Duration::from_millis(3), ..Receipt::default() },
         ..Outcome::plain(Verdict::success(), text)
     }
@@ -171,15 +172,11 @@ fn a_whole_session_loads_as_it_was() {
 
 #[test]
 fn an_output_comes_back_in_the_form_the_model_was_told() {
-    let facts = CommandFacts {
-        exit: Exit::Code(3),
+    let facts = Box::new(ProcessReport {
         duration: Duration::from_micros(1_234_567),
         output_bytes: 2,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    };
+        ..ProcessReport::new(Exit::Code(3))
+    });
     let outcome = Outcome {
         view: View { format: Format::Structured, total_lines: Some(9), ..View::default() },
         facts: Facts::Command(facts),

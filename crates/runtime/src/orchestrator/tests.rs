@@ -8,10 +8,11 @@ use windlass_contract::{
     approval::{Answer, Approver, Beyond, Question},
     effects::CommandLine,
     grant::{Confinement, Held, Mechanism, SandboxRules},
-    host::{Command, Finished, HostError, OutputListener},
-    outcome::{CommandFacts, Status},
+    host::{Command, FinishedCommand, HostError, OutputListener},
+    outcome::Status,
     policy::{ApprovalPolicy, SandboxMode},
     program::{ProgramFile, ProgramFinder, ProgramSearch},
+    report::ProcessReport,
     tool::tool,
 };
 use windlass_fakes::{EventRecorder, MemoryJournal};
@@ -43,7 +44,7 @@ impl Host for Etc {
         _command: &'a Command,
         _cancel: &'a tokio_util::sync::CancellationToken,
         _output: OutputListener<'a>,
-    ) -> BoxFuture<'a, Result<Finished, HostError>> {
+    ) -> BoxFuture<'a, Result<FinishedCommand, HostError>> {
         Box::pin(async { Err(HostError::EmptyCommand) })
     }
 
@@ -96,15 +97,10 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
             proof: Proof::Verified,
             remedy: String::new(),
         };
-        let facts = CommandFacts {
-            exit: Exit::Code(i32::from(!free)),
-            duration: Duration::ZERO,
-            output_bytes: 0,
-            whole: None,
-            killed: Vec::new(),
-            waits_for_input: false,
+        let facts = Box::new(ProcessReport {
             denials: if free { Vec::new() } else { vec![denial] },
-        };
+            ..ProcessReport::new(Exit::Code(i32::from(!free)))
+        });
         let content = vec![Content::Text("done".into())];
         Ok(Output { content, facts: Facts::Command(facts), ..Output::default() })
     };

@@ -8,7 +8,7 @@ use windlass_contract::{
     grant::{Confinement, Limits},
     tool::{FnTool, tool},
 };
-use windlass_fakes::{EchoMachine, issue_grant};
+use windlass_fakes::{EchoMachine, issue_grant, run_parsed};
 
 use super::*;
 use crate::{Deferral, Exposure, Registry, RegistryBuilder};
@@ -58,7 +58,7 @@ async fn found(query: &str) -> (String, Vec<String>) {
     let grant = issue_grant("/".into(), &Effects::none(), Limits::default(), Confinement::InProcess);
     let host = EchoMachine.confine(&grant).unwrap();
     let cx = Cx { id: "c".into(), host, cancel: CancellationToken::new(), events: Arc::new(Silent) };
-    let output = ready.run(&cx).await.unwrap();
+    let output = run_parsed(&ready, &cx).await.unwrap();
     let tools = output.content.iter().filter_map(|part| match part {
         Content::Tool(spec) => Some(spec.name.to_string()),
         _ => None,

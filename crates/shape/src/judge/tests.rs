@@ -1,7 +1,7 @@
 //! Verdicts on results of real calls, and each dimension alone.
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -14,7 +14,7 @@ struct RecordedCall {
     criteria: Criteria,
     status: Status,
     content: Vec<Content>,
-    data: Option<Value>,
+    data: Option<ToolReport>,
     facts: Facts,
     insight: Option<Insight>,
     receipt: Receipt,

@@ -52,22 +52,12 @@ pub(crate) fn unstarted(error: &ToolError) -> Option<ExitClass> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use windlass_contract::{Effects, outcome::CommandFacts};
+    use windlass_contract::{Effects, report::ProcessReport};
 
     use super::*;
 
     fn class(exit: Exit, denials: &[(Layer, &str, Proof)]) -> Option<ExitClass> {
-        let facts = Facts::Command(CommandFacts {
-            exit,
-            duration: Duration::ZERO,
-            output_bytes: 0,
-            whole: None,
-            killed: Vec::new(),
-            waits_for_input: false,
-            denials: Vec::new(),
-        });
+        let facts = Facts::Command(Box::new(ProcessReport::new(exit)));
         let denials: Vec<_> = denials
             .iter()
             .map(|(layer, what, proof)| Denial {

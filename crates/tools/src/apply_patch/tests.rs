@@ -1,6 +1,7 @@
 //! Patches as calls, and inside commands.
 
 use windlass_contract::{Event, erase, event::EditKind};
+use windlass_fakes::run_parsed;
 
 use super::*;
 use crate::{fakes::ToolHarness, shell::ShellProgram};
@@ -15,7 +16,7 @@ fn desk() -> ToolHarness {
 async fn patch(desk: &ToolHarness, text: &str) -> Result<Vec<Content>, String> {
     let ready = apply_patch(PatchForm::Freeform).prepare(&Input::Text(text.to_owned()));
     let end = match ready {
-        Ok(ready) => ready.run(&desk.cx).await,
+        Ok(ready) => run_parsed(&ready, &desk.cx).await,
         Err(error) => Err(error),
     };
     end.map(|output| output.content).map_err(|error| error.message)
@@ -117,22 +118,19 @@ async fn a_patch_inside_a_command_is_applied_and_no_command_runs() {
     let input = serde_json::json!({"command": ["bash", "-lc", script]}).to_string();
     let ready = erase(ShellProgram).prepare(&Input::Json(input)).unwrap();
     assert_eq!((ready.effects().writes, ready.effects().command), (vec![PathBuf::from("sub/a")], None));
-    let output = ready.run(&desk.cx).await.unwrap();
+    let output = run_parsed(&ready, &desk.cx).await.unwrap();
     assert!(Content::join(&output.content).starts_with("Success. Updated the following files:\nM a\n"));
     assert_eq!((desk.file("sub/a").as_deref(), desk.asked().len()), (Some("1\n"), 0));
 }
 
 #[tokio::test]
 async fn a_patch_inside_a_command_that_does_not_fit_is_a_command_that_failed() {
-    use windlass_contract::{
-        host::Exit,
-        outcome::{CommandFacts, Facts},
-    };
+    use windlass_contract::{host::Exit, outcome::Facts};
 
     let desk = desk();
     let input = serde_json::json!({"command": ["apply_patch", "nonsense"]}).to_string();
     let output = desk.call(erase(ShellProgram), &input).await.unwrap();
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Code(1), .. })));
+    assert!(matches!(&output.facts, Facts::Command(report) if report.exit == Exit::Code(1)));
     assert!(Content::join(&output.content).contains("The first line of the patch must be"));
     let bare = serde_json::json!({"command": [PATCH]}).to_string();
     let error = desk.call(erase(ShellProgram), &bare).await.unwrap_err();

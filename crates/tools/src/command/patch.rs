@@ -5,10 +5,7 @@
 use std::{path::Path, time::Instant};
 
 use windlass_contract::{
-    Content, Cx, Output, ToolError,
-    host::Exit,
-    outcome::{CommandFacts, Facts},
-    tool::ErrorKind,
+    Content, Cx, Output, ToolError, host::Exit, outcome::Facts, report::ProcessReport, tool::ErrorKind,
 };
 use windlass_patch::recognise;
 
@@ -40,14 +37,10 @@ pub(crate) async fn apply(patching: &PatchCall, cx: &Cx) -> Result<Output, ToolE
         Err(error) => (1, vec![Content::Text(error.message)]),
     };
     content.push(Content::Text(ADVICE.to_owned()));
-    let facts = CommandFacts {
-        exit: Exit::Code(code),
+    let report = ProcessReport {
         duration: begun.elapsed(),
         output_bytes: Content::join(&content).len() as u64,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
+        ..ProcessReport::new(Exit::Code(code))
     };
-    Ok(Output { content, facts: Facts::Command(facts), ..Output::default() })
+    Ok(Output { content, facts: Facts::Command(Box::new(report)), ..Output::default() })
 }

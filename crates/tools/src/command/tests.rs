@@ -38,7 +38,7 @@ async fn asks(tool: Arc<dyn AnyTool>, input: &str) -> Command {
     command
 }
 
-async fn answers(answer: Result<Finished, HostError>) -> Result<Output, ToolError> {
+async fn answers(answer: Result<FinishedCommand, HostError>) -> Result<Output, ToolError> {
     ToolHarness::new(&[], answer).call(erase(ShellProgram), r#"{"command":["x"]}"#).await
 }
 
@@ -96,18 +96,17 @@ async fn a_time_limit_of_zero_is_none_and_told() {
     assert!(error.message.ends_with("(at `timeout_ms`)"), "{error}");
 }
 
+/// Returns what was observed of the command.
+fn report(output: &Output) -> &ProcessReport {
+    let Facts::Command(report) = &output.facts else { panic!("{:?}", output.facts) };
+    report
+}
+
 #[tokio::test]
 async fn an_exit_code_is_a_result_like_any_other() {
-    let facts = CommandFacts {
-        exit: Exit::Code(3),
-        duration: Duration::from_millis(1500),
-        output_bytes: 3,
-        whole: None,
-        killed: Vec::new(),
-        waits_for_input: false,
-        denials: Vec::new(),
-    };
-    let expected = Output { facts: Facts::Command(facts), ..Output::from("no\n") };
+    let duration = Duration::from_millis(1500);
+    let report = ProcessReport { duration, output_bytes: 3, ..ProcessReport::new(Exit::Code(3)) };
+    let expected = Output { facts: Facts::Command(Box::new(report)), ..Output::from("no\n") };
     assert_eq!(answers(Ok(finished(Exit::Code(3), b"no\n"))).await.unwrap(), expected);
 }
 
@@ -115,15 +114,16 @@ async fn an_exit_code_is_a_result_like_any_other() {
 async fn a_time_out_is_said_before_what_was_printed_until_then() {
     let output = answers(Ok(finished(Exit::TimedOut, b"half"))).await.unwrap();
     assert_eq!(output.content, [Content::Text("command timed out after 1500 milliseconds\nhalf".into())]);
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::TimedOut, .. })));
+    assert_eq!(report(&output).exit, Exit::TimedOut);
 }
 
 #[tokio::test]
 async fn a_command_that_waited_for_input_until_its_time_was_up_is_told_what_to_do() {
-    let waiting = Finished { waits_for_input: true, ..finished(Exit::TimedOut, b"half\n") };
+    let mut waiting = finished(Exit::TimedOut, b"half\n");
+    waiting.report.waits_for_input = true;
     let asking = finished(Exit::TimedOut, b"Continue? [y/N] ");
-    let running = ["bash", "git", "vi"].map(str::to_owned).to_vec();
-    let editing = Finished { running, ..finished(Exit::TimedOut, b"half\n") };
+    let mut editing = finished(Exit::TimedOut, b"half\n");
+    editing.report.running = ["bash", "git", "vi"].map(str::to_owned).to_vec();
     for (ended, said) in [
         (waiting, "it was waiting for input on a terminal: "),
         (asking, "it seemed to wait for input after `Continue? [y/N]`: "),
@@ -135,10 +135,10 @@ async fn a_command_that_waited_for_input_until_its_time_was_up_is_told_what_to_d
         let output = answers(Ok(ended)).await.unwrap();
         let text = Content::join(&output.content);
         assert!(text.lines().nth(1).unwrap().starts_with(said), "{text}");
-        assert!(matches!(output.facts, Facts::Command(CommandFacts { waits_for_input: true, .. })));
+        assert!(report(&output).waits_for_input);
     }
     let output = answers(Ok(finished(Exit::Code(1), b"Continue? [y/N] "))).await.unwrap();
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { waits_for_input: false, .. })));
+    assert!(!report(&output).waits_for_input);
 }
 
 #[tokio::test]
@@ -155,24 +155,26 @@ async fn what_the_sandbox_refused_is_said_before_the_output_of_a_command_that_fa
         (Exit::Code(7), "sandbox: the network is off: 1.1.1.1:80; to allow it: `-c x=true`\nno\n"),
         (Exit::Code(0), "no\n"),
     ] {
-        let ended = Finished { denials: vec![denial.clone()], ..finished(exit, b"no\n") };
+        let mut ended = finished(exit, b"no\n");
+        ended.report.denials = vec![denial.clone()];
         assert_eq!(Content::join(&answers(Ok(ended)).await.unwrap().content), expected);
     }
 }
 
 #[tokio::test]
 async fn what_was_not_kept_is_counted() {
-    let cut = Finished { gap: Some((2, 96)), ..finished(Exit::Code(0), b"abcd") };
+    let mut cut = FinishedCommand { gap: Some((2, 96)), ..finished(Exit::Code(0), b"abcd") };
+    cut.report.output_bytes = 100;
     let output = answers(Ok(cut)).await.unwrap();
     assert_eq!(output.content, [Content::Text("ab\n... 96 bytes omitted ...\ncd".into())]);
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { output_bytes: 100, .. })));
+    assert_eq!(report(&output).output_bytes, 100);
 }
 
 #[tokio::test]
 async fn what_a_cancelled_command_has_printed_is_kept() {
     let output = answers(Ok(finished(Exit::Cancelled, b"x"))).await.unwrap();
     assert_eq!(output.content, [Content::Text("x".into())]);
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Cancelled, .. })));
+    assert_eq!(report(&output).exit, Exit::Cancelled);
 }
 
 #[tokio::test]
@@ -182,7 +184,7 @@ async fn a_crash_keeps_its_facts_and_the_last_words() {
         Content::join(&output.content),
         "execution error: the command was ended by signal 6 (SIGABRT): it gave up by itself\nOutput:\nassertion failed"
     );
-    assert!(matches!(output.facts, Facts::Command(CommandFacts { exit: Exit::Signal(6), .. })));
+    assert_eq!(report(&output).exit, Exit::Signal(6));
 }
 
 #[tokio::test]
@@ -195,7 +197,8 @@ async fn a_command_that_a_limit_ended_is_told_which() {
         proof: Proof::Observed,
         remedy: String::new(),
     };
-    let ended = Finished { denials: vec![limit], ..finished(Exit::KILLED, b"half") };
+    let mut ended = finished(Exit::KILLED, b"half");
+    ended.report.denials = vec![limit];
     assert_eq!(
         Content::join(&answers(Ok(ended)).await.unwrap().content),
         "execution error: the limit on memory was reached, and the command was ended\nOutput:\nhalf"

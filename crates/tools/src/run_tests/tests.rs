@@ -166,8 +166,8 @@ async fn what_a_runner_writes_into_files_is_read_unless_it_is_from_earlier() {
     ];
     let names = async |exit| {
         let desk = ToolHarness::new(&[], Ok(finished(exit, b""))).holding(&project).writing(&written);
-        let data = desk.call(run_tests(), "{}").await.unwrap().data.unwrap();
-        let report: windlass_contract::insight::TestReport = serde_json::from_value(data).unwrap();
+        let data = desk.call(run_tests(), "{}").await.unwrap().data;
+        let Some(ToolReport::Tests(report)) = data else { panic!("{data:?}") };
         report.failures.into_iter().map(|failure| failure.name).collect::<Vec<_>>()
     };
     assert_eq!(names(Exit::Code(1)).await, ["A.new", "A.part"]);

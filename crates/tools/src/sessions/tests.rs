@@ -5,6 +5,7 @@ use std::path::Path;
 use windlass_contract::{
     AnyTool, Content, Effects, Input, effects::Typed, erase, grant::Mechanism, host::Whole,
 };
+use windlass_fakes::run_parsed;
 
 use super::*;
 use crate::{
@@ -35,19 +36,19 @@ impl SessionHarness {
     }
 
     /// Returns the output, the facts, and the elapsed milliseconds.
-    async fn call(&self, name: &str, input: &str) -> Result<(String, SessionFacts, u128), ToolError> {
+    async fn call(&self, name: &str, input: &str) -> Result<(String, SessionReport, u128), ToolError> {
         let begun = Instant::now();
         let ready = self.tool(name).prepare(&Input::Json(input.to_owned()))?;
-        let output = ready.run(&self.cx).await?;
+        let output = run_parsed(&ready, &self.cx).await?;
         let Facts::Session(facts) = output.facts else { panic!("{:?}", output.facts) };
         Ok((Content::join(&output.content), *facts, begun.elapsed().as_millis()))
     }
 
-    async fn exec(&self, input: &str) -> (String, SessionFacts, u128) {
+    async fn exec(&self, input: &str) -> (String, SessionReport, u128) {
         self.call("exec_command", input).await.unwrap()
     }
 
-    async fn write(&self, id: u32, rest: &str) -> Result<(String, SessionFacts, u128), ToolError> {
+    async fn write(&self, id: u32, rest: &str) -> Result<(String, SessionReport, u128), ToolError> {
         self.call("write_stdin", &format!(r#"{{"session_id":{id}{rest}}}"#)).await
     }
 }
@@ -56,8 +57,11 @@ impl SessionHarness {
 async fn what_ends_in_time_needs_no_session() {
     let desk = SessionHarness::new("hi\n", FakeSessionState::Over(Exit::Code(3)));
     let (text, facts, millis) = desk.exec(r#"{"cmd":"true"}"#).await;
-    assert_eq!((text.as_str(), facts.exit, facts.session, millis), ("hi\n", Some(Exit::Code(3)), 0, 0));
-    assert_eq!((facts.started, facts.held.unwrap().rung), (true, Mechanism::Namespaces));
+    assert_eq!(
+        (text.as_str(), facts.report.exit, facts.session, millis),
+        ("hi\n", Some(Exit::Code(3)), 0, 0)
+    );
+    assert_eq!((facts.started, facts.report.held.unwrap().rung), (true, Mechanism::Namespaces));
     assert!(desk.sessions.entries().is_empty());
     let (command, keyboard, _) = desk.machine.opened.lock().unwrap()[0].clone();
     assert_eq!(
@@ -70,17 +74,17 @@ async fn what_ends_in_time_needs_no_session() {
 #[tokio::test(start_paused = true)]
 async fn what_is_not_shown_whole_is_told_where_it_is() {
     let desk = SessionHarness::new("0123456789abcdef", FakeSessionState::Over(Exit::Code(0)));
-    assert_eq!(desk.exec(r#"{"cmd":"true"}"#).await.1.whole, None);
+    assert_eq!(desk.exec(r#"{"cmd":"true"}"#).await.1.report.whole, None);
     let (_, facts, _) = desk.exec(r#"{"cmd":"true","max_output_tokens":3}"#).await;
     let path = "/outputs/1.txt".into();
-    assert_eq!(facts.whole, Some(Whole::File { path, bytes: 16, complete: true }));
+    assert_eq!(facts.report.whole, Some(Whole::File { path, bytes: 16, complete: true }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_time_is_up_says_so() {
     let desk = SessionHarness::new("half of it\n", FakeSessionState::Over(Exit::TimedOut));
     let (text, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
-    assert_eq!((text, facts.exit), (format!("{TIME_IS_UP}\nhalf of it\n"), Some(Exit::TimedOut)));
+    assert_eq!((text, facts.report.exit), (format!("{TIME_IS_UP}\nhalf of it\n"), Some(Exit::TimedOut)));
 }
 
 #[tokio::test]
@@ -100,8 +104,8 @@ async fn what_goes_on_is_told_with_a_number_after_the_time_to_yield() {
     {
         let desk = SessionHarness::new("begun\n", FakeSessionState::Works);
         let (text, facts, millis) = desk.exec(&format!(r#"{{"cmd":"serve"{asked}}}"#)).await;
-        assert_eq!((text.as_str(), facts.exit, millis), ("begun\n", None, expected));
-        assert_eq!((facts.session, facts.waits_for_input), (1_000, false));
+        assert_eq!((text.as_str(), facts.report.exit, millis), ("begun\n", None, expected));
+        assert_eq!((facts.session, facts.report.waits_for_input), (1_000, false));
     }
 }
 
@@ -109,12 +113,12 @@ async fn what_goes_on_is_told_with_a_number_after_the_time_to_yield() {
 async fn a_program_that_waits_for_input_is_told_at_once_and_only_once() {
     let desk = SessionHarness::new("name? ", FakeSessionState::Waits);
     let (text, facts, millis) = desk.exec(r#"{"cmd":"ask","tty":true}"#).await;
-    assert_eq!((text.as_str(), facts.waits_for_input, millis), ("name? ", true, 100));
+    assert_eq!((text.as_str(), facts.report.waits_for_input, millis), ("name? ", true, 100));
     // Whoever looks again without typing waits for something else.
     let (_, again, millis) = desk.write(facts.session, "").await.unwrap();
-    assert_eq!((again.waits_for_input, millis), (true, 5_000));
+    assert_eq!((again.report.waits_for_input, millis), (true, 5_000));
     let (_, typed, millis) = desk.write(facts.session, r#","chars":"you\n""#).await.unwrap();
-    assert_eq!((typed.waits_for_input, millis), (true, 250));
+    assert_eq!((typed.report.waits_for_input, millis), (true, 250));
     assert_eq!(*desk.machine.last().typed.lock().unwrap(), "you\n");
 }
 
@@ -124,7 +128,7 @@ async fn a_session_is_forgotten_when_its_end_was_told() {
     let (_, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
     desk.machine.last().act("bye\n", FakeSessionState::Over(Exit::Code(0)));
     let (text, ended, millis) = desk.write(facts.session, "").await.unwrap();
-    assert_eq!((text.as_str(), ended.exit, millis), ("bye\n", Some(Exit::Code(0)), 0));
+    assert_eq!((text.as_str(), ended.report.exit, millis), ("bye\n", Some(Exit::Code(0)), 0));
     let error = desk.write(facts.session, "").await.unwrap_err();
     assert_eq!(error.message, format!("write_stdin failed: Unknown process id {}", facts.session));
 }
@@ -136,7 +140,7 @@ async fn without_a_terminal_only_ctrl_c_gets_through_and_ends_it() {
     let error = desk.write(facts.session, r#","chars":"y\n""#).await.unwrap_err();
     assert!(error.message.ends_with("rerun exec_command with tty=true to keep stdin open"), "{error}");
     let (_, ended, _) = desk.write(facts.session, r#","chars":"\u0003""#).await.unwrap();
-    assert_eq!(ended.exit, Some(Exit::Signal(15)));
+    assert_eq!(ended.report.exit, Some(Exit::Signal(15)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,6 +200,6 @@ async fn what_is_typed_before_a_program_runs_never_reaches_one() {
     assert_eq!(early.effects(), Effects::none(), "nobody is asked about it");
     let (_, facts, _) = desk.exec(r#"{"cmd":"sh","tty":true,"yield_time_ms":250}"#).await;
     assert_eq!(facts.session, 1001);
-    let error = early.run(&desk.cx).await.unwrap_err();
+    let error = run_parsed(&early, &desk.cx).await.unwrap_err();
     assert_eq!(error.message, "write_stdin failed: Unknown process id 1000");
 }
