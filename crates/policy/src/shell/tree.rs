@@ -3,7 +3,8 @@
 //! The shape of the tree is not trusted: `a && b > f c` is parsed as one redirection around both
 //! commands that swallows the last word. Only its tokens are used, in the order of the source, and
 //! commands are built from them. A node that is not on the list of literal ones makes the script
-//! unclear; its commands are still read, because they may be dangerous.
+//! unclear; its commands are still read, because they may be dangerous. A text that may contain
+//! commands and has no nodes for them is unread.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -12,8 +13,11 @@ use tree_sitter::{Node, TreeCursor};
 use super::{
     CommandSeparator, RedirectKind, ShellDialect, ShellScript, UnclearKind, UnclearText,
     draft::{CommandDraft, is_number},
+    evaluation::{evaluates_words, expands_values, is_misread, is_quoted_code},
+    here::HereDocument,
     kind::{self, NodeKind},
-    parser::parse,
+    parser::{HERE_STRING, parse},
+    substitution,
 };
 
 /// Maximum depth of a tree. A long chain of `&&` is one level per command.
@@ -31,6 +35,8 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
         end: 0,
         last: TokenKind::Operator,
         is_broken: false,
+        evaluates: false,
+        quotes_code: false,
     };
     match parse(source) {
         Some(tree) => {
@@ -42,6 +48,10 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
             reader.visit(&mut root.walk(), root, TokenContext::Script, 0);
             reader.gap(source.len());
             reader.finish();
+            if reader.evaluates && reader.quotes_code {
+                reader.unclear(UnclearKind::QuotedCode, 0..source.len());
+                reader.script.unread = vec![source.to_string()];
+            }
         }
         None => reader.unclear(UnclearKind::TooHard, 0..source.len()),
     }
@@ -70,6 +80,10 @@ struct ScriptReader<'a> {
     last: TokenKind,
     /// The grammar found errors, or tokens missing.
     is_broken: bool,
+    /// Something evaluates the values of variables or words.
+    evaluates: bool,
+    /// A word contains quoted code.
+    quotes_code: bool,
 }
 
 /// The kind of a token, for its neighbours.
@@ -124,7 +138,7 @@ impl ScriptReader<'_> {
             },
             NodeKind::Function => self.other(at, UnclearKind::Function, place, depth),
             NodeKind::Error => self.other(at, UnclearKind::Syntax, place, depth),
-            NodeKind::Other => self.other(at, UnclearKind::ControlFlow, place, depth),
+            NodeKind::ControlFlow => self.other(at, UnclearKind::ControlFlow, place, depth),
             NodeKind::Token => self.operator(node, place),
         }
     }
@@ -158,7 +172,9 @@ impl ScriptReader<'_> {
                 }
             }
             "&" => self.unclear(UnclearKind::Background, node.byte_range()),
-            ";;" => self.unclear(UnclearKind::Syntax, node.byte_range()),
+            ";;" if !node.parent().is_some_and(|parent| kind::name(&parent) == "case_item") => {
+                self.unclear(UnclearKind::Syntax, node.byte_range());
+            }
             ";" | "&&" | "||" if nothing_before => self.unclear(UnclearKind::Syntax, node.byte_range()),
             // A separator, or part of a text that is already unclear.
             _ => {}
@@ -171,6 +187,7 @@ impl ScriptReader<'_> {
         let text = self.source.get(node.byte_range()).unwrap_or_default();
         if !text.starts_with('[') || text.starts_with("[[") {
             self.unclear(UnclearKind::Arithmetic, node.byte_range());
+            self.evaluates = true;
         }
         self.begin(node);
         self.children(at, TokenContext::Command, depth);
@@ -187,14 +204,48 @@ impl ScriptReader<'_> {
             };
         }
         self.unclear(what, node.byte_range());
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        self.evaluates |= kind::name(&node) == "c_style_for_statement";
+        if kind::name(&node) == "compound_statement" && text.starts_with("((") {
+            self.arithmetic(node);
+        }
         self.finish();
         self.children(at, TokenContext::Script, depth);
         self.finish();
     }
 
+    /// Checks that a shell reads arithmetic, too. Without `))` at its end, or in a shell that has
+    /// no `((`, it is a subshell in a subshell.
+    fn arithmetic(&mut self, node: Node<'_>) {
+        self.evaluates = true;
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        let is_command = text.starts_with("((");
+        let within = text.trim_start_matches('$').strip_prefix("((").and_then(|text| text.strip_suffix("))"));
+        let mut depth = 0_usize;
+        let is_balanced = within.is_none_or(|text| {
+            text.bytes().all(|byte| match byte {
+                b'(' => {
+                    depth += 1;
+                    true
+                }
+                b')' => {
+                    let open = depth > 0;
+                    depth = depth.saturating_sub(1);
+                    open
+                }
+                _ => true,
+            })
+        });
+        let is_closed = within.is_some() || text.starts_with("$[");
+        if !is_closed || !is_balanced || depth > 0 || is_command && self.dialect == ShellDialect::Posix {
+            self.unclear(UnclearKind::Syntax, node.byte_range());
+        }
+    }
+
     fn word(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
         self.plain_word(node.byte_range());
-        self.inner(at, node, depth);
+        self.note(node.byte_range());
+        self.inner(at, node, depth, false);
     }
 
     fn plain_word(&mut self, range: Range<usize>) {
@@ -212,12 +263,14 @@ impl ScriptReader<'_> {
 
     /// Handles a word that is not part of a command, such as the list of a loop.
     fn aside(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
-        self.inner(at, node, depth);
+        self.note(node.byte_range());
+        self.inner(at, node, depth, false);
         (self.end, self.last) = (node.end_byte(), TokenKind::Word);
     }
 
-    /// Reads the commands in the substitutions of a word or a text.
-    fn inner(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+    /// Reads the commands in the substitutions of a word or a text. In double quotes and
+    /// here-documents, single quotes protect nothing.
+    fn inner(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize, in_quotes: bool) {
         // Most words have no substitution and need no walk: every form of it contains one of these
         // bytes.
         let text = self.source.as_bytes().get(node.byte_range()).unwrap_or_default();
@@ -227,7 +280,13 @@ impl ScriptReader<'_> {
         if depth > MAX_DEPTH {
             return self.unclear(UnclearKind::TooDeep, node.byte_range());
         }
+        let name = kind::name(&node);
         if NodeKind::from_node(&node) == NodeKind::Substitution {
+            // The grammar does not know backquotes in backquotes.
+            let text = self.source.get(node.byte_range()).unwrap_or_default();
+            if text.starts_with('`') && text.contains("\\`") {
+                return self.text(node.byte_range(), in_quotes);
+            }
             self.unclear(UnclearKind::Substitution, node.byte_range());
             let outer = (self.draft.take(), self.joined, self.end, self.last);
             (self.joined, self.end, self.last) =
@@ -235,9 +294,53 @@ impl ScriptReader<'_> {
             self.children(at, TokenContext::Script, depth);
             self.finish();
             (self.draft, self.joined, self.end, self.last) = outer;
-        } else {
-            each_child(at, |at, child| self.inner(at, child, depth + 1));
+            return;
         }
+        let is_arithmetic = name == "arithmetic_expansion";
+        if is_arithmetic {
+            self.arithmetic(node);
+        }
+        if node.child_count() == 0 {
+            let is_protected = matches!(name, "raw_string" | "ansi_c_string") && !in_quotes;
+            return if node.is_named() && !is_protected {
+                self.text(node.byte_range(), in_quotes)
+            };
+        }
+        let in_quotes = in_quotes || is_arithmetic || matches!(name, "string" | "heredoc_body");
+        let mut end = node.start_byte();
+        each_child(at, |at, child| {
+            self.text(end..child.start_byte(), in_quotes);
+            self.inner(at, child, depth + 1, in_quotes);
+            end = child.end_byte();
+        });
+        self.text(end..node.end_byte(), in_quotes);
+    }
+
+    /// Reads the commands in a text that the grammar has no nodes for.
+    fn text(&mut self, range: Range<usize>, in_quotes: bool) {
+        let text = self.source.get(range.clone()).unwrap_or_default();
+        let Some(first) = substitution::first(text, in_quotes) else { return };
+        self.unclear(UnclearKind::Substitution, range);
+        let Some(scripts) = substitution::backquoted(text) else {
+            return self.script.unread.push(text.get(first..).unwrap_or_default().to_owned());
+        };
+        for script in scripts {
+            let ShellScript { mut commands, unclear, unread } = ShellScript::parse(&script, self.dialect);
+            let before = self.script.commands.len();
+            for command in &mut commands {
+                command.inner = command.inner.start + before..command.inner.end + before;
+            }
+            self.script.commands.extend(commands);
+            self.script.unclear.extend(unclear);
+            self.script.unread.extend(unread);
+        }
+    }
+
+    /// Records what the source of a word does with values, and with code in quotes.
+    fn note(&mut self, range: Range<usize>) {
+        let text = self.source.get(range).unwrap_or_default();
+        self.quotes_code |= is_quoted_code(text);
+        self.evaluates |= expands_values(text);
     }
 
     fn assignment(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, place: TokenContext, depth: usize) {
@@ -255,8 +358,10 @@ impl ScriptReader<'_> {
         if !plain || self.source.get(name.end..value.start) != Some("=") {
             self.unclear(UnclearKind::Array, node.byte_range());
         }
+        self.note(node.byte_range());
+        self.evaluates |= self.source.get(value.clone()).is_some_and(is_quoted_code);
         self.open().assignments.push((name, value));
-        self.inner(at, node, depth);
+        self.inner(at, node, depth, false);
     }
 
     /// Handles a redirection, and the words after its target: the grammar takes them for more
@@ -270,6 +375,7 @@ impl ScriptReader<'_> {
             self.unclear(UnclearKind::Syntax, node.byte_range());
         }
         let mut operator = None;
+        let mut is_numbered = false;
         each_child(at, |at, child| {
             match kind::name(&child) {
                 "file_descriptor" => {
@@ -278,6 +384,7 @@ impl ScriptReader<'_> {
                     if !self.source.get(child.byte_range()).is_some_and(is_number) {
                         self.unclear(UnclearKind::Syntax, child.byte_range());
                     }
+                    is_numbered = true;
                     // A word that ends in digits is not a descriptor.
                     self.token(child, TokenKind::Word);
                     self.last = TokenKind::Operator;
@@ -291,7 +398,13 @@ impl ScriptReader<'_> {
                 }
                 kind if !child.is_named() => {
                     self.token(child, TokenKind::Operator);
-                    operator = Some(kind);
+                    // `2>&f` is an error: after a descriptor, only a descriptor may follow.
+                    operator = Some(if is_numbered && kind == ">&" { "<&" } else { kind });
+                    let text = self.source.get(child.start_byte()..).unwrap_or_default();
+                    if text.starts_with(HERE_STRING) {
+                        operator = Some(HERE_STRING);
+                        self.end = child.start_byte() + HERE_STRING.len();
+                    }
                     self.open();
                 }
                 // The grammar does not know `<>`: one half of it is an error.
@@ -314,7 +427,7 @@ impl ScriptReader<'_> {
             ">>" => (RedirectKind::Append, true),
             ">&" => (RedirectKind::Descriptor, !posix || is_number(text)),
             "<&" => (RedirectKind::Descriptor, is_number(text)),
-            "<<<" => (RedirectKind::Text, !posix),
+            HERE_STRING => (RedirectKind::Text, !posix),
             // To a shell without it, this is a background command and an empty file.
             "&>" => (RedirectKind::Write, !posix),
             "&>>" => (RedirectKind::Append, !posix),
@@ -324,12 +437,24 @@ impl ScriptReader<'_> {
             self.unclear(UnclearKind::Syntax, node.byte_range());
         }
         self.token(node, TokenKind::Word);
+        self.note(node.byte_range());
         self.open().redirects.push((kind, node.byte_range()));
-        self.inner(at, node, depth);
+        self.inner(at, node, depth, false);
     }
 
     fn here_document(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
         self.unclear(UnclearKind::HereDocument, node.byte_range());
+        let mut here = HereDocument { delimiter: 0..0, end: 0..0, strips_tabs: false };
+        each_child(at, |_, child| match kind::name(&child) {
+            "<<-" => here.strips_tabs = true,
+            "heredoc_start" => here.delimiter = child.byte_range(),
+            "heredoc_end" => here.end = child.byte_range(),
+            _ => {}
+        });
+        let is_literal = here.is_literal(self.source);
+        if is_literal.is_none() {
+            self.unclear(UnclearKind::Syntax, node.byte_range());
+        }
         each_child(at, |at, child| {
             if kind::name(&child) == "heredoc_body" {
                 let text = self.source.get(child.byte_range()).unwrap_or_default().to_owned();
@@ -340,7 +465,12 @@ impl ScriptReader<'_> {
                     Some(here) => *here = Some(text),
                     None => self.open().here = Some(text),
                 }
-                self.inner(at, child, depth);
+                if is_literal == Some(true) {
+                    let text = self.source.get(child.byte_range()).unwrap_or_default();
+                    self.quotes_code |= text.contains(['$', '`']);
+                } else {
+                    self.inner(at, child, depth, true);
+                }
             } else if child.is_named() {
                 self.visit(at, child, TokenContext::Script, depth + 1);
             }
@@ -407,6 +537,13 @@ impl ScriptReader<'_> {
     /// Finishes the command under construction, if there is one.
     fn finish(&mut self) {
         let Some(mut draft) = self.draft.take() else { return };
+        let source = self.source;
+        let words = draft.words.iter().map(|range| source.get(range.clone()).unwrap_or_default());
+        if is_misread(words.clone()) {
+            let range = draft.words.first().cloned().unwrap_or_default();
+            self.unclear(UnclearKind::Syntax, range);
+        }
+        self.evaluates |= evaluates_words(words);
         let simple = draft.decode(self.source, self.dialect, self.script.commands.len());
         self.script.unclear.extend(simple.unclear());
         self.script.commands.push(simple);

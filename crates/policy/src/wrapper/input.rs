@@ -57,9 +57,16 @@ pub(super) fn scripts(script: &ShellScript, at: usize) -> Vec<String> {
         let inside = script.commands.get(simple.inner.clone()).unwrap_or_default();
         found.extend(inside.iter().filter_map(printed));
     }
-    if !reads_input(simple) {
-        return found;
+    if reads_input(simple) {
+        found.extend(given(script, at));
     }
+    found
+}
+
+/// Returns the texts that a command gets as its input.
+pub(super) fn given(script: &ShellScript, at: usize) -> Vec<String> {
+    let Some(simple) = script.commands.get(at) else { return Vec::new() };
+    let mut found = Vec::new();
     let strings = simple.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
     found.extend(strings.map(|redirect| redirect.target.text.clone()));
     found.extend(simple.here.clone());
