@@ -22,7 +22,7 @@ mod word;
 
 use std::ops::Range;
 
-pub(crate) use loose::{bare_text, read_loosely};
+pub(crate) use loose::{bare_text, read_loosely, without_prefix};
 pub use unclear::{UnclearKind, UnclearText};
 pub(crate) use word::ShellWord;
 
@@ -116,7 +116,11 @@ impl ShellScript {
                 ..Self::default()
             };
         }
-        let mut script = tree::read(&continuation::join_lines(source), dialect);
+        let joined = continuation::join_lines(source);
+        let mut script = tree::read(&joined, dialect);
+        // A shell reads one word there, and a person two.
+        let split = (*joined != *source).then(|| continuation::split_word(source)).flatten();
+        script.unclear.extend(split.map(|text| UnclearText::new(UnclearKind::Continuation, text)));
         script.unclear.extend(UnclearText::hidden(source));
         if script.unclear.iter().any(|unclear| unclear.what.is_unread()) {
             script.unread = vec![source.to_owned()];

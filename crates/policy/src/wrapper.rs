@@ -193,9 +193,11 @@ pub(crate) fn open_in(script: &ShellScript, at: usize) -> Vec<InnerCommand> {
     open(&simple.words).into_iter().chain(scripts).chain(texts).collect()
 }
 
-/// Returns the indices at which a command begins among words: the first, and those behind wrappers.
+/// Returns the indices at which a command begins among words: after assignments, and behind
+/// wrappers.
 pub(crate) fn starts(words: &[ShellWord]) -> Vec<usize> {
-    let begins = successors(Some(0), |start: &usize| {
+    let first = words.iter().take_while(|word| is_assignment(&word.text)).count();
+    let begins = successors(Some(first), |start: &usize| {
         let inner = command(words.get(*start..)?)?.start;
         (inner > 0).then_some(start + inner)
     });

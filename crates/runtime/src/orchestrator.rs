@@ -49,7 +49,10 @@ impl CallAttempt<'_> {
             return first;
         }
         decisions::stopped(call, denials);
-        let secrets = toolbox.shaper.secrets.kinds_in_call(call);
+        let known = &toolbox.shaper.secrets;
+        let judged = toolbox.gate.judge(effects);
+        let secrets =
+            judged.map_or_else(|| known.kinds_in_call(call), |judged| judged.secrets_in(call, known));
         let request = GateRequest { call, effects, secrets: &secrets, events: &*toolbox.events, stop };
         let further = tokio::select! {
             biased;

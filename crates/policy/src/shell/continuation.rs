@@ -9,6 +9,16 @@ pub(super) fn join_lines(source: &str) -> Cow<'_, str> {
     if source.contains("\\\n") { joined(source).map_or(source.into(), Cow::Owned) } else { source.into() }
 }
 
+/// Returns the text from a continuation on that is inside a word or an operator.
+pub(super) fn split_word(source: &str) -> Option<&str> {
+    let is_operator = |c: char| ";&|()<>".contains(c);
+    source.match_indices("\\\n").find_map(|(at, mark)| {
+        let before = source.get(..at)?.chars().next_back().filter(|c| !c.is_whitespace())?;
+        let after = source.get(at + mark.len()..)?.chars().next().filter(|c| !c.is_whitespace())?;
+        (!is_operator(before) || is_operator(after)).then(|| source.get(at..)).flatten()
+    })
+}
+
 fn joined(source: &str) -> Option<String> {
     let mut out = String::with_capacity(source.len());
     let mut chars = source.chars().peekable();

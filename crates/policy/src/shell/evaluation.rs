@@ -60,3 +60,22 @@ pub(super) fn is_misread<'a>(words: impl Iterator<Item = &'a str> + Clone) -> bo
     let mut program = words.clone().skip_while(|word| matches!(*word, "time" | "coproc" | "-p"));
     program.next().is_some_and(|word| RESERVED_WORDS.contains(&word)) || { words }.any(|word| word == "{")
 }
+
+/// Returns true if a shell reads arithmetic: the parenthesis that the second one opens is closed
+/// right before the last. Otherwise it is a subshell in a subshell, such as `((a) | (b))`.
+pub(super) fn is_arithmetic(source: &str) -> bool {
+    let source = source.strip_prefix('$').unwrap_or(source);
+    let Some(within) = source.strip_prefix("((").and_then(|source| source.strip_suffix("))")) else {
+        return source.starts_with('[');
+    };
+    let mut depth = 0_usize;
+    for byte in within.bytes() {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth == 0 => return false,
+            b')' => depth -= 1,
+            _ => {}
+        }
+    }
+    depth == 0
+}

@@ -1,6 +1,8 @@
 //! Reads a text for every command that it may name, without a grammar: quotes are left out, and
 //! every operator begins a new command. For texts that were not understood. Never to trust.
 
+use std::borrow::Cow;
+
 use super::{
     CommandSeparator, RedirectKind, ShellRedirect, ShellScript, ShellWord, SimpleCommand, UnclearKind,
     UnclearText, escape,
@@ -14,6 +16,9 @@ const BEFORE_COMMANDS: &[&str] = &[
 
 /// Characters after which another command may begin.
 const OPERATORS: &[char] = &[';', '&', '|', '\n', '(', ')', '`'];
+
+/// Characters after which the name of a program may begin in another language.
+const PREFIX_ENDS: &[char] = &['!', ':', '=', ',', '{', '[', '@'];
 
 /// Returns a text without quotes, backslashes and continuations, and with numbered characters
 /// decoded.
@@ -39,6 +44,18 @@ pub(crate) fn read_loosely(text: &str) -> ShellScript {
     ShellScript { commands, unclear, unread: Vec::new() }
 }
 
+/// Returns the words of a command without a text of another language before its program: `!rm`,
+/// `key:rm`, `--option=rm`.
+pub(crate) fn without_prefix(words: &[ShellWord]) -> Cow<'_, [ShellWord]> {
+    match words.split_first() {
+        Some((program, rest)) if program.text.contains(PREFIX_ENDS) => {
+            let name = program.text.rsplit(PREFIX_ENDS).next().unwrap_or_default();
+            [&[word(name)], rest].concat().into()
+        }
+        _ => words.into(),
+    }
+}
+
 fn command(segment: &str) -> SimpleCommand {
     let mut simple = SimpleCommand::default();
     let mut tokens = segment.split_whitespace().peekable();
@@ -46,9 +63,7 @@ fn command(segment: &str) -> SimpleCommand {
         let kind = match token {
             ">" => RedirectKind::Write,
             "<" => RedirectKind::Read,
-            _ if simple.words.is_empty() && (BEFORE_COMMANDS.contains(&token) || token.contains('=')) => {
-                continue;
-            }
+            _ if simple.words.is_empty() && BEFORE_COMMANDS.contains(&token) => continue,
             _ => {
                 simple.words.push(word(token));
                 continue;

@@ -6,6 +6,8 @@
 //! unclear; its commands are still read, because they may be dangerous. A text that may contain
 //! commands and has no nodes for them is unread.
 
+mod inner;
+
 use std::{borrow::Cow, ops::Range};
 
 use tree_sitter::{Node, TreeCursor};
@@ -13,11 +15,9 @@ use tree_sitter::{Node, TreeCursor};
 use super::{
     CommandSeparator, RedirectKind, ShellDialect, ShellScript, UnclearKind, UnclearText,
     draft::{CommandDraft, is_number},
-    evaluation::{evaluates_words, expands_values, is_misread, is_quoted_code},
-    here::HereDocument,
+    evaluation::{evaluates_words, is_misread, is_quoted_code},
     kind::{self, NodeKind},
     parser::{HERE_STRING, parse},
-    substitution,
 };
 
 /// Maximum depth of a tree. A long chain of `&&` is one level per command.
@@ -35,6 +35,8 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
         end: 0,
         last: TokenKind::Operator,
         is_broken: false,
+        is_shell_test: false,
+        word_end: 0,
         evaluates: false,
         quotes_code: false,
     };
@@ -80,6 +82,10 @@ struct ScriptReader<'a> {
     last: TokenKind,
     /// The grammar found errors, or tokens missing.
     is_broken: bool,
+    /// In `[[ … ]]`, where the shell itself reads the operators.
+    is_shell_test: bool,
+    /// The end of the word that is searched for substitutions.
+    word_end: usize,
     /// Something evaluates the values of variables or words.
     evaluates: bool,
     /// A word contains quoted code.
@@ -149,10 +155,15 @@ impl ScriptReader<'_> {
 
     /// Handles a token of the script itself.
     fn operator(&mut self, node: Node<'_>, place: TokenContext) {
-        if place == TokenContext::Command {
-            return self.plain_word(node.byte_range());
-        }
         let kind = kind::name(&node);
+        if place == TokenContext::Command {
+            let is_read_by_shell = matches!(kind, "&&" | "||" | "(" | ")" | "<" | ">");
+            return if self.is_shell_test && is_read_by_shell {
+                self.token(node, TokenKind::Operator);
+            } else {
+                self.plain_word(node.byte_range());
+            };
+        }
         // Shells need a space after it; without one it is part of the program's name.
         if kind == "!" {
             if self.joined == CommandSeparator::Piped {
@@ -185,12 +196,15 @@ impl ScriptReader<'_> {
     /// own.
     fn test(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
         let text = self.source.get(node.byte_range()).unwrap_or_default();
-        if !text.starts_with('[') || text.starts_with("[[") {
+        let is_shell_test = !text.starts_with('[') || text.starts_with("[[");
+        if is_shell_test {
             self.unclear(UnclearKind::Arithmetic, node.byte_range());
             self.evaluates = true;
         }
         self.begin(node);
+        let outer = std::mem::replace(&mut self.is_shell_test, is_shell_test);
         self.children(at, TokenContext::Command, depth);
+        self.is_shell_test = outer;
     }
 
     /// Handles a node that is not literal. Inside a test, expressions only group words.
@@ -214,35 +228,13 @@ impl ScriptReader<'_> {
         self.finish();
     }
 
-    /// Checks that a shell reads arithmetic, too. Without `))` at its end, or in a shell that has
-    /// no `((`, it is a subshell in a subshell.
-    fn arithmetic(&mut self, node: Node<'_>) {
-        self.evaluates = true;
-        let text = self.source.get(node.byte_range()).unwrap_or_default();
-        let is_command = text.starts_with("((");
-        let within = text.trim_start_matches('$').strip_prefix("((").and_then(|text| text.strip_suffix("))"));
-        let mut depth = 0_usize;
-        let is_balanced = within.is_none_or(|text| {
-            text.bytes().all(|byte| match byte {
-                b'(' => {
-                    depth += 1;
-                    true
-                }
-                b')' => {
-                    let open = depth > 0;
-                    depth = depth.saturating_sub(1);
-                    open
-                }
-                _ => true,
-            })
-        });
-        let is_closed = within.is_some() || text.starts_with("$[");
-        if !is_closed || !is_balanced || depth > 0 || is_command && self.dialect == ShellDialect::Posix {
-            self.unclear(UnclearKind::Syntax, node.byte_range());
-        }
-    }
-
     fn word(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        let is_pattern = matches!(kind::name(&node), "regex" | "extglob_pattern");
+        if self.is_shell_test && is_pattern && !text.contains([' ', '\t', '\n', ';', '&', '<', '>']) {
+            self.gap(node.start_byte());
+            return self.aside(at, node, depth);
+        }
         self.plain_word(node.byte_range());
         self.note(node.byte_range());
         self.inner(at, node, depth, false);
@@ -266,81 +258,6 @@ impl ScriptReader<'_> {
         self.note(node.byte_range());
         self.inner(at, node, depth, false);
         (self.end, self.last) = (node.end_byte(), TokenKind::Word);
-    }
-
-    /// Reads the commands in the substitutions of a word or a text. In double quotes and
-    /// here-documents, single quotes protect nothing.
-    fn inner(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize, in_quotes: bool) {
-        // Most words have no substitution and need no walk: every form of it contains one of these
-        // bytes.
-        let text = self.source.as_bytes().get(node.byte_range()).unwrap_or_default();
-        if !text.iter().any(|byte| matches!(byte, b'`' | b'(')) {
-            return;
-        }
-        if depth > MAX_DEPTH {
-            return self.unclear(UnclearKind::TooDeep, node.byte_range());
-        }
-        let name = kind::name(&node);
-        if NodeKind::from_node(&node) == NodeKind::Substitution {
-            // The grammar does not know backquotes in backquotes.
-            let text = self.source.get(node.byte_range()).unwrap_or_default();
-            if text.starts_with('`') && text.contains("\\`") {
-                return self.text(node.byte_range(), in_quotes);
-            }
-            self.unclear(UnclearKind::Substitution, node.byte_range());
-            let outer = (self.draft.take(), self.joined, self.end, self.last);
-            (self.joined, self.end, self.last) =
-                (CommandSeparator::Apart, node.start_byte(), TokenKind::Operator);
-            self.children(at, TokenContext::Script, depth);
-            self.finish();
-            (self.draft, self.joined, self.end, self.last) = outer;
-            return;
-        }
-        let is_arithmetic = name == "arithmetic_expansion";
-        if is_arithmetic {
-            self.arithmetic(node);
-        }
-        if node.child_count() == 0 {
-            let is_protected = matches!(name, "raw_string" | "ansi_c_string") && !in_quotes;
-            return if node.is_named() && !is_protected {
-                self.text(node.byte_range(), in_quotes)
-            };
-        }
-        let in_quotes = in_quotes || is_arithmetic || matches!(name, "string" | "heredoc_body");
-        let mut end = node.start_byte();
-        each_child(at, |at, child| {
-            self.text(end..child.start_byte(), in_quotes);
-            self.inner(at, child, depth + 1, in_quotes);
-            end = child.end_byte();
-        });
-        self.text(end..node.end_byte(), in_quotes);
-    }
-
-    /// Reads the commands in a text that the grammar has no nodes for.
-    fn text(&mut self, range: Range<usize>, in_quotes: bool) {
-        let text = self.source.get(range.clone()).unwrap_or_default();
-        let Some(first) = substitution::first(text, in_quotes) else { return };
-        self.unclear(UnclearKind::Substitution, range);
-        let Some(scripts) = substitution::backquoted(text) else {
-            return self.script.unread.push(text.get(first..).unwrap_or_default().to_owned());
-        };
-        for script in scripts {
-            let ShellScript { mut commands, unclear, unread } = ShellScript::parse(&script, self.dialect);
-            let before = self.script.commands.len();
-            for command in &mut commands {
-                command.inner = command.inner.start + before..command.inner.end + before;
-            }
-            self.script.commands.extend(commands);
-            self.script.unclear.extend(unclear);
-            self.script.unread.extend(unread);
-        }
-    }
-
-    /// Records what the source of a word does with values, and with code in quotes.
-    fn note(&mut self, range: Range<usize>) {
-        let text = self.source.get(range).unwrap_or_default();
-        self.quotes_code |= is_quoted_code(text);
-        self.evaluates |= expands_values(text);
     }
 
     fn assignment(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, place: TokenContext, depth: usize) {
@@ -440,41 +357,6 @@ impl ScriptReader<'_> {
         self.note(node.byte_range());
         self.open().redirects.push((kind, node.byte_range()));
         self.inner(at, node, depth, false);
-    }
-
-    fn here_document(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
-        self.unclear(UnclearKind::HereDocument, node.byte_range());
-        let mut here = HereDocument { delimiter: 0..0, end: 0..0, strips_tabs: false };
-        each_child(at, |_, child| match kind::name(&child) {
-            "<<-" => here.strips_tabs = true,
-            "heredoc_start" => here.delimiter = child.byte_range(),
-            "heredoc_end" => here.end = child.byte_range(),
-            _ => {}
-        });
-        let is_literal = here.is_literal(self.source);
-        if is_literal.is_none() {
-            self.unclear(UnclearKind::Syntax, node.byte_range());
-        }
-        each_child(at, |at, child| {
-            if kind::name(&child) == "heredoc_body" {
-                let text = self.source.get(child.byte_range()).unwrap_or_default().to_owned();
-                // The rest of the first line comes before the text and may have ended the command
-                // it is for.
-                let ended = self.script.commands.last_mut().map(|command| &mut command.here);
-                match self.draft.as_mut().map(|draft| &mut draft.here).or(ended) {
-                    Some(here) => *here = Some(text),
-                    None => self.open().here = Some(text),
-                }
-                if is_literal == Some(true) {
-                    let text = self.source.get(child.byte_range()).unwrap_or_default();
-                    self.quotes_code |= text.contains(['$', '`']);
-                } else {
-                    self.inner(at, child, depth, true);
-                }
-            } else if child.is_named() {
-                self.visit(at, child, TokenContext::Script, depth + 1);
-            }
-        });
     }
 
     /// Checks that a comment extends to the end of its line and begins where a word could.

@@ -164,8 +164,9 @@ fn finish(chars: &[ShellChar]) -> Result<ShellWord, UnclearKind> {
     if later {
         return Err(UnclearKind::Tilde);
     }
-    // `[` alone is the program.
-    let glob = text != "[" && chars.iter().any(|char| char.is('*') || char.is('?') || char.is('['));
+    // `[` alone is the program, and `[[` begins a test.
+    let glob = !matches!(text.as_str(), "[" | "[[")
+        && chars.iter().any(|char| char.is('*') || char.is('?') || char.is('['));
     Ok(ShellWord { text, home, glob, unclear: None })
 }
 
