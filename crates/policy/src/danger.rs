@@ -47,7 +47,7 @@ impl CommandDanger {
     }
 
     /// Returns the danger as one that a person can allow.
-    pub(crate) fn to_ask(self) -> Self {
+    pub(crate) fn softened(self) -> Self {
         Self { severity: DangerSeverity::Ask, ..self }
     }
 

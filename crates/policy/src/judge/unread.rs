@@ -31,7 +31,7 @@ impl<'a> CommandJudge<'a> {
                 let danger = danger::command_danger(words, &places);
                 // A word in the middle may also be a value, or prose.
                 let danger =
-                    danger.map(|danger| if certain.contains(&start) { danger } else { danger.to_ask() });
+                    danger.map(|danger| if certain.contains(&start) { danger } else { danger.softened() });
                 found.extend(danger.map(|danger| of(danger, words)));
             }
             if let (Some("cd" | "pushd"), Some(target)) = (simple.program(), simple.words.get(1)) {

@@ -31,6 +31,21 @@ const RESERVED_WORDS: &[&str] = &[
     "until", "while", "{", "}",
 ];
 
+/// Records whether a script has quoted code, and something that may run it.
+#[derive(Debug, Default)]
+pub(super) struct QuotedCodeTracker {
+    /// A word contains quoted code.
+    pub(super) is_present: bool,
+    /// Something evaluates the values of variables or words.
+    pub(super) is_evaluated: bool,
+}
+
+impl QuotedCodeTracker {
+    pub(super) fn may_run(&self) -> bool {
+        self.is_present && self.is_evaluated
+    }
+}
+
 /// Returns true if the source of a word contains `$` or a backquote that is, or may be, quoted.
 pub(super) fn is_quoted_code(source: &str) -> bool {
     source.contains(['$', '`']) && source.contains(['\'', '\\'])

@@ -15,7 +15,7 @@ use tree_sitter::{Node, TreeCursor};
 use super::{
     CommandSeparator, RedirectKind, ShellDialect, ShellScript, UnclearKind, UnclearText,
     draft::{CommandDraft, is_number},
-    evaluation::{evaluates_words, is_misread, is_quoted_code},
+    evaluation::{QuotedCodeTracker, evaluates_words, is_misread, is_quoted_code},
     kind::{self, NodeKind},
     parser::{HERE_STRING, parse},
 };
@@ -37,8 +37,7 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
         is_broken: false,
         is_shell_test: false,
         word_end: 0,
-        evaluates: false,
-        quotes_code: false,
+        quoted_code: QuotedCodeTracker::default(),
     };
     match parse(source) {
         Some(tree) => {
@@ -50,7 +49,7 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
             reader.visit(&mut root.walk(), root, TokenContext::Script, 0);
             reader.gap(source.len());
             reader.finish();
-            if reader.evaluates && reader.quotes_code {
+            if reader.quoted_code.may_run() {
                 reader.unclear(UnclearKind::QuotedCode, 0..source.len());
                 reader.script.unread = vec![source.to_string()];
             }
@@ -86,10 +85,7 @@ struct ScriptReader<'a> {
     is_shell_test: bool,
     /// The end of the word that is searched for substitutions.
     word_end: usize,
-    /// Something evaluates the values of variables or words.
-    evaluates: bool,
-    /// A word contains quoted code.
-    quotes_code: bool,
+    quoted_code: QuotedCodeTracker,
 }
 
 /// The kind of a token, for its neighbours.
@@ -183,7 +179,7 @@ impl ScriptReader<'_> {
                 }
             }
             "&" => self.unclear(UnclearKind::Background, node.byte_range()),
-            ";;" if !node.parent().is_some_and(|parent| kind::name(&parent) == "case_item") => {
+            ";;" if node.parent().is_none_or(|parent| kind::name(&parent) != "case_item") => {
                 self.unclear(UnclearKind::Syntax, node.byte_range());
             }
             ";" | "&&" | "||" if nothing_before => self.unclear(UnclearKind::Syntax, node.byte_range()),
@@ -199,7 +195,7 @@ impl ScriptReader<'_> {
         let is_shell_test = !text.starts_with('[') || text.starts_with("[[");
         if is_shell_test {
             self.unclear(UnclearKind::Arithmetic, node.byte_range());
-            self.evaluates = true;
+            self.quoted_code.is_evaluated = true;
         }
         self.begin(node);
         let outer = std::mem::replace(&mut self.is_shell_test, is_shell_test);
@@ -219,7 +215,7 @@ impl ScriptReader<'_> {
         }
         self.unclear(what, node.byte_range());
         let text = self.source.get(node.byte_range()).unwrap_or_default();
-        self.evaluates |= kind::name(&node) == "c_style_for_statement";
+        self.quoted_code.is_evaluated |= kind::name(&node) == "c_style_for_statement";
         if kind::name(&node) == "compound_statement" && text.starts_with("((") {
             self.arithmetic(node);
         }
@@ -236,7 +232,7 @@ impl ScriptReader<'_> {
             return self.aside(at, node, depth);
         }
         self.plain_word(node.byte_range());
-        self.note(node.byte_range());
+        self.note(node);
         self.inner(at, node, depth, false);
     }
 
@@ -255,7 +251,7 @@ impl ScriptReader<'_> {
 
     /// Handles a word that is not part of a command, such as the list of a loop.
     fn aside(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
-        self.note(node.byte_range());
+        self.note(node);
         self.inner(at, node, depth, false);
         (self.end, self.last) = (node.end_byte(), TokenKind::Word);
     }
@@ -275,8 +271,8 @@ impl ScriptReader<'_> {
         if !plain || self.source.get(name.end..value.start) != Some("=") {
             self.unclear(UnclearKind::Array, node.byte_range());
         }
-        self.note(node.byte_range());
-        self.evaluates |= self.source.get(value.clone()).is_some_and(is_quoted_code);
+        self.note(node);
+        self.quoted_code.is_evaluated |= self.source.get(value.clone()).is_some_and(is_quoted_code);
         self.open().assignments.push((name, value));
         self.inner(at, node, depth, false);
     }
@@ -354,7 +350,7 @@ impl ScriptReader<'_> {
             self.unclear(UnclearKind::Syntax, node.byte_range());
         }
         self.token(node, TokenKind::Word);
-        self.note(node.byte_range());
+        self.note(node);
         self.open().redirects.push((kind, node.byte_range()));
         self.inner(at, node, depth, false);
     }
@@ -425,7 +421,7 @@ impl ScriptReader<'_> {
             let range = draft.words.first().cloned().unwrap_or_default();
             self.unclear(UnclearKind::Syntax, range);
         }
-        self.evaluates |= evaluates_words(words);
+        self.quoted_code.is_evaluated |= evaluates_words(words);
         let simple = draft.decode(self.source, self.dialect, self.script.commands.len());
         self.script.unclear.extend(simple.unclear());
         self.script.commands.push(simple);

@@ -85,17 +85,17 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Records what the source of a word does with values, and with code in quotes.
-    pub(super) fn note(&mut self, range: Range<usize>) {
-        let text = self.source.get(range).unwrap_or_default();
-        self.quotes_code |= is_quoted_code(text);
-        self.evaluates |= expands_values(text);
+    /// Looks at the source of a word for quoted code, and for expansions that evaluate values.
+    pub(super) fn note(&mut self, node: Node<'_>) {
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        self.quoted_code.is_present |= is_quoted_code(text);
+        self.quoted_code.is_evaluated |= expands_values(text);
     }
 
     /// Checks that a shell reads arithmetic, too. Without `))` at its end, or in a shell that has
     /// no `((`, it is a subshell in a subshell.
     pub(super) fn arithmetic(&mut self, node: Node<'_>) {
-        self.evaluates = true;
+        self.quoted_code.is_evaluated = true;
         let text = self.source.get(node.byte_range()).unwrap_or_default();
         let is_subshell = text.starts_with("((") && self.dialect == ShellDialect::Posix;
         if is_subshell || !is_arithmetic(text) {
@@ -128,7 +128,7 @@ impl ScriptReader<'_> {
                 }
                 if is_literal == Some(true) {
                     let text = self.source.get(child.byte_range()).unwrap_or_default();
-                    self.quotes_code |= text.contains(['$', '`']);
+                    self.quoted_code.is_present |= text.contains(['$', '`']);
                 } else {
                     self.inner(at, child, depth, true);
                 }
