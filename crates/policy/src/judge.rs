@@ -228,7 +228,8 @@ impl<'a> CommandJudge<'a> {
         (self.parts[own].class, self.parts[own].reason) = (class, reason);
         self.files.extend(simple.redirects.iter().filter_map(file_use));
         self.follow(simple);
-        class.max(runs.map_or(Class::Safe, |runs| runs.class))
+        let class = class.max(runs.map_or(Class::Safe, |runs| runs.class));
+        if outward::hides_program(&simple.words) { class.max(self.unread_source(via)) } else { class }
     }
 
     /// Returns the strictest rule for a command: for its words, or for its effects beyond the

@@ -12,6 +12,8 @@ mod name;
 mod network;
 mod table;
 
+pub(crate) use hidden::hides_program;
+
 use std::{cell::OnceCell, collections::BTreeSet};
 
 use windlass_contract::effects::OutwardEffect;
@@ -48,11 +50,17 @@ pub(crate) struct SourceText {
     text: String,
     /// The effects of all commands that the text names, computed on first use.
     named: OnceCell<BTreeSet<OutwardEffect>>,
+    is_searched: bool,
 }
 
 impl SourceText {
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), named: OnceCell::new() }
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    /// Returns the text the first time, and nothing later: one search finds everything.
+    pub(crate) fn take_unread(&mut self) -> String {
+        if std::mem::replace(&mut self.is_searched, true) { String::new() } else { self.text.clone() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

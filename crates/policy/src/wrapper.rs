@@ -297,6 +297,8 @@ fn shell(name: &str, words: &[ShellWord]) -> Option<InnerCommand> {
                     words.next();
                 }
             }
+            // It ends the options, as `--` does.
+            _ if text == "-" => plain = false,
             _ if reads_script => {
                 plain &= word.unclear.is_none() && !word.glob && !word.home && words.next().is_none();
                 let dialect = known.unwrap_or(ShellDialect::Bash);
@@ -424,6 +426,7 @@ mod tests {
             ("git -c alias.y='push x' y", "'git push x'"),
             ("alias y='rm x'", "'rm x'"),
             ("/proc/self/exe -c 'rm x'", "'rm x'"),
+            ("bash -c - 'rm x'", "'rm x'"),
         ] {
             assert_eq!(opened(source), [inner], "{source}");
         }

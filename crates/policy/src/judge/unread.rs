@@ -11,6 +11,13 @@ use crate::{
 const MAX_WORDS_OF_UNREAD: usize = 32;
 
 impl<'a> CommandJudge<'a> {
+    /// Judges the whole text by the commands that it names, because one of its programs comes from a
+    /// variable or the output of a command.
+    pub(super) fn unread_source(&mut self, via: &WrapperContext<'a>) -> Class {
+        let text = self.source.take_unread();
+        self.unread(&text, via)
+    }
+
     /// Judges a text that was not understood, and that a shell or another program may run: every
     /// command that it names counts. Only the worst becomes a part.
     pub(super) fn unread(&mut self, text: &str, via: &WrapperContext<'a>) -> Class {

@@ -18,13 +18,20 @@ use crate::{
 /// Maximum number of words after the name of a program that may be its arguments.
 const MAX_FOLLOWING: usize = 6;
 
+/// Returns true if the first word of a command does not name a program.
+pub(crate) fn hides_program(words: &[ShellWord]) -> bool {
+    let Some(program) = words.first() else { return false };
+    let name = base_name(&program.text);
+    let has_no_name = program.text.starts_with(":::") || program.glob;
+    let is_open = name.contains(['$', '`', '{', '}', '(', ')', '%', '<']);
+    has_no_name || program.unclear.is_some() && (is_open || !name.contains(char::is_alphanumeric))
+}
+
 /// Returns true if the program of a command is not the one that its first word names.
 pub(super) fn is_hidden(context: CommandContext<'_>, words: &[ShellWord]) -> bool {
     let Some(program) = words.first() else { return false };
     let name = base_name(&program.text);
-    let has_no_name = program.text.starts_with(":::") || program.glob;
-    let is_open = program.unclear.is_some() && name.contains(['$', '`', '{', '}', '(', ')', '%', '<']);
-    if has_no_name || is_open || program.unclear.is_some() && !name.contains(char::is_alphanumeric) {
+    if hides_program(words) {
         return true;
     }
     let simple = context.script.commands.get(context.at);
@@ -59,8 +66,8 @@ pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
     let words: Vec<_> = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
     let mut found = BTreeSet::new();
     for at in 0..words.len() {
-        // `g=git` and `x:git` name it, too.
-        let named = words[at].rsplit(['=', ':']).next().unwrap_or_default();
+        // `g=git`, `x:git` and `${x:-git}` name it, too.
+        let named = words[at].rsplit(['=', ':']).next().unwrap_or_default().trim_start_matches(['-', '+']);
         if table::same_kind(&tool_name(named).0).is_none() {
             continue;
         }

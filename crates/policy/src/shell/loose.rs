@@ -50,6 +50,8 @@ pub(crate) fn without_prefix(words: &[ShellWord]) -> Cow<'_, [ShellWord]> {
     match words.split_first() {
         Some((program, rest)) if program.text.contains(PREFIX_ENDS) => {
             let name = program.text.rsplit(PREFIX_ENDS).next().unwrap_or_default();
+            // `${x:-rm …}`.
+            let name = name.trim_start_matches(['-', '+']);
             [&[word(name)], rest].concat().into()
         }
         _ => words.into(),

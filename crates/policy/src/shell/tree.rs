@@ -270,6 +270,7 @@ impl ScriptReader<'_> {
         let plain = self.source.get(name.clone()).is_some_and(is_identifier);
         if !plain || self.source.get(name.end..value.start) != Some("=") {
             self.unclear(UnclearKind::Array, node.byte_range());
+            self.quoted_code.is_evaluated = true;
         }
         self.note(node);
         self.quoted_code.is_evaluated |= self.source.get(value.clone()).is_some_and(is_quoted_code);

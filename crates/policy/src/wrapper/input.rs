@@ -51,7 +51,9 @@ pub(super) fn scripts(script: &ShellScript, at: usize) -> Vec<String> {
         let name = base_name(program);
         is_shell(name) || matches!(name, "source" | ".")
     });
-    let substituted = simple.words.iter().chain(simple.redirects.iter().map(|redirect| &redirect.target));
+    let values = simple.assignments.iter().map(|assignment| &assignment.value);
+    let targets = simple.redirects.iter().map(|redirect| &redirect.target);
+    let substituted = simple.words.iter().chain(values).chain(targets);
     let mut found = Vec::new();
     if is_reader && substituted.into_iter().any(|word| word.text.starts_with("<(")) {
         let inside = script.commands.get(simple.inner.clone()).unwrap_or_default();

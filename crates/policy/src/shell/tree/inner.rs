@@ -133,6 +133,11 @@ impl ScriptReader<'_> {
                     self.inner(at, child, depth, true);
                 }
             } else if child.is_named() {
+                // The command that a word after the delimiter belongs to may have ended already.
+                let kind = NodeKind::from_node(&child);
+                if matches!(kind, NodeKind::Word | NodeKind::Substitution | NodeKind::Assignment) {
+                    self.unclear(UnclearKind::Syntax, child.byte_range());
+                }
                 self.visit(at, child, TokenContext::Script, depth + 1);
             }
         });
