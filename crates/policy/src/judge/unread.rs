@@ -22,33 +22,33 @@ impl<'a> CommandJudge<'a> {
     /// command that it names counts. Only the worst becomes a part.
     pub(super) fn unread(&mut self, text: &str, via: &WrapperContext<'a>) -> Class {
         let effects = outward::text_effects(text);
-        let by_effect = effects.iter().filter_map(|effect| self.rules.find_effect(*effect));
-        let mut found: Vec<_> = by_effect.filter_map(|rule| ruled(rule, &[])).collect();
+        let mut worst = WorstPart::default();
+        for rule in effects.iter().filter_map(|effect| self.rules.find_effect(*effect)) {
+            worst.consider_rule(rule, &[]);
+        }
         self.outward.extend(&effects);
         let script = shell::read_loosely(text);
         let mut places = self.places.clone();
         for (at, simple) in script.commands.iter().enumerate() {
             let certain = wrapper::starts(&simple.words);
-            found
-                .extend(danger::context_danger(&script, at, &places).map(|danger| of(danger, &simple.words)));
+            worst.consider_danger(danger::context_danger(&script, at, &places), &simple.words);
             for start in 0..simple.words.len() {
                 let words = &simple.words[start..simple.words.len().min(start + MAX_WORDS_OF_UNREAD)];
                 let words = &*shell::without_prefix(words);
-                found.extend(self.rules.find(words, &self.surroundings).and_then(|rule| ruled(rule, words)));
+                if let Some(rule) = self.rules.find(words, &self.surroundings) {
+                    worst.consider_rule(rule, words);
+                }
                 let danger = danger::command_danger(words, &places);
                 // A word in the middle may also be a value, or prose.
-                let danger =
-                    danger.map(|danger| if certain.contains(&start) { danger } else { danger.softened() });
-                found.extend(danger.map(|danger| of(danger, words)));
+                let is_certain = certain.binary_search(&start).is_ok();
+                let danger = if is_certain { danger } else { danger.map(CommandDanger::softened) };
+                worst.consider_danger(danger, words);
             }
             if let (Some("cd" | "pushd"), Some(target)) = (simple.program(), simple.words.get(1)) {
                 places.enter(&target.text);
             }
         }
-        // Of equal classes the first counts.
-        let Some(worst) = found.into_iter().rev().max_by_key(|part| part.class) else {
-            return Class::Ordinary;
-        };
+        let Some(worst) = worst.0 else { return Class::Ordinary };
         let class = worst.class;
         if !self.parts.iter().any(|part| part.reason == worst.reason) {
             self.parts.push(Part { via: via.programs.clone(), ..worst });
@@ -57,23 +57,30 @@ impl<'a> CommandJudge<'a> {
     }
 }
 
-/// Returns the part for a command that a text names and that a rule restricts.
-fn ruled(rule: &CommandRule, words: &[ShellWord]) -> Option<Part> {
-    let class = match rule.decision {
-        RuleDecision::Forbid => Class::Forbidden,
-        RuleDecision::Ask => Class::Dangerous,
-        RuleDecision::Allow => return None,
-    };
-    Some(named(class, Reason::Rule(rule.clone()), words))
-}
+/// The strictest finding in a text; of equal ones the first.
+#[derive(Default)]
+struct WorstPart(Option<Part>);
 
-/// Returns the part for a dangerous command that a text names.
-fn of(danger: CommandDanger, words: &[ShellWord]) -> Part {
-    let never = danger.severity == DangerSeverity::Never;
-    named(if never { Class::Forbidden } else { Class::Dangerous }, Reason::Danger(danger), words)
-}
+impl WorstPart {
+    fn consider_rule(&mut self, rule: &CommandRule, words: &[ShellWord]) {
+        match rule.decision {
+            RuleDecision::Forbid => self.consider(Class::Forbidden, words, || Reason::Rule(rule.clone())),
+            RuleDecision::Ask => self.consider(Class::Dangerous, words, || Reason::Rule(rule.clone())),
+            RuleDecision::Allow => {}
+        }
+    }
 
-fn named(class: Class, reason: Reason, words: &[ShellWord]) -> Part {
-    let argv = words.iter().map(|word| word.text.clone()).collect();
-    Part { argv, via: Vec::new(), class, reason, facts: Vec::new() }
+    fn consider_danger(&mut self, danger: Option<CommandDanger>, words: &[ShellWord]) {
+        let Some(danger) = danger else { return };
+        let is_never = danger.severity == DangerSeverity::Never;
+        let class = if is_never { Class::Forbidden } else { Class::Dangerous };
+        self.consider(class, words, || Reason::Danger(danger));
+    }
+
+    fn consider(&mut self, class: Class, words: &[ShellWord], reason: impl FnOnce() -> Reason) {
+        if self.0.as_ref().is_none_or(|worst| worst.class < class) {
+            let argv = words.iter().map(|word| word.text.clone()).collect();
+            self.0 = Some(Part { argv, via: Vec::new(), class, reason: reason(), facts: Vec::new() });
+        }
+    }
 }
