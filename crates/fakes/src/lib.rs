@@ -96,8 +96,8 @@ pub fn context(host: Arc<dyn Host>, events: Arc<dyn EventEmitter>) -> Cx {
     Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
 }
 
-/// Runs a call, after its look if it needs one. The runtime asks the gate about each of the two steps; a test of one tool
-/// has no gate.
+/// Runs a call, after its look if it needs one. The runtime asks the gate about each of the two
+/// steps; a test of one tool has no gate.
 pub async fn run_parsed(parsed: &ParsedCall, cx: &Cx) -> Result<Output, ToolError> {
     match parsed {
         ParsedCall::Runs(ready) => ready.run(cx).await,

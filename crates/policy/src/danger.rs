@@ -46,6 +46,11 @@ impl CommandDanger {
         Self { severity: DangerSeverity::Never, what: what.into(), instead: None }
     }
 
+    /// Returns the danger as one that a person can allow.
+    pub(crate) fn softened(self) -> Self {
+        Self { severity: DangerSeverity::Ask, ..self }
+    }
+
     fn instead(self, way: &str) -> Self {
         Self { instead: Some(way.to_owned()), ..self }
     }

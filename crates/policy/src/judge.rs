@@ -1,5 +1,7 @@
 //! Judges a command line: splits it into programs and classifies each.
 
+mod unread;
+
 use std::{collections::BTreeSet, path::Path};
 
 use windlass_contract::effects::{CommandLine, OutwardEffect, Typed};
@@ -180,7 +182,9 @@ impl<'a> CommandJudge<'a> {
         let clear = script.is_clear();
         // The texts go to the reader of the judgement; the script keeps the kinds.
         self.unclear.extend(script.unclear.iter_mut().map(UnclearText::take));
+        let unread = std::mem::take(&mut script.unread);
         let class = self.script_of(script, via);
+        let class = unread.iter().fold(class, |class, text| class.max(self.unread(text, via)));
         if clear { class } else { class.max(Class::Ordinary) }
     }
 
@@ -229,7 +233,8 @@ impl<'a> CommandJudge<'a> {
         (self.parts[own].class, self.parts[own].reason) = (class, reason);
         self.files.extend(simple.redirects.iter().filter_map(file_use));
         self.follow(simple);
-        class.max(runs.map_or(Class::Safe, |runs| runs.class))
+        let class = class.max(runs.map_or(Class::Safe, |runs| runs.class));
+        if outward::hides_program(&simple.words) { class.max(self.unread_source(via)) } else { class }
     }
 
     /// Returns the strictest rule for a command: for its words, or for its effects beyond the
@@ -325,6 +330,7 @@ impl<'a> CommandJudge<'a> {
                 InnerCommand::Script { text, dialect, plain } => {
                     (self.script(&text, dialect, &within), plain)
                 }
+                InnerCommand::Text(text) => (self.unread(&text, &within), false),
                 InnerCommand::Words { range, plain } => {
                     // A rule that names the inner program was meant for it.
                     let words = simple.words.get(range.clone()).unwrap_or_default().to_vec();
@@ -412,7 +418,7 @@ impl<'a> CommandJudge<'a> {
 
 /// Returns a script of one command.
 fn single(words: Vec<ShellWord>) -> ShellScript {
-    ShellScript { commands: vec![SimpleCommand::from_words(words)], unclear: Vec::new() }
+    ShellScript { commands: vec![SimpleCommand::from_words(words)], ..ShellScript::default() }
 }
 
 fn explain(part: &Part) -> String {

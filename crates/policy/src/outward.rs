@@ -12,12 +12,14 @@ mod name;
 mod network;
 mod table;
 
+pub(crate) use hidden::hides_program;
+
 use std::{cell::OnceCell, collections::BTreeSet};
 
 use windlass_contract::effects::OutwardEffect;
 
 use crate::{
-    shell::{ShellDialect, ShellScript, ShellWord, SimpleCommand, UnclearKind},
+    shell::{self, ShellDialect, ShellScript, ShellWord, SimpleCommand, UnclearKind},
     wrapper::{self, InnerCommand},
 };
 
@@ -48,11 +50,17 @@ pub(crate) struct SourceText {
     text: String,
     /// The effects of all commands that the text names, computed on first use.
     named: OnceCell<BTreeSet<OutwardEffect>>,
+    is_searched: bool,
 }
 
 impl SourceText {
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), named: OnceCell::new() }
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    /// Returns the text the first time, and nothing later: one search finds everything.
+    pub(crate) fn take_unread(&mut self) -> String {
+        if std::mem::replace(&mut self.is_searched, true) { String::new() } else { self.text.clone() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -60,7 +68,7 @@ impl SourceText {
     }
 
     fn named(&self) -> &BTreeSet<OutwardEffect> {
-        self.named.get_or_init(|| hidden::named_in(&self.text))
+        self.named.get_or_init(|| text_effects(&self.text))
     }
 }
 
@@ -78,8 +86,14 @@ pub(crate) fn command_effects(context: CommandContext<'_>) -> BTreeSet<OutwardEf
         found.extend(context.source.named());
         found.extend(words.get(1).and_then(|verb| hidden::verb_effect(&verb.text)));
     }
-    found.extend(hidden::in_code(simple));
     found.extend(replaced_effects(&words, source));
+    found
+}
+
+/// Returns the effects of every command that a text names, as written and without its quotes.
+pub(crate) fn text_effects(text: &str) -> BTreeSet<OutwardEffect> {
+    let mut found = hidden::named_in(text);
+    found.extend(hidden::named_in(&shell::bare_text(text)));
     found
 }
 
@@ -148,12 +162,14 @@ fn nested_effects(words: &[ShellWord], source: &str, depth: usize) -> BTreeSet<O
                 let words = words.get(range).unwrap_or_default();
                 found.extend(nested_effects(words, source, depth + 1));
             }
+            InnerCommand::Text(text) => found.extend(text_effects(&text)),
             // Otherwise every path through such programs would parse it again.
             InnerCommand::Script { text, .. } if text.len() > MAX_SCRIPT_BYTES => {
-                found.extend(hidden::named_in(&text))
+                found.extend(text_effects(&text))
             }
             InnerCommand::Script { text, .. } => {
                 let script = ShellScript::parse(&text, ShellDialect::Bash);
+                found.extend(script.unread.iter().flat_map(|text| text_effects(text)));
                 let commands = script.commands.iter();
                 found.extend(commands.flat_map(|simple| nested_effects(&simple.words, source, depth + 1)));
             }

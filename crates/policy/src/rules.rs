@@ -251,7 +251,12 @@ impl CommandRule {
         let Some((own, wanted)) = argv.split_first() else { return false };
         let same_program = match program.literal {
             Some(name) if own.starts_with('/') => {
-                (surroundings.programs)(name).as_deref() == Some(Path::new(own))
+                let file = (surroundings.programs)(name);
+                // The rule may name the file through a link to its directory, such as `/bin`.
+                let is_named = |file: &PathBuf| {
+                    file == Path::new(own) || (surroundings.programs)(own).as_ref() == Some(file)
+                };
+                file.as_ref().is_some_and(is_named)
             }
             _ => self.fits_program(&[vec![own.clone()]], program),
         };

@@ -3,18 +3,26 @@
 //!
 //! The grammar only splits the script into tokens and names them. Every word is then decoded from
 //! its own text, and every byte between two tokens must be white space. If grammar and decoder
-//! disagree, the script is unclear.
+//! disagree, the script is unclear, and its text is unread: it is read again, loosely, for every
+//! command that it names (`docs/decisions/0048-what-is-not-understood-counts-as-all-it-names.md`).
 
 mod brace;
+mod continuation;
 mod draft;
+mod escape;
+mod evaluation;
+mod here;
 mod kind;
+mod loose;
 mod parser;
+mod substitution;
 mod tree;
 mod unclear;
 mod word;
 
 use std::ops::Range;
 
+pub(crate) use loose::{bare_text, read_loosely, without_prefix};
 pub use unclear::{UnclearKind, UnclearText};
 pub(crate) use word::ShellWord;
 
@@ -40,6 +48,9 @@ pub(crate) struct ShellScript {
     /// Texts that are not literal. Empty means: exactly these commands are run, with exactly these
     /// words.
     pub(crate) unclear: Vec<UnclearText>,
+    /// Texts that a shell may run and that were not understood. Every command that they name
+    /// counts. If there are any, the script is unclear.
+    pub(crate) unread: Vec<String>,
 }
 
 /// A simple command.
@@ -100,12 +111,20 @@ impl ShellScript {
         if source.len() > MAX_BYTES {
             let text = format!("{} bytes", source.len());
             return Self {
-                commands: Vec::new(),
                 unclear: vec![UnclearText { what: UnclearKind::TooLong, text }],
+                unread: vec![source.to_owned()],
+                ..Self::default()
             };
         }
-        let mut script = tree::read(source, dialect);
+        let joined = continuation::join_lines(source);
+        let mut script = tree::read(&joined, dialect);
+        // A shell reads one word there, and a person two.
+        let split = (*joined != *source).then(|| continuation::split_word(source)).flatten();
+        script.unclear.extend(split.map(|text| UnclearText::new(UnclearKind::Continuation, text)));
         script.unclear.extend(UnclearText::hidden(source));
+        if script.unclear.iter().any(|unclear| unclear.what.is_unread()) {
+            script.unread = vec![source.to_owned()];
+        }
         script
     }
 

@@ -2,10 +2,11 @@
 //!
 //! A wrapper that is not listed is not opened, and is treated as an unknown program.
 
+mod code;
 mod input;
 mod scripts;
 
-use std::ops::Range;
+use std::{iter::successors, ops::Range};
 
 use crate::{
     known::system_name,
@@ -21,6 +22,8 @@ pub(crate) enum InnerCommand {
     Words { range: Range<usize>, plain: bool },
     /// A text is a script. If `plain`, the shell adds nothing to it.
     Script { text: String, dialect: ShellDialect, plain: bool },
+    /// A text in another language may run the commands that it names.
+    Text(String),
 }
 
 /// A program that takes options, perhaps operands, and then a command.
@@ -60,6 +63,7 @@ const WRAPPERS: &[WrapperProgram] = &[
     wrapper("gosu", "", "", 1),
     wrapper("ifne", "", "", 0),
     wrapper("ionice", "cnpPu", "class classdata pid", 0),
+    wrapper("ld.so", "", "library-path inhibit-rpath audit preload argv0 glibc-hwcaps-prepend", 0),
     wrapper("linux32", "", "", 0),
     wrapper("linux64", "", "", 0),
     wrapper("ltrace", "aeEonpsSux", "output", 0),
@@ -150,7 +154,7 @@ impl WrapperProgram {
             } else if let Some(long) = text.strip_prefix("--") {
                 let valued = self.long.split(' ').any(|each| each == long);
                 at += usize::from(valued);
-            } else if text.len() > 1 && text.starts_with('-') {
+            } else if text.starts_with('-') && (text.len() > 1 || self.name == "env") {
                 // The first letter with a value takes the rest of the bundle, or else the next
                 // word.
                 let valued = text.char_indices().find(|(at, letter)| *at > 0 && self.short.contains(*letter));
@@ -169,12 +173,14 @@ impl WrapperProgram {
 /// Returns everything that a command would run besides its own program.
 pub(crate) fn open(words: &[ShellWord]) -> Vec<InnerCommand> {
     let Some(program) = words.first() else { return Vec::new() };
-    let name = base_name(&program.text);
+    // In `/proc` a program has another name; that of the shell itself is `/proc/self/exe`.
+    let name = if program.text.starts_with("/proc/") { "bash" } else { base_name(&program.text) };
     let scripts = scripts::argument_scripts(name, words).into_iter();
     let scripts =
         scripts.map(|text| InnerCommand::Script { text, dialect: ShellDialect::Bash, plain: false });
     let inner = shell(name, words).into_iter().chain(wrapped(name, words)).chain(scripts);
-    inner.chain(actions(name, words)).collect()
+    let texts = code::in_words(name, words).into_iter().map(InnerCommand::Text);
+    inner.chain(actions(name, words)).chain(texts).collect()
 }
 
 /// Returns everything that a command of a script would run besides its own program: from its words,
@@ -183,7 +189,19 @@ pub(crate) fn open_in(script: &ShellScript, at: usize) -> Vec<InnerCommand> {
     let Some(simple) = script.commands.get(at) else { return Vec::new() };
     let texts = scripts::in_variables(simple).into_iter().chain(input::scripts(script, at));
     let scripts = texts.map(|text| InnerCommand::Script { text, dialect: ShellDialect::Bash, plain: false });
-    open(&simple.words).into_iter().chain(scripts).collect()
+    let texts = code::in_input(script, at).into_iter().map(InnerCommand::Text);
+    open(&simple.words).into_iter().chain(scripts).chain(texts).collect()
+}
+
+/// Returns the indices at which a command begins among words: after assignments, and behind
+/// wrappers.
+pub(crate) fn starts(words: &[ShellWord]) -> Vec<usize> {
+    let first = words.iter().take_while(|word| is_assignment(&word.text)).count();
+    let begins = successors(Some(first), |start: &usize| {
+        let inner = command(words.get(*start..)?)?.start;
+        (inner > 0).then_some(start + inner)
+    });
+    begins.collect()
 }
 
 /// Returns the range of the first command among the words of a command.
@@ -191,7 +209,7 @@ pub(crate) fn command(words: &[ShellWord]) -> Option<Range<usize>> {
     let name = base_name(&words.first()?.text);
     wrapped(name, words).into_iter().chain(actions(name, words)).find_map(|inner| match inner {
         InnerCommand::Words { range, .. } => Some(range),
-        InnerCommand::Script { .. } => None,
+        InnerCommand::Script { .. } | InnerCommand::Text(_) => None,
     })
 }
 
@@ -211,6 +229,8 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
 }
 
 fn find(name: &str) -> Option<&'static WrapperProgram> {
+    // The loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-aarch64.so.1`.
+    let name = if name.starts_with("ld-") && name.contains(".so") { "ld.so" } else { name };
     WRAPPERS.binary_search_by_key(&name, |wrapper| wrapper.name).ok().map(|at| &WRAPPERS[at])
 }
 
@@ -277,6 +297,8 @@ fn shell(name: &str, words: &[ShellWord]) -> Option<InnerCommand> {
                     words.next();
                 }
             }
+            // It ends the options, as `--` does.
+            _ if text == "-" => plain = false,
             _ if reads_script => {
                 plain &= word.unclear.is_none() && !word.glob && !word.home && words.next().is_none();
                 let dialect = known.unwrap_or(ShellDialect::Bash);
@@ -322,6 +344,7 @@ mod tests {
                 format!("{}{}", joined(&words[range]), if plain { "!" } else { "" })
             }
             InnerCommand::Script { text, plain, .. } => format!("'{text}'{}", if plain { "!" } else { "" }),
+            InnerCommand::Text(text) => format!("<{text}>"),
         };
         open(words).into_iter().map(show).collect()
     }
@@ -361,6 +384,12 @@ mod tests {
             ("unshare -rn rm x", "rm x"),
             ("xvfb-run -s y rm x", "rm x"),
             ("gosu y rm x", "rm x"),
+            ("env - rm x", "rm x"),
+            ("env - A=1 rm x", "rm x"),
+            ("/lib64/ld-linux-x86-64.so.2 rm x", "rm x"),
+            ("ld.so --library-path y rm x", "rm x"),
+            ("sed '1e rm x' f", "<1e rm x>"),
+            ("make --eval 'a: ; rm x' a", "<a: ; rm x>"),
         ] {
             assert_eq!(opened(source), [inner], "{source}");
         }
@@ -396,6 +425,8 @@ mod tests {
             ("git -c alias.y='!rm x' y", "'rm x'"),
             ("git -c alias.y='push x' y", "'git push x'"),
             ("alias y='rm x'", "'rm x'"),
+            ("/proc/self/exe -c 'rm x'", "'rm x'"),
+            ("bash -c - 'rm x'", "'rm x'"),
         ] {
             assert_eq!(opened(source), [inner], "{source}");
         }

@@ -12,8 +12,8 @@ use windlass_contract::{Content, Outcome, ToolCall, host::Exit};
 /// only delays the end of a loop.
 pub(crate) const MAX_REMEMBERED_CALLS: usize = 4096;
 
-/// The ended calls of a session, in the order of their ends. The review compares a call with earlier
-/// ones, and the loop detector looks for repetitions.
+/// The ended calls of a session, in the order of their ends. The review compares a call with
+/// earlier ones, and the loop detector looks for repetitions.
 #[derive(Debug, Default)]
 pub struct CallHistory {
     pub(crate) calls: VecDeque<PastCall>,
@@ -59,8 +59,8 @@ impl PastCall {
         self.result == other.result
     }
 
-    /// Returns true if the other is the same call and succeeded or failed the same way. Of an unknown
-    /// tool, every call does.
+    /// Returns true if the other is the same call and succeeded or failed the same way. Of an
+    /// unknown tool, every call does.
     fn is_repeated_by(&self, other: &Self) -> bool {
         self.is_same_call(other)
             && self.success == other.success
@@ -91,7 +91,8 @@ impl CallHistory {
         calls.filter(|past| call.is_repeated_by(past)).count()
     }
 
-    /// Returns the last time that the same call ended, and whether something may have changed since.
+    /// Returns the last time that the same call ended, and whether something may have changed
+    /// since.
     pub(crate) fn last(&self, call: &PastCall) -> Option<(PastCall, bool)> {
         let at = self.calls.iter().rposition(|past| past.is_same_call(call))?;
         let changed = self.calls.iter().skip(at + 1).any(|past| past.changes);

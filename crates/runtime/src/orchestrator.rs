@@ -56,7 +56,11 @@ impl CallAttempt<'_> {
             return first;
         }
         decisions::stopped(call, denials);
-        let secrets = Secrets::kinds_in_call(call, clean_call);
+        let judged = toolbox.gate.judge(effects);
+        let secrets = judged.map_or_else(
+            || Secrets::kinds_in_call(call, clean_call),
+            |judged| judged.secrets_in(call, clean_call, &toolbox.shaper.secrets),
+        );
         let request = GateRequest { call, effects, secrets: &secrets, events: &*toolbox.events, stop };
         let further = tokio::select! {
             biased;

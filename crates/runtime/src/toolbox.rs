@@ -205,8 +205,11 @@ impl Toolbox {
         let CallAttempt { call, clean_call, stop, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(effects)).map_err(Failure::Tool)?;
         let class = judged.as_ref().map(CommandJudgement::explain);
-        let secrets =
-            if effects.may_change() { Secrets::kinds_in_call(call, clean_call) } else { Vec::new() };
+        let secrets = match &judged {
+            _ if !effects.may_change() => Vec::new(),
+            Some(judged) => judged.secrets_in(call, clean_call, &self.shaper.secrets),
+            None => Secrets::kinds_in_call(call, clean_call),
+        };
         let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
         let admitted = tokio::select! {
             biased;

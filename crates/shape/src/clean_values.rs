@@ -158,14 +158,13 @@ impl Secrets {
 
     /// Returns the rule names of the secrets in the arguments of a call.
     pub fn kinds_in_call(call: &ToolCall, cleaned: &Clean<ToolCall>) -> Vec<String> {
-        let (given, cleaned) = (call.input.as_str(), cleaned.input.as_str());
-        let mut kinds: Vec<_> = labels(cleaned)
-            .filter(|kind| !given.contains(&format!("{MARK}{kind}")))
-            .map(str::to_owned)
-            .collect();
-        kinds.sort();
-        kinds.dedup();
-        kinds
+        new_kinds(call.input.as_str(), cleaned.input.as_str())
+    }
+
+    /// Returns the rule names of the secrets in the words of a program. A shell may have joined
+    /// them from pieces that are no secrets in the arguments of the call.
+    pub fn kinds_in_words(&self, words: &[String]) -> Vec<String> {
+        new_kinds(&words.join(" "), &self.clean_words(words).join(" "))
     }
 
     /// Cleans effects for display and storage.
@@ -228,6 +227,15 @@ impl Secrets {
 
 /// Text before the rule name in a redaction label.
 const MARK: &str = "[REDACTED:";
+
+/// Returns the rule names of the labels that a redacted text has and the given one has not.
+fn new_kinds(given: &str, cleaned: &str) -> Vec<String> {
+    let is_new = |kind: &&str| !given.contains(&format!("{MARK}{kind}"));
+    let mut kinds: Vec<_> = labels(cleaned).filter(is_new).map(str::to_owned).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
 
 /// Returns the rule names of the labels in a redacted text.
 fn labels(text: &str) -> impl Iterator<Item = &str> {

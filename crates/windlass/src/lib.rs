@@ -31,8 +31,8 @@
 //! # }
 //! ```
 //!
-//! Settings come in groups with defaults: [`TurnLimits`], [`ContextSettings`], [`StorageSettings`] and
-//! [`ReviewSettings`]. A [`host::Machine`] has those of commands.
+//! Settings come in groups with defaults: [`TurnLimits`], [`ContextSettings`], [`StorageSettings`]
+//! and [`ReviewSettings`]. A [`host::Machine`] has those of commands.
 //!
 //! ```
 //! use std::time::Duration;

@@ -137,7 +137,6 @@ fn an_option_that_is_not_listed_is_not_known() {
         "git tag --sort -signature:key -l",
         "rustup --version",
         "git show-ref --verif x",
-        "test -v 'a[$(id)]'",
         "[ 'a[$(id)]' -eq 0 ]",
         "printf -v x y",
         "printf %n x",

@@ -1,6 +1,5 @@
 //! Commands whose program the text does not name for certain: `$x`, `$(…)`, a shell that reads the
-//! output of another program, a command in the code of an interpreter. If the program comes from
-//! the text, the text names it somewhere.
+//! output of another program. If the program comes from the text, the text names it somewhere.
 
 use std::collections::BTreeSet;
 
@@ -12,24 +11,27 @@ use super::{
     network, table,
 };
 use crate::{
-    shell::{RedirectKind, ShellWord, SimpleCommand},
+    shell::{RedirectKind, ShellWord},
     wrapper::{self, base_name, is_shell},
 };
 
 /// Maximum number of words after the name of a program that may be its arguments.
 const MAX_FOLLOWING: usize = 6;
 
-/// Words of programming languages that run a command.
-const RUNS_COMMANDS: &[&str] =
-    &["system", "exec", "spawn", "popen", "subprocess", "check_", "qx", "backtick", "shell", "`", "!"];
+/// Returns true if the first word of a command does not name a program.
+pub(crate) fn hides_program(words: &[ShellWord]) -> bool {
+    let Some(program) = words.first() else { return false };
+    let name = base_name(&program.text);
+    let has_no_name = program.text.starts_with(":::") || program.glob;
+    let is_open = name.contains(['$', '`', '{', '}', '(', ')', '%', '<']);
+    has_no_name || program.unclear.is_some() && (is_open || !name.contains(char::is_alphanumeric))
+}
 
 /// Returns true if the program of a command is not the one that its first word names.
 pub(super) fn is_hidden(context: CommandContext<'_>, words: &[ShellWord]) -> bool {
     let Some(program) = words.first() else { return false };
     let name = base_name(&program.text);
-    let has_no_name = program.text.starts_with(":::") || program.glob;
-    let is_open = program.unclear.is_some() && name.contains(['$', '`', '{', '}', '(', ')', '%', '<']);
-    if has_no_name || is_open || program.unclear.is_some() && !name.contains(char::is_alphanumeric) {
+    if hides_program(words) {
         return true;
     }
     let simple = context.script.commands.get(context.at);
@@ -64,8 +66,8 @@ pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
     let words: Vec<_> = text.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()).collect();
     let mut found = BTreeSet::new();
     for at in 0..words.len() {
-        // `g=git` names it, too.
-        let named = words[at].rsplit('=').next().unwrap_or_default();
+        // `g=git`, `x:git` and `${x:-git}` name it, too.
+        let named = words[at].rsplit(['=', ':']).next().unwrap_or_default().trim_start_matches(['-', '+']);
         if table::same_kind(&tool_name(named).0).is_none() {
             continue;
         }
@@ -93,44 +95,4 @@ pub(super) fn verb_effect(word: &str) -> Option<OutwardEffect> {
         "publish" | "upload" => Some(OutwardEffect::Publish),
         _ => None,
     })
-}
-
-/// Returns the effects of commands in code that an interpreter gets as an argument or reads.
-pub(super) fn in_code(simple: &SimpleCommand) -> BTreeSet<OutwardEffect> {
-    let Some(call) = ToolCommand::new(&simple.words) else { return BTreeSet::new() };
-    let takes_code = matches!(
-        call.tool.as_str(),
-        "python"
-            | "perl"
-            | "ruby"
-            | "node"
-            | "php"
-            | "lua"
-            | "awk"
-            | "gawk"
-            | "mawk"
-            | "nawk"
-            | "vim"
-            | "vi"
-            | "nvim"
-            | "ex"
-            | "emacs"
-            | "tar"
-            | "expect"
-            | "tclsh"
-            | "osascript"
-            | "deno"
-            | "bun"
-            | "make"
-    );
-    if !takes_code {
-        return BTreeSet::new();
-    }
-    let strings = simple.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
-    let read = strings.map(|redirect| redirect.target.text.as_str()).chain(simple.here.as_deref());
-    let runs_commands = |text: &&str| {
-        let text = text.to_ascii_lowercase();
-        RUNS_COMMANDS.iter().any(|word| text.contains(word))
-    };
-    call.texts().chain(read).filter(runs_commands).flat_map(named_in).collect()
 }

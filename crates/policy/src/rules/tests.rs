@@ -211,7 +211,15 @@ fn a_rule_that_leaves_the_sandbox_is_about_the_file_of_its_program() {
     assert!(leaves(&rules, "make build", &programs, "/w"));
     // An active environment of the workspace comes first in `PATH`.
     assert!(!leaves(&rules, "make build", &|_| None, "/w"), "a program that commands can write");
-    assert!(!leaves(&rules, "make build", &|_| Some("/opt/bin/make".into()), "/w"), "another file");
+    let other = |name: &str| Some(if name.starts_with('/') { name.into() } else { "/opt/bin/make".into() });
+    assert!(!leaves(&rules, "make build", &other, "/w"), "another file");
+    // `/bin` is a link to `/usr/bin`.
+    let linked = |name: &str| Some(format!("/usr/bin/{}", name.rsplit('/').next()?).into());
+    let through_link = load(&leaving(r#"["/bin/make", "build"]"#), Trust::User).unwrap();
+    for line in ["make build", "/bin/make build", "/usr/bin/make build"] {
+        assert!(leaves(&through_link, line, &linked, "/w"), "{line}");
+    }
+    assert!(!leaves(&through_link, "make build", &programs, "/w"), "there is no link");
     assert!(!leaves(&rules, "make build", &programs, "/w/sub"), "another directory has other files");
     let rules = load(&leaving(r#"["/usr/bin/env", "make"]"#), Trust::User).unwrap();
     assert!(!leaves(&rules, "env make", &programs, "/w"), "a wrapper is not the program that runs");

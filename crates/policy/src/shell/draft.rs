@@ -49,8 +49,15 @@ impl CommandDraft {
     }
 }
 
-/// Decodes a word where exactly one is allowed.
+/// Decodes a word where exactly one is allowed, or the list of an array.
 fn single(source: &str, dialect: ShellDialect) -> ShellWord {
+    if source.starts_with('(') && source.ends_with(')') {
+        return ShellWord {
+            text: source.to_owned(),
+            unclear: Some(UnclearKind::Array),
+            ..ShellWord::default()
+        };
+    }
     let mut words = Vec::with_capacity(1);
     word::decode(source, dialect, &mut words);
     match words.len() {

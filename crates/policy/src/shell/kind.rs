@@ -7,8 +7,7 @@ use tree_sitter::{Language, Node};
 /// The number of the error node, which the grammar does not name.
 const ERROR: u16 = u16::MAX;
 
-/// The kinds of nodes that the reader distinguishes. A kind that is not listed is `Other`, and not
-/// literal.
+/// The kinds of nodes that the reader distinguishes. A kind that is not listed is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     /// Holds commands and the operators between them.
@@ -31,10 +30,10 @@ pub(super) enum NodeKind {
     /// A word that is made of the output of commands.
     Substitution,
     Function,
-    /// A text that the grammar could not parse.
+    /// `if`, `for`, `while`, `case`, groups, subshells, and expressions of tests and arithmetic.
+    ControlFlow,
+    /// A text that the grammar could not parse, or a named node that is none of these.
     Error,
-    /// A named node that is none of these.
-    Other,
     /// A token without a name.
     Token,
 }
@@ -55,9 +54,9 @@ impl NodeKind {
             "command" | "declaration_command" | "unset_command" => Self::Command,
             "test_command" => Self::Test,
             "variable_assignment" => Self::Assignment,
-            "file_redirect" | "herestring_redirect" => Self::Redirect,
+            "file_redirect" => Self::Redirect,
             "heredoc_redirect" => Self::HereDocument,
-            "heredoc_body" | "heredoc_start" | "heredoc_end" => Self::HereText,
+            "heredoc_body" | "heredoc_content" | "heredoc_start" | "heredoc_end" => Self::HereText,
             "comment" => Self::Comment,
             "word"
             | "command_name"
@@ -72,6 +71,7 @@ impl NodeKind {
             | "brace_expression"
             | "arithmetic_expansion"
             | "variable_name"
+            | "special_variable_name"
             | "test_operator"
             | "regex"
             | "extglob_pattern"
@@ -79,7 +79,23 @@ impl NodeKind {
             | "subscript" => Self::Word,
             "command_substitution" | "process_substitution" => Self::Substitution,
             "function_definition" => Self::Function,
-            _ => Self::Other,
+            "if_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "while_statement"
+            | "for_statement"
+            | "c_style_for_statement"
+            | "case_statement"
+            | "case_item"
+            | "do_group"
+            | "compound_statement"
+            | "subshell"
+            | "unary_expression"
+            | "binary_expression"
+            | "ternary_expression"
+            | "postfix_expression"
+            | "parenthesized_expression" => Self::ControlFlow,
+            _ => Self::Error,
         }
     }
 }
@@ -95,7 +111,7 @@ fn entry(node: &Node<'_>) -> (NodeKind, &'static str) {
     static TABLE: LazyLock<Vec<(NodeKind, &str)>> = LazyLock::new(table);
     match node.kind_id() {
         ERROR => (NodeKind::Error, "ERROR"),
-        id => TABLE.get(usize::from(id)).copied().unwrap_or((NodeKind::Other, "")),
+        id => TABLE.get(usize::from(id)).copied().unwrap_or((NodeKind::Error, "")),
     }
 }
 
@@ -105,7 +121,7 @@ fn table() -> Vec<(NodeKind, &'static str)> {
     let entry = |id| match LANGUAGE.node_kind_for_id(id) {
         Some(name) if LANGUAGE.node_kind_is_named(id) => (NodeKind::named(name), name),
         Some(name) => (NodeKind::Token, name),
-        None => (NodeKind::Other, ""),
+        None => (NodeKind::Error, ""),
     };
     ids.map(entry).collect()
 }

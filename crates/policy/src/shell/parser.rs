@@ -10,6 +10,9 @@ use super::unclear::is_plain;
 /// step per two or three bytes; a script of 128 KiB that needs more is complicated on purpose.
 const MAX_PROGRESS: usize = 4000;
 
+/// The operator of a here-string.
+pub(super) const HERE_STRING: &str = "<<<";
+
 /// Returns the tree of a script; none if parsing takes too long.
 pub(super) fn parse(source: &str) -> Option<Tree> {
     thread_local! {
@@ -33,13 +36,19 @@ pub(super) fn parse(source: &str) -> Option<Tree> {
 
 /// Returns the script as the grammar sees it: every byte that is not ASCII looks like a letter, as
 /// it does to a shell. The grammar takes some of them for white space. Its scanner (0.25.1) also
-/// indexes a table without a bounds check: `{` before U+10FFFF aborts the process. Offsets stay the
-/// same.
+/// indexes a table without a bounds check: `{` before U+10FFFF aborts the process. A here-string
+/// looks like a file (`<  word`), because the grammar knows no here-string after a file. Offsets
+/// stay the same.
 fn masked(source: &str) -> Cow<'_, [u8]> {
-    if source.bytes().all(is_plain) {
+    let here_strings: Vec<_> = source.match_indices(HERE_STRING).map(|(at, _)| at).collect();
+    if source.bytes().all(is_plain) && here_strings.is_empty() {
         return Cow::Borrowed(source.as_bytes());
     }
-    source.bytes().map(|byte| if is_plain(byte) { byte } else { b'x' }).collect()
+    let mut bytes: Vec<_> = source.bytes().map(|byte| if is_plain(byte) { byte } else { b'x' }).collect();
+    for at in here_strings {
+        bytes[at + 1..at + HERE_STRING.len()].fill(b' ');
+    }
+    bytes.into()
 }
 
 fn new_parser() -> Option<Parser> {

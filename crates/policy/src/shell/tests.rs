@@ -104,8 +104,10 @@ fn what_is_not_literal_is_unclear() {
         ("{ ls; }", UnclearKind::ControlFlow),
         ("if true; then ls; fi", UnclearKind::ControlFlow),
         ("ls & id", UnclearKind::Background),
-        ("l\\\ns", UnclearKind::Syntax),
+        ("l\\\ns", UnclearKind::Continuation),
         ("ls \"a\\\nb\"", UnclearKind::Continuation),
+        ("l\\\ns $(id)", UnclearKind::Syntax),
+        ("ls \"a\\\nb${x}\"", UnclearKind::Continuation),
         ("ls ;; id", UnclearKind::Syntax),
         ("ls )", UnclearKind::Syntax),
         ("ls |", UnclearKind::Syntax),
@@ -155,6 +157,13 @@ fn a_comment_hides_nothing_but_itself() {
 fn a_line_that_goes_on_is_one_command() {
     assert_eq!(words("ls \\\n  -la"), [["ls", "-la"]]);
     assert_eq!(words("ls;\\\nrm x"), [vec!["ls"], vec!["rm", "x"]]);
+    let script = ShellScript::parse("l\\\ns \"a\\\nb\" 'c\\\nd' e\\\\\\\nf # g\\\nh", ShellDialect::Bash);
+    let words: Vec<Vec<_>> = script
+        .commands
+        .iter()
+        .map(|simple| simple.words.iter().map(|word| word.text.as_str()).collect())
+        .collect();
+    assert_eq!(words, [vec!["ls", "ab", "c\\\nd", "e\\f"], vec!["h"]]);
 }
 
 #[test]

@@ -3,7 +3,10 @@
 //! The shape of the tree is not trusted: `a && b > f c` is parsed as one redirection around both
 //! commands that swallows the last word. Only its tokens are used, in the order of the source, and
 //! commands are built from them. A node that is not on the list of literal ones makes the script
-//! unclear; its commands are still read, because they may be dangerous.
+//! unclear; its commands are still read, because they may be dangerous. A text that may contain
+//! commands and has no nodes for them is unread.
+
+mod inner;
 
 use std::{borrow::Cow, ops::Range};
 
@@ -12,8 +15,9 @@ use tree_sitter::{Node, TreeCursor};
 use super::{
     CommandSeparator, RedirectKind, ShellDialect, ShellScript, UnclearKind, UnclearText,
     draft::{CommandDraft, is_number},
+    evaluation::{QuotedCodeTracker, evaluates_words, is_misread, is_quoted_code},
     kind::{self, NodeKind},
-    parser::parse,
+    parser::{HERE_STRING, parse},
 };
 
 /// Maximum depth of a tree. A long chain of `&&` is one level per command.
@@ -31,6 +35,9 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
         end: 0,
         last: TokenKind::Operator,
         is_broken: false,
+        is_shell_test: false,
+        word_end: 0,
+        quoted_code: QuotedCodeTracker::default(),
     };
     match parse(source) {
         Some(tree) => {
@@ -42,6 +49,10 @@ pub(super) fn read(source: &str, dialect: ShellDialect) -> ShellScript {
             reader.visit(&mut root.walk(), root, TokenContext::Script, 0);
             reader.gap(source.len());
             reader.finish();
+            if reader.quoted_code.may_run() {
+                reader.unclear(UnclearKind::QuotedCode, 0..source.len());
+                reader.script.unread = vec![source.to_string()];
+            }
         }
         None => reader.unclear(UnclearKind::TooHard, 0..source.len()),
     }
@@ -70,6 +81,11 @@ struct ScriptReader<'a> {
     last: TokenKind,
     /// The grammar found errors, or tokens missing.
     is_broken: bool,
+    /// In `[[ … ]]`, where the shell itself reads the operators.
+    is_shell_test: bool,
+    /// The end of the word that is searched for substitutions.
+    word_end: usize,
+    quoted_code: QuotedCodeTracker,
 }
 
 /// The kind of a token, for its neighbours.
@@ -124,7 +140,7 @@ impl ScriptReader<'_> {
             },
             NodeKind::Function => self.other(at, UnclearKind::Function, place, depth),
             NodeKind::Error => self.other(at, UnclearKind::Syntax, place, depth),
-            NodeKind::Other => self.other(at, UnclearKind::ControlFlow, place, depth),
+            NodeKind::ControlFlow => self.other(at, UnclearKind::ControlFlow, place, depth),
             NodeKind::Token => self.operator(node, place),
         }
     }
@@ -135,10 +151,15 @@ impl ScriptReader<'_> {
 
     /// Handles a token of the script itself.
     fn operator(&mut self, node: Node<'_>, place: TokenContext) {
-        if place == TokenContext::Command {
-            return self.plain_word(node.byte_range());
-        }
         let kind = kind::name(&node);
+        if place == TokenContext::Command {
+            let is_read_by_shell = matches!(kind, "&&" | "||" | "(" | ")" | "<" | ">");
+            return if self.is_shell_test && is_read_by_shell {
+                self.token(node, TokenKind::Operator);
+            } else {
+                self.plain_word(node.byte_range());
+            };
+        }
         // Shells need a space after it; without one it is part of the program's name.
         if kind == "!" {
             if self.joined == CommandSeparator::Piped {
@@ -158,7 +179,9 @@ impl ScriptReader<'_> {
                 }
             }
             "&" => self.unclear(UnclearKind::Background, node.byte_range()),
-            ";;" => self.unclear(UnclearKind::Syntax, node.byte_range()),
+            ";;" if node.parent().is_none_or(|parent| kind::name(&parent) != "case_item") => {
+                self.unclear(UnclearKind::Syntax, node.byte_range());
+            }
             ";" | "&&" | "||" if nothing_before => self.unclear(UnclearKind::Syntax, node.byte_range()),
             // A separator, or part of a text that is already unclear.
             _ => {}
@@ -169,11 +192,15 @@ impl ScriptReader<'_> {
     /// own.
     fn test(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
         let text = self.source.get(node.byte_range()).unwrap_or_default();
-        if !text.starts_with('[') || text.starts_with("[[") {
+        let is_shell_test = !text.starts_with('[') || text.starts_with("[[");
+        if is_shell_test {
             self.unclear(UnclearKind::Arithmetic, node.byte_range());
+            self.quoted_code.is_evaluated = true;
         }
         self.begin(node);
+        let outer = std::mem::replace(&mut self.is_shell_test, is_shell_test);
         self.children(at, TokenContext::Command, depth);
+        self.is_shell_test = outer;
     }
 
     /// Handles a node that is not literal. Inside a test, expressions only group words.
@@ -187,14 +214,26 @@ impl ScriptReader<'_> {
             };
         }
         self.unclear(what, node.byte_range());
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        self.quoted_code.is_evaluated |= kind::name(&node) == "c_style_for_statement";
+        if kind::name(&node) == "compound_statement" && text.starts_with("((") {
+            self.arithmetic(node);
+        }
         self.finish();
         self.children(at, TokenContext::Script, depth);
         self.finish();
     }
 
     fn word(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
+        let text = self.source.get(node.byte_range()).unwrap_or_default();
+        let is_pattern = matches!(kind::name(&node), "regex" | "extglob_pattern");
+        if self.is_shell_test && is_pattern && !text.contains([' ', '\t', '\n', ';', '&', '<', '>']) {
+            self.gap(node.start_byte());
+            return self.aside(at, node, depth);
+        }
         self.plain_word(node.byte_range());
-        self.inner(at, node, depth);
+        self.note(node);
+        self.inner(at, node, depth, false);
     }
 
     fn plain_word(&mut self, range: Range<usize>) {
@@ -212,32 +251,9 @@ impl ScriptReader<'_> {
 
     /// Handles a word that is not part of a command, such as the list of a loop.
     fn aside(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
-        self.inner(at, node, depth);
+        self.note(node);
+        self.inner(at, node, depth, false);
         (self.end, self.last) = (node.end_byte(), TokenKind::Word);
-    }
-
-    /// Reads the commands in the substitutions of a word or a text.
-    fn inner(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
-        // Most words have no substitution and need no walk: every form of it contains one of these
-        // bytes.
-        let text = self.source.as_bytes().get(node.byte_range()).unwrap_or_default();
-        if !text.iter().any(|byte| matches!(byte, b'`' | b'(')) {
-            return;
-        }
-        if depth > MAX_DEPTH {
-            return self.unclear(UnclearKind::TooDeep, node.byte_range());
-        }
-        if NodeKind::from_node(&node) == NodeKind::Substitution {
-            self.unclear(UnclearKind::Substitution, node.byte_range());
-            let outer = (self.draft.take(), self.joined, self.end, self.last);
-            (self.joined, self.end, self.last) =
-                (CommandSeparator::Apart, node.start_byte(), TokenKind::Operator);
-            self.children(at, TokenContext::Script, depth);
-            self.finish();
-            (self.draft, self.joined, self.end, self.last) = outer;
-        } else {
-            each_child(at, |at, child| self.inner(at, child, depth + 1));
-        }
     }
 
     fn assignment(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, place: TokenContext, depth: usize) {
@@ -254,9 +270,12 @@ impl ScriptReader<'_> {
         let plain = self.source.get(name.clone()).is_some_and(is_identifier);
         if !plain || self.source.get(name.end..value.start) != Some("=") {
             self.unclear(UnclearKind::Array, node.byte_range());
+            self.quoted_code.is_evaluated = true;
         }
+        self.note(node);
+        self.quoted_code.is_evaluated |= self.source.get(value.clone()).is_some_and(is_quoted_code);
         self.open().assignments.push((name, value));
-        self.inner(at, node, depth);
+        self.inner(at, node, depth, false);
     }
 
     /// Handles a redirection, and the words after its target: the grammar takes them for more
@@ -270,6 +289,7 @@ impl ScriptReader<'_> {
             self.unclear(UnclearKind::Syntax, node.byte_range());
         }
         let mut operator = None;
+        let mut is_numbered = false;
         each_child(at, |at, child| {
             match kind::name(&child) {
                 "file_descriptor" => {
@@ -278,6 +298,7 @@ impl ScriptReader<'_> {
                     if !self.source.get(child.byte_range()).is_some_and(is_number) {
                         self.unclear(UnclearKind::Syntax, child.byte_range());
                     }
+                    is_numbered = true;
                     // A word that ends in digits is not a descriptor.
                     self.token(child, TokenKind::Word);
                     self.last = TokenKind::Operator;
@@ -291,7 +312,13 @@ impl ScriptReader<'_> {
                 }
                 kind if !child.is_named() => {
                     self.token(child, TokenKind::Operator);
-                    operator = Some(kind);
+                    // `2>&f` is an error: after a descriptor, only a descriptor may follow.
+                    operator = Some(if is_numbered && kind == ">&" { "<&" } else { kind });
+                    let text = self.source.get(child.start_byte()..).unwrap_or_default();
+                    if text.starts_with(HERE_STRING) {
+                        operator = Some(HERE_STRING);
+                        self.end = child.start_byte() + HERE_STRING.len();
+                    }
                     self.open();
                 }
                 // The grammar does not know `<>`: one half of it is an error.
@@ -314,7 +341,7 @@ impl ScriptReader<'_> {
             ">>" => (RedirectKind::Append, true),
             ">&" => (RedirectKind::Descriptor, !posix || is_number(text)),
             "<&" => (RedirectKind::Descriptor, is_number(text)),
-            "<<<" => (RedirectKind::Text, !posix),
+            HERE_STRING => (RedirectKind::Text, !posix),
             // To a shell without it, this is a background command and an empty file.
             "&>" => (RedirectKind::Write, !posix),
             "&>>" => (RedirectKind::Append, !posix),
@@ -324,27 +351,9 @@ impl ScriptReader<'_> {
             self.unclear(UnclearKind::Syntax, node.byte_range());
         }
         self.token(node, TokenKind::Word);
+        self.note(node);
         self.open().redirects.push((kind, node.byte_range()));
-        self.inner(at, node, depth);
-    }
-
-    fn here_document(&mut self, at: &mut TreeCursor<'_>, node: Node<'_>, depth: usize) {
-        self.unclear(UnclearKind::HereDocument, node.byte_range());
-        each_child(at, |at, child| {
-            if kind::name(&child) == "heredoc_body" {
-                let text = self.source.get(child.byte_range()).unwrap_or_default().to_owned();
-                // The rest of the first line comes before the text and may have ended the command
-                // it is for.
-                let ended = self.script.commands.last_mut().map(|command| &mut command.here);
-                match self.draft.as_mut().map(|draft| &mut draft.here).or(ended) {
-                    Some(here) => *here = Some(text),
-                    None => self.open().here = Some(text),
-                }
-                self.inner(at, child, depth);
-            } else if child.is_named() {
-                self.visit(at, child, TokenContext::Script, depth + 1);
-            }
-        });
+        self.inner(at, node, depth, false);
     }
 
     /// Checks that a comment extends to the end of its line and begins where a word could.
@@ -407,6 +416,13 @@ impl ScriptReader<'_> {
     /// Finishes the command under construction, if there is one.
     fn finish(&mut self) {
         let Some(mut draft) = self.draft.take() else { return };
+        let source = self.source;
+        let words = draft.words.iter().map(|range| source.get(range.clone()).unwrap_or_default());
+        if is_misread(words.clone()) {
+            let range = draft.words.first().cloned().unwrap_or_default();
+            self.unclear(UnclearKind::Syntax, range);
+        }
+        self.quoted_code.is_evaluated |= evaluates_words(words);
         let simple = draft.decode(self.source, self.dialect, self.script.commands.len());
         self.script.unclear.extend(simple.unclear());
         self.script.commands.push(simple);

@@ -43,6 +43,8 @@ pub enum UnclearKind {
     Continuation,
     /// An array or a part of one.
     Array,
+    /// Text in quotes that the shell may run later.
+    QuotedCode,
     /// Not parsed, or not a valid script.
     Syntax,
     /// A control or invisible character.
@@ -63,6 +65,11 @@ impl UnclearKind {
         matches!(self, Self::TooLong | Self::TooDeep | Self::TooHard)
     }
 
+    /// Returns true if the script as a whole was not understood.
+    pub(crate) fn is_unread(self) -> bool {
+        self.is_over_a_limit() || matches!(self, Self::Syntax | Self::Hidden | Self::Continuation)
+    }
+
     fn in_words(self) -> &'static str {
         match self {
             Self::Expansion => "a value only the shell knows",
@@ -78,6 +85,7 @@ impl UnclearKind {
             Self::Background => "something left in the background",
             Self::Continuation => "a word over two lines",
             Self::Array => "an array",
+            Self::QuotedCode => "quoted text that the shell may run",
             Self::Syntax => "not understood",
             Self::Hidden => "a control or invisible character",
             Self::Lookalike => "a character that only looks like punctuation",

@@ -5,6 +5,7 @@ use std::{iter::Peekable, str::Chars};
 use super::{
     ShellDialect, UnclearKind,
     brace::{self, ShellChar},
+    escape,
 };
 
 /// A word as the program gets it.
@@ -163,13 +164,16 @@ fn finish(chars: &[ShellChar]) -> Result<ShellWord, UnclearKind> {
     if later {
         return Err(UnclearKind::Tilde);
     }
-    // `[` alone is the program.
-    let glob = text != "[" && chars.iter().any(|char| char.is('*') || char.is('?') || char.is('['));
+    // `[` alone is the program, and `[[` begins a test.
+    let glob = !matches!(text.as_str(), "[" | "[[")
+        && chars.iter().any(|char| char.is('*') || char.is('?') || char.is('['));
     Ok(ShellWord { text, home, glob, unclear: None })
 }
 
 /// Guesses the text of a word that cannot be decoded, to find what looks dangerous.
 fn loosely(source: &str) -> String {
+    let source =
+        if source.contains("$'") { escape::decode(&source.replace("$'", "'")) } else { source.to_owned() };
     let bare: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     if bare.contains('{') { bare.replace("${HOME}", "$HOME").replace("${HOME:?}", "$HOME") } else { bare }
 }

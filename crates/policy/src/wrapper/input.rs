@@ -51,15 +51,24 @@ pub(super) fn scripts(script: &ShellScript, at: usize) -> Vec<String> {
         let name = base_name(program);
         is_shell(name) || matches!(name, "source" | ".")
     });
-    let substituted = simple.words.iter().chain(simple.redirects.iter().map(|redirect| &redirect.target));
+    let values = simple.assignments.iter().map(|assignment| &assignment.value);
+    let targets = simple.redirects.iter().map(|redirect| &redirect.target);
+    let substituted = simple.words.iter().chain(values).chain(targets);
     let mut found = Vec::new();
     if is_reader && substituted.into_iter().any(|word| word.text.starts_with("<(")) {
         let inside = script.commands.get(simple.inner.clone()).unwrap_or_default();
         found.extend(inside.iter().filter_map(printed));
     }
-    if !reads_input(simple) {
-        return found;
+    if reads_input(simple) {
+        found.extend(given(script, at));
     }
+    found
+}
+
+/// Returns the texts that a command gets as its input.
+pub(super) fn given(script: &ShellScript, at: usize) -> Vec<String> {
+    let Some(simple) = script.commands.get(at) else { return Vec::new() };
+    let mut found = Vec::new();
     let strings = simple.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
     found.extend(strings.map(|redirect| redirect.target.text.clone()));
     found.extend(simple.here.clone());

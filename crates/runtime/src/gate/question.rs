@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use windlass_contract::{
-    Event,
+    Clean, Event, ToolCall,
     approval::{Answer, AnsweredBy, Question, Reach},
 };
 use windlass_policy::{RuleFile, Rules, Trust};
-use windlass_shape::Failure;
+use windlass_shape::{Failure, Secrets};
 
-use super::{Gate, GateRequest, PoisonError};
+use super::{CommandJudgement, Gate, GateRequest, PoisonError};
 use crate::Reason;
 
 /// An approval.
@@ -28,6 +28,27 @@ impl GivenApproval {
 
     fn lasting(decision: impl Into<String>) -> Self {
         Self { decision: decision.into(), lasts: true }
+    }
+}
+
+impl CommandJudgement {
+    /// Returns the kinds of secrets in the arguments of the call, and in the words that a shell
+    /// makes of them. A rule is stored with those words.
+    pub(crate) fn secrets_in(
+        &self,
+        call: &ToolCall,
+        clean_call: &Clean<ToolCall>,
+        secrets: &Secrets,
+    ) -> Vec<String> {
+        // Most words are in the arguments as they are, and searched there.
+        let is_made = |word: &String| !call.input.as_str().contains(word.as_str());
+        let parts = self.judgement.parts.iter().filter(|part| part.argv.iter().any(is_made));
+        let in_words = parts.flat_map(|part| secrets.kinds_in_words(&part.argv));
+        let mut kinds = Secrets::kinds_in_call(call, clean_call);
+        kinds.extend(in_words);
+        kinds.sort();
+        kinds.dedup();
+        kinds
     }
 }
 
@@ -144,4 +165,39 @@ fn answered(
         rule,
         waited,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::{Effects, Input, effects::CommandLine};
+
+    use super::*;
+    use crate::gate::Policy;
+
+    #[test]
+    fn a_secret_that_the_shell_joins_from_pieces_is_found() {
+        let (start, end) = ("ghp_q8Zk2mPv0L", "r7Tb4Xc9Wd1Ye6Uf3Ig5Oh8Jn2");
+        let gate = Gate::new(Policy::default(), None);
+        let kinds = |line: &str| {
+            let input = Input::Json(serde_json::json!({ "command": line }).to_string());
+            let call = ToolCall { id: "c".into(), name: "shell_command".into(), input };
+            let argv = ["bash", "-c", line].map(str::to_owned).to_vec();
+            let effects = Effects::command(CommandLine { argv, cwd: None });
+            let secrets = Secrets::default();
+            gate.judge(&effects).unwrap().secrets_in(&call, &secrets.clean_call(&call), &secrets)
+        };
+        for line in [
+            format!("touch {start}''{end}"),
+            format!("touch {start}\\{end}"),
+            format!("touch \"{start}\"'{end}'"),
+            format!("touch {start}{{{end},x}}"),
+            format!("touch {{x,{start}}}{end}"),
+            format!("touch $'\\x67{}{end}'", &start[1..]),
+            format!("touch {start}\\\n{end}"),
+            format!("sudo -u x touch {start}''{end}"),
+        ] {
+            assert_eq!(kinds(&line), ["github-token"], "{line}");
+        }
+        assert!(kinds(&format!("touch {start} {end}")).is_empty());
+    }
 }

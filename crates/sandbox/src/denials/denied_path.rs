@@ -15,6 +15,7 @@ use windlass_contract::{
     Denial, Effects,
     grant::{Held, Mechanism},
     host::{Exit, Layer, Proof},
+    secret_paths::{SecretKind, home_secrets},
 };
 
 use super::{
@@ -224,7 +225,8 @@ impl DeniedPathCheck<'_> {
         let around_git = in_git.and_then(Path::parent).filter(|above| above.starts_with(&workspace));
         let directory = around_git.unwrap_or(directory);
         // The mode for writing grants the workspace whatever is in it.
-        let has_secret = directory != workspace && holds_secret(directory, hidden);
+        let has_secret =
+            directory != workspace && (holds_secret(directory, hidden) || is_named_for_secrets(directory));
         let is_refused = self.is_too_wide(directory)
             || self.with_system_places(|places| places.forbid_offer(directory))
             || has_secret
@@ -265,6 +267,7 @@ impl DeniedPathCheck<'_> {
         let Some(directory) = of_program.or(other) else { return String::new() };
         let is_refused = self.is_too_wide(&directory)
             || self.with_system_places(|places| places.forbid_remedy(&directory))
+            || is_named_for_secrets(&directory)
             || hidden.contains(&directory);
         if is_refused {
             return String::new();
@@ -278,4 +281,32 @@ impl DeniedPathCheck<'_> {
 /// Returns whether a secret lies directly in a directory.
 fn holds_secret(directory: &Path, hidden: &[PathBuf]) -> bool {
     hidden.iter().any(|secret| secret.parent() == Some(directory))
+}
+
+/// Returns whether a name in a path is that of a directory for secrets, such as `.ssh`, in any
+/// directory.
+fn is_named_for_secrets(directory: &Path) -> bool {
+    let names: Vec<_> = directory.iter().map(|name| name.to_string_lossy().to_lowercase()).collect();
+    let directories =
+        home_secrets().filter(|secret| secret.kind == SecretKind::Directory && secret.is_telling);
+    directories.map(|secret| secret.path.to_lowercase()).any(|secret| {
+        let wanted: Vec<_> = secret.split('/').collect();
+        names.windows(wanted.len()).any(|part| part == wanted)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_for_secrets_is_known_by_its_name_anywhere() {
+        for path in ["/home/u/proj2/.ssh", "/home/u/proj2/.SSH/keys", "/srv/x/.config/sops/age", "/b/.gnupg"]
+        {
+            assert!(is_named_for_secrets(Path::new(path)), "{path}");
+        }
+        for path in ["/home/u/proj2", "/srv/ssh", "/srv/.config", "/", "/srv/.ssh2"] {
+            assert!(!is_named_for_secrets(Path::new(path)), "{path}");
+        }
+    }
 }
