@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-/// Number of bits that are kept of a byte. They are equal for both cases of a letter.
-const FOLDED_BITS: u32 = 5;
+/// Number of bits that are kept of a byte.
+const FOLDED_BITS: u32 = 6;
 /// Number of different folded starts.
 const STARTS: usize = 1 << (3 * FOLDED_BITS);
 
@@ -39,7 +39,7 @@ impl WordSearch {
             };
             match word.get(2) {
                 Some(third) => add(*third),
-                None => (0..1 << FOLDED_BITS).for_each(add),
+                None => (0..=u8::MAX).for_each(add),
             }
         }
         Self { starts, words, prefixes }
@@ -88,9 +88,10 @@ fn longest(words: &[Box<[u8]>], prefixes: &[Option<usize>], last: usize, text: &
     std::iter::successors(Some(last), |word| prefixes[*word]).find(|word| starts(&words[*word]))
 }
 
-/// Appends a byte to a folded start, and drops the fourth.
+/// Appends a byte to a folded start, and drops the fourth. Both cases of a letter are equal, and no
+/// digit is equal to a letter.
 fn folded(start: usize, byte: u8) -> usize {
-    (start << FOLDED_BITS | usize::from(byte) & ((1 << FOLDED_BITS) - 1)) % STARTS
+    (start << FOLDED_BITS | usize::from(byte & 0x1f | (byte & 0x40) >> 1)) % STARTS
 }
 
 #[cfg(test)]
