@@ -86,12 +86,15 @@ def main(wheel, out):
     words = [vocabulary[at].encode() for at in kept]
     order = sorted(range(len(words)), key=words.__getitem__)
     words, vectors = [words[at] for at in order], vectors[order]
-    scales = np.abs(vectors).max(1) / 127
+    # Three bits for each number, eight numbers in three bytes; more bits choose no better (docs/selection.md).
+    scales = np.abs(vectors).max(1) / 3
+    numbers = np.round(vectors / scales[:, None]).astype(np.int64) + 3
+    packed = (numbers.reshape(-1, 8) << (3 * np.arange(8))).sum(1).astype("<u4").view("u1").reshape(-1, 4)[:, :3]
     with open(out, "wb") as file:
         file.write(np.array([len(words), DIMENSIONS], "<u4").tobytes())
         file.write(np.cumsum([len(word) for word in words]).astype("<u4").tobytes())
         file.write(scales.astype("<f4").tobytes())
-        file.write(np.round(vectors / scales[:, None]).astype("i1").tobytes())
+        file.write(packed.tobytes())
         file.write(b"".join(words))
 
 

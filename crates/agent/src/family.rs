@@ -85,7 +85,6 @@ const FAMILIES: &[(&str, Family)] = &[
     ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(128_000)),
     ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(16_000)),
     ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(128_000)),
-    ("test-gpt-5",          family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).with_file_tools().reading(272_000)),
     ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000)),
     ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000)),
     ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000)),
@@ -172,7 +171,7 @@ mod tests {
         assert_eq!(Family::of("codex-mini-latest").shell, ShellKind::LocalShell);
         assert_eq!(Family::of("exp-anything").shell, ShellKind::UnifiedExec);
         assert_eq!(Family::of("qwen2.5-coder"), UNKNOWN);
-        assert_eq!(Family::of("test-gpt-5-codex").files, FileTools::Offered);
+        assert_eq!(Family::of("gpt-5-codex").files, FileTools::Callable);
         assert!(!Family::of("openai/gpt-oss-20b").shows_images);
     }
 

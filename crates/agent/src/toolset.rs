@@ -23,7 +23,7 @@ pub struct Toolset {
     pub edits: EditTools,
     /// Lets the model's server search the web.
     pub web_search: Option<WebSearch>,
-    /// Built-in tools that are turned off, by name.
+    /// Built-in tools that are turned off, by name. By default the one for tests of parallelism.
     pub disabled: BTreeSet<&'static str>,
 }
 
@@ -36,7 +36,7 @@ impl Default for Toolset {
             shows_images: true,
             edits: EditTools::Strings,
             web_search: None,
-            disabled: BTreeSet::new(),
+            disabled: BTreeSet::from(["test_sync_tool"]),
         }
     }
 }

@@ -102,6 +102,8 @@ pub(crate) struct WindlassConfig {
     pub(crate) include_apply_patch_tool: Option<bool>,
     /// Whether there is `view_image`. Models that cannot see are not offered it in any case.
     pub(crate) include_view_image_tool: bool,
+    /// Whether `test_sync_tool` can be called, by which tests see that calls overlap. The model is never offered it.
+    pub(crate) include_test_sync_tool: bool,
     /// Whether the model's server may search the web. Only the Responses API can.
     pub(crate) web_search: WebSearchMode,
     /// The same switches by names that other agents use.
@@ -187,6 +189,7 @@ impl Default for WindlassConfig {
             include_plan_tool: true,
             include_apply_patch_tool: None,
             include_view_image_tool: true,
+            include_test_sync_tool: false,
             web_search: WebSearchMode::default(),
             tools: ToolSwitches::default(),
             parallel_commands: false,

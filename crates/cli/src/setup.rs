@@ -214,6 +214,7 @@ impl ProgramSetup {
             ("update_plan", config.include_plan_tool),
             ("apply_patch", config.include_apply_patch_tool != Some(false)),
             ("view_image", shows_images),
+            ("test_sync_tool", config.include_test_sync_tool),
         ];
         switches.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()
     }

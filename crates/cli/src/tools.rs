@@ -103,18 +103,11 @@ fn toolbox(common: &CommonOptions, list: Option<&Path>) -> Result<Toolbox, CliPr
     builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))
 }
 
-/// Returns the tools to list: not those for tests, unless they are offered.
-fn listed(registry: &Registry) -> impl Iterator<Item = &Registered> {
-    let is_test =
-        |tool: &Registered| tool.meta.category == Category::Testing && tool.exposure == Exposure::Hidden;
-    registry.tools().iter().filter(move |tool| !is_test(tool))
-}
-
 fn list(registry: &Registry, json: bool) -> String {
     if json {
-        return pretty(&Value::from(listed(registry).map(summary).collect::<Vec<_>>()));
+        return pretty(&Value::from(registry.tools().iter().map(summary).collect::<Vec<_>>()));
     }
-    let rows = listed(registry).map(|tool| {
+    let rows = registry.tools().iter().map(|tool| {
         [visible(tool.spec.name.as_str()), offered_as(tool).to_owned(), visible(first_line(tool))]
     });
     let left_out = registry
@@ -142,13 +135,13 @@ fn show(registry: &Registry, name: &str, json: bool) -> Result<String, CliProble
 
 /// Returns the message for an unknown tool name.
 fn unknown(registry: &Registry, name: &str) -> String {
-    let names = nearest(name, listed(registry).map(|tool| tool.spec.name.as_str()));
+    let names = nearest(name, registry.tools().iter().map(|tool| tool.spec.name.as_str()));
     format!("there is no tool `{}`; there are, the nearest first: {}", named(name), names.join(", "))
 }
 
 fn manifest(registry: &Registry, json: bool) -> String {
     let mut by_category: BTreeMap<Category, Vec<&Registered>> = BTreeMap::new();
-    for tool in listed(registry) {
+    for tool in registry.tools() {
         by_category.entry(tool.meta.category).or_default().push(tool);
     }
     if json {

@@ -14,6 +14,9 @@ pub(crate) type MeaningVector = [f32; DIM];
 /// Factor of a packed vector. The components of a unit vector are small, so that few exceed a byte.
 const SCALE: f32 = 300.0;
 
+/// The numbers of a row, by their three bits.
+const NUMBERS: [f32; 8] = [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 0.0];
+
 /// Maximum number of pieces of an unknown word.
 const MAX_WORD_PIECES: usize = 8;
 
@@ -31,8 +34,8 @@ pub(crate) struct VectorTable {
     ends: &'static [[u8; 4]],
     /// The factor of each row.
     scales: &'static [[u8; 4]],
-    /// `DIM` signed bytes for each word.
-    rows: &'static [[u8; DIM]],
+    /// `DIM` numbers of three bits for each word, eight of them in three bytes.
+    rows: &'static [[[u8; 3]; DIM / 8]],
     words: &'static [u8],
 }
 
@@ -46,8 +49,13 @@ impl VectorTable {
         debug_assert_eq!(number(4), DIM, "the table was made for another dimension");
         let (ends, rest) = bytes[8..].split_at(count * 4);
         let (scales, rest) = rest.split_at(count * 4);
-        let (rows, words) = rest.split_at(count * DIM);
-        Self { ends: ends.as_chunks().0, scales: scales.as_chunks().0, rows: rows.as_chunks().0, words }
+        let (rows, words) = rest.split_at(count * DIM * 3 / 8);
+        Self {
+            ends: ends.as_chunks().0,
+            scales: scales.as_chunks().0,
+            rows: rows.as_chunks().0.as_chunks().0,
+            words,
+        }
     }
 
     /// Returns the rows whose sum is the vector of a word: its own row, or those of its WordPiece
@@ -74,8 +82,13 @@ impl VectorTable {
     pub(crate) fn add(&self, rows: &[u32], weight: f32, to: &mut MeaningVector) {
         for row in rows {
             let factor = f32::from_le_bytes(self.scales[*row as usize]) * weight;
-            for (sum, byte) in to.iter_mut().zip(&self.rows[*row as usize]) {
-                *sum += factor * f32::from(byte.cast_signed());
+            for (sums, [low, middle, high]) in
+                to.as_chunks_mut::<8>().0.iter_mut().zip(self.rows[*row as usize])
+            {
+                let bits = u32::from_le_bytes([low, middle, high, 0]);
+                for (sum, at) in sums.iter_mut().zip((0..24).step_by(3)) {
+                    *sum += factor * NUMBERS[(bits >> at & 7) as usize];
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ mod scan;
 mod token;
 mod value;
 mod walk;
+mod word_search;
 
 pub use self::keys::KeyLines;
 

@@ -223,6 +223,11 @@ fn any_matches(patterns: &[String], name: &str) -> bool {
 /// Returns true if a name matches a pattern of `*` and `?`, ignoring case. Takes time in proportion
 /// to both lengths at most: a later `*` never has to give back what an earlier one took.
 fn matches(pattern: &str, name: &str) -> bool {
+    let first = |text: &str| text.chars().next().and_then(|first| first.to_lowercase().next());
+    // Most names differ in their first letter, and every start tries each variable with each pattern.
+    if !pattern.starts_with(['*', '?']) && first(pattern) != first(name) {
+        return false;
+    }
     let folded = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (pattern, name) = (folded(pattern), folded(name));
     let (mut p, mut n) = (0, 0);

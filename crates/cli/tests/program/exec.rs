@@ -231,7 +231,8 @@ fn sixteen_calls_that_change_nothing_run_together() {
     let calls: Vec<Value> = (0..16).map(|_| json!({"name": "test_sync_tool", "arguments": meet})).collect();
     let user = User::new();
     let script = user.script(&json!([{"calls": calls}, {"text": "ok"}]));
-    let ended = user.run(&["exec", "--json", "--script", &script, "hi"]);
+    let switch = ["-c", "include_test_sync_tool=true"];
+    let ended = user.run(&[&["exec", "--json", "--script", &script, "hi"], &switch[..]].concat());
     ended.assert_code(0);
     let completed = ended.events().iter().filter(|event| event["item"]["status"] == "completed").count();
     assert_eq!(completed, 16, "{ended:#?}");

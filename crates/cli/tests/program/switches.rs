@@ -43,6 +43,19 @@ fn tools_for_plans_patches_and_images_can_be_switched_off() {
 }
 
 #[test]
+fn the_tool_for_tests_is_there_only_if_switched_on() {
+    let user = User::new();
+    let run = |options: &[&str]| user.run(&[options, &["-c", "include_test_sync_tool=true"]].concat());
+    let call = ["call", "test_sync_tool", "{}"];
+    let ended = user.run(&call);
+    assert!(ended.assert_code(2).stdout.contains("unsupported call: test_sync_tool"), "{ended:#?}");
+    assert_eq!(run(&call).assert_code(0).stdout, "ok\n");
+    assert!(!user.run(&["tools", "list"]).stdout.contains("test_sync_tool"));
+    assert!(run(&["tools", "list"]).stdout.contains("\ntest_sync_tool  if called"));
+    assert!(!names(&["-c", "include_test_sync_tool=true"]).iter().any(|name| name == "test_sync_tool"));
+}
+
+#[test]
 fn a_local_shell_falls_back_on_a_wire_that_does_not_have_it() {
     let (tools, stderr) = offered(Wire::Chat, &["-c", "shell_tool=local_shell"]);
     assert!(tools.iter().any(|(name, _)| name == "shell_command"), "{tools:?}");

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The format version. Other versions are rejected.
-const MAGIC: [u8; 8] = *b"wlindex3";
+const MAGIC: [u8; 8] = *b"wlindex4";
 
 /// The bytes are not an index, or not one of this version. Build the index from its cards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

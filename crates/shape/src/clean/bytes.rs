@@ -2,7 +2,6 @@
 
 use std::{collections::HashSet, ops::Range};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::Regex;
 
 /// Maximum length of a word in a [`WordSet`].
@@ -79,12 +78,4 @@ impl WordSet {
 #[expect(clippy::expect_used, reason = "every pattern is a constant that tests use")]
 pub(super) fn compiled(pattern: &str) -> Regex {
     Regex::new(&format!("(?s-u){pattern}")).expect("a valid pattern")
-}
-
-/// Builds a case-insensitive search for many words. The longest word wins at the leftmost match.
-#[expect(clippy::expect_used, reason = "the words are constants, few enough for any automaton")]
-pub(super) fn search_for(words: impl IntoIterator<Item = impl AsRef<[u8]>>) -> AhoCorasick {
-    let mut builder = AhoCorasick::builder();
-    builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest);
-    builder.kind(Some(AhoCorasickKind::DFA)).build(words).expect("a search")
 }

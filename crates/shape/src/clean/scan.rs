@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, Input};
-
 use super::{
     assign,
-    bytes::search_for,
     found_secret::{FoundSecret, ScanResume},
     keys,
     line::ScannedLine,
@@ -14,6 +11,7 @@ use super::{
     place::{MAX_NESTED_TOKEN, PLACES, PlaceRule},
     rules::{self, RULES},
     token,
+    word_search::WordSearch,
 };
 
 /// Parts of names.
@@ -22,7 +20,7 @@ const NAME_PARTS: &str =
 
 /// The search for all words at once.
 pub(super) struct SecretSearch {
-    words: AhoCorasick,
+    words: WordSearch,
     /// Matchers of each word, with the length of the word each needs. A longer word hides its own
     /// prefixes.
     looks: Vec<Vec<(usize, SecretMatcher)>>,
@@ -77,18 +75,17 @@ impl SecretSearch {
                 known.push(look);
             }
         }
-        let looks = words.keys().map(|word| {
-            let begins = |(each, _): &(&Vec<u8>, _)| word.starts_with(each);
-            let hidden = words.iter().filter(begins).rev();
-            hidden.flat_map(|(each, looks)| looks.iter().map(|look| (each.len(), *look))).collect()
+        let (search, own): (_, Vec<_>) = (WordSearch::new(words.keys()), words.into_values().collect());
+        let looks = (0..own.len()).map(|word| {
+            let words = search.with_prefixes(word);
+            words.flat_map(|(at, word)| own[at].iter().map(|look| (word.len(), *look))).collect()
         });
-        Self { looks: looks.collect(), words: search_for(words.keys()) }
+        Self { looks: looks.collect(), words: search }
     }
 
     /// Returns the next offset at which a secret may begin.
     pub(super) fn next(&self, text: &[u8], from: usize) -> Option<(usize, Range<usize>)> {
-        let found = self.words.find(Input::new(text).range(from.min(text.len())..))?;
-        Some((found.pattern().as_usize(), found.range()))
+        self.words.find(text, from)
     }
 
     /// Checks such an offset in its line.

@@ -2,11 +2,10 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, Input};
 use regex::bytes::Regex;
 
 use super::tally::ByteTally;
-use crate::clean::bytes::{compiled, search_for};
+use crate::clean::{bytes::compiled, word_search::WordSearch};
 
 /// Words that mark a placeholder wherever they occur.
 const PLACEHOLDER_WORDS: &str = "changeme change_me change-me changeit placeholder example xxxx **** .... redacted \
@@ -24,9 +23,9 @@ const SEQUENCES: &str = "1234567890 abcdefgh deadbeef abc123 abcd1234";
 const SHORT_WORD_BYTES: usize = 4;
 const LONG_VALUE_BYTES: usize = 24;
 
-static PLACEHOLDERS: LazyLock<AhoCorasick> =
-    LazyLock::new(|| search_for(PLACEHOLDER_WORDS.split_ascii_whitespace()));
-static TYPED: LazyLock<AhoCorasick> = LazyLock::new(|| search_for(SEQUENCES.split_ascii_whitespace()));
+static PLACEHOLDERS: LazyLock<WordSearch> =
+    LazyLock::new(|| WordSearch::new(PLACEHOLDER_WORDS.split_ascii_whitespace()));
+static TYPED: LazyLock<WordSearch> = LazyLock::new(|| WordSearch::new(SEQUENCES.split_ascii_whitespace()));
 
 /// Matches `${X}`, `$(x)`, `{{ x }}`, `<x>`, `%s`, `%X%`, `$X`, `{name}`, and patterns such as
 /// `[0-9a-f]+`.
@@ -74,7 +73,7 @@ fn has_placeholder_word(value: &[u8], is_telling: impl Fn(&[u8]) -> bool) -> boo
     };
     let mut at = 0;
     std::iter::from_fn(|| {
-        let word = PLACEHOLDERS.find(Input::new(value).range(at..))?.range();
+        let (_, word) = PLACEHOLDERS.find(value, at)?;
         at = word.start + 1;
         Some(word)
     })

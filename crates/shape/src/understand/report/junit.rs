@@ -1,7 +1,13 @@
-//! Parses JUnit XML, which some runners write to files: elements, attributes, text, and the
-//! predefined entities. Entities that a document declares are not expanded, so a document cannot
-//! grow.
+//! Parses JUnit XML, which some runners write to files. Entities that a document declares are not
+//! expanded, so a document cannot grow.
 
+use std::borrow::Cow;
+
+use quick_xml::{
+    Reader,
+    escape::resolve_predefined_entity,
+    events::{BytesStart, Event},
+};
 use windlass_contract::insight::{Place, TestFailure, TestReport};
 
 use super::{TestTally, seconds};
@@ -21,27 +27,28 @@ pub fn junit(runner: &'static str, documents: &[String]) -> Option<TestReport> {
 }
 
 fn read(document: &str, tally: &mut TestTally) {
+    let mut reader = lenient(document);
     let mut case: Option<JunitCase> = None;
-    for token in XmlTokens(document) {
-        match (token, &mut case) {
-            (XmlToken::Open { name: "testcase", attributes, closed }, _) => {
-                let opened = JunitCase::from_attributes(attributes);
-                if closed { opened.end(tally) } else { case = Some(opened) }
-            }
-            (XmlToken::Open { name: "failure" | "error", attributes, closed }, Some(case)) => {
-                case.failed = Some(attribute(attributes, "message").unwrap_or_default());
-                case.details = String::new();
-                case.in_details = !closed;
-            }
-            (XmlToken::Open { name: "skipped", .. }, Some(case)) => case.skipped = true,
-            (XmlToken::Text(text), Some(case)) if case.in_details => case.push_details(&decoded(text)),
-            (XmlToken::Verbatim(text), Some(case)) if case.in_details => case.push_details(text),
-            (XmlToken::Close("failure" | "error"), Some(case)) => case.in_details = false,
-            (XmlToken::Close("testcase"), _) => {
-                if let Some(case) = case.take() {
-                    case.end(tally);
+    while let Ok(event) = reader.read_event() {
+        match (event, &mut case) {
+            // A declaration can change the meaning of what follows.
+            (Event::Eof | Event::DocType(_), _) => break,
+            (Event::Start(tag), case) => match (tag.name().as_ref(), case) {
+                ("testcase", case) => *case = Some(JunitCase::from_tag(&tag)),
+                ("failure" | "error", Some(case)) => {
+                    case.failed = Some(attribute(&tag, "message").unwrap_or_default());
+                    case.details = String::new();
+                    case.in_details = true;
                 }
-            }
+                ("skipped", Some(case)) => case.skipped = true,
+                _ => {}
+            },
+            (Event::End(tag), open) => match (tag.name().as_ref(), &open) {
+                ("failure" | "error", Some(_)) => open.iter_mut().for_each(|case| case.in_details = false),
+                ("testcase", Some(_)) => open.take().into_iter().for_each(|case| case.end(tally)),
+                _ => {}
+            },
+            (event, Some(case)) if case.in_details => case.push_details(&text_in(&event)),
             _ => {}
         }
     }
@@ -61,13 +68,13 @@ struct JunitCase {
 }
 
 impl JunitCase {
-    fn from_attributes(attributes: &str) -> Self {
-        let get = |name| attribute(attributes, name).unwrap_or_default();
+    fn from_tag(tag: &BytesStart<'_>) -> Self {
+        let get = |name| attribute(tag, name).unwrap_or_default();
         let (class, name) = (get("classname"), get("name"));
         let name = name.trim_end_matches("()");
         let name = if class.is_empty() || name.is_empty() { class + name } else { format!("{class}.{name}") };
         let place =
-            Place { file: attribute(attributes, "file"), line: get("line").parse().ok(), ..Place::default() };
+            Place { file: attribute(tag, "file"), line: get("line").parse().ok(), ..Place::default() };
         let (failed, details) = (None, String::new());
         Self {
             name: bounded(name),
@@ -109,117 +116,36 @@ fn bounded(mut text: String) -> String {
     text
 }
 
-/// A token of an XML document.
-enum XmlToken<'a> {
-    Open { name: &'a str, attributes: &'a str, closed: bool },
-    Close(&'a str),
-    Text(&'a str),
-    Verbatim(&'a str),
-}
-
-/// The tokens of a document, up to the first syntax error.
-struct XmlTokens<'a>(&'a str);
-
-impl<'a> Iterator for XmlTokens<'a> {
-    type Item = XmlToken<'a>;
-
-    fn next(&mut self) -> Option<XmlToken<'a>> {
-        loop {
-            let rest = self.0;
-            if let Some(rest) = rest.strip_prefix("<![CDATA[") {
-                let (text, after) = rest.split_once("]]>").unwrap_or((rest, ""));
-                self.0 = after;
-                return Some(XmlToken::Verbatim(text));
-            } else if let Some(rest) = rest.strip_prefix("<!--") {
-                self.0 = rest.split_once("-->")?.1;
-            } else if let Some(rest) = rest.strip_prefix("<?") {
-                self.0 = rest.split_once("?>")?.1;
-            } else if rest.starts_with("<!") {
-                // A declaration can change the meaning of what follows.
-                return None;
-            } else if let Some(rest) = rest.strip_prefix('<') {
-                let end = end_of_tag(rest)?;
-                self.0 = &rest[end + 1..];
-                return Some(tag(&rest[..end]));
-            } else if rest.is_empty() {
-                return None;
-            } else {
-                let end = rest.find('<').unwrap_or(rest.len());
-                self.0 = &rest[end..];
-                return Some(XmlToken::Text(&rest[..end]));
-            }
-        }
-    }
-}
-
-/// Returns the index of the bracket that ends a tag. Brackets in attribute values do not count.
-fn end_of_tag(rest: &str) -> Option<usize> {
-    let mut quote = None;
-    rest.bytes().position(|byte| {
-        match quote {
-            Some(open) if open == byte => quote = None,
-            Some(_) => {}
-            None if matches!(byte, b'"' | b'\'') => quote = Some(byte),
-            None => return byte == b'>',
-        }
-        false
-    })
-}
-
-fn tag(inner: &str) -> XmlToken<'_> {
-    if let Some(name) = inner.strip_prefix('/') {
-        return XmlToken::Close(name.trim());
-    }
-    let (inner, closed) = inner.strip_suffix('/').map_or((inner, false), |inner| (inner, true));
-    let (name, attributes) = inner.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((inner, ""));
-    XmlToken::Open { name, attributes, closed }
+/// Reads a document that may be cut or have mistakes, up to the first one that matters.
+fn lenient(document: &str) -> Reader<&[u8]> {
+    let mut reader = Reader::from_str(document);
+    let config = reader.config_mut();
+    config.allow_dangling_amp = true;
+    config.allow_unmatched_ends = true;
+    config.check_end_names = false;
+    config.expand_empty_elements = true;
+    reader
 }
 
 /// Returns the value of an attribute.
-fn attribute(mut rest: &str, wanted: &str) -> Option<String> {
-    loop {
-        let (name, after) = rest.split_once('=')?;
-        let after = after.trim_start();
-        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-        let (value, after) = after[1..].split_once(quote)?;
-        if name.trim() == wanted {
-            return Some(decoded(value));
-        }
-        rest = after;
-    }
+fn attribute(tag: &BytesStart<'_>, wanted: &str) -> Option<String> {
+    let found = tag.attributes().with_checks(false).flatten().find(|found| found.key.as_ref() == wanted)?;
+    let mut reader = lenient(&found.value);
+    let events = std::iter::from_fn(|| reader.read_event().ok().filter(|event| *event != Event::Eof));
+    Some(events.map(|event| text_in(&event).into_owned()).collect())
 }
 
-/// Decodes the entities of a text. Unknown entities stay as they are.
-fn decoded(text: &str) -> String {
-    let mut rest = text;
-    let mut whole = String::with_capacity(text.len());
-    while let Some(at) = rest.find('&') {
-        whole.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end = rest.bytes().take(12).position(|byte| byte == b';');
-        let (c, end) = end.and_then(|end| Some((entity(&rest[1..end])?, end))).unwrap_or(('&', 0));
-        whole.push(c);
-        rest = &rest[end + 1..];
-    }
-    whole.push_str(rest);
-    whole
-}
-
-fn entity(name: &str) -> Option<char> {
-    match name {
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "amp" => Some('&'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix('x') {
-                Some(digits) => u32::from_str_radix(digits, 16),
-                None => number.parse(),
-            };
-            char::from_u32(code.ok()?)
-        }
+/// Returns the text of an event. Unknown entities stay as they are.
+fn text_in<'a>(event: &'a Event<'_>) -> Cow<'a, str> {
+    match event {
+        Event::Text(text) => Cow::Borrowed(text),
+        Event::CData(text) => Cow::Borrowed(text),
+        Event::GeneralRef(name) => match (name.resolve_char_ref(), resolve_predefined_entity(name)) {
+            (Ok(Some(character)), _) => Cow::Owned(character.into()),
+            (_, Some(text)) => Cow::Borrowed(text),
+            (_, None) => Cow::Owned(format!("&{};", &**name)),
+        },
+        _ => Cow::Borrowed(""),
     }
 }
 
