@@ -1,4 +1,4 @@
-//! Resolves a path to an open file: the only way to open a file for reading or writing.
+//! Resolves a path to an open file without following links: the way by which tools open files.
 //!
 //! A path is normalized lexically first (`..` removes the component before it, as in the policy),
 //! then its links are resolved. The rules are compared with this real path, which is then opened

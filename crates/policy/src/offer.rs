@@ -1,4 +1,4 @@
-//! Helps to propose rules: the rule that an answer to a question about a command could create.
+//! Proposes the rule that an answer to a question about a command could create.
 
 mod lasting;
 

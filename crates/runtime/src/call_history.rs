@@ -36,7 +36,7 @@ pub struct PastCall {
 }
 
 impl PastCall {
-    /// Describes a call that changed nothing.
+    /// Describes an ended call, as one that changes nothing.
     pub fn new(call: &ToolCall, outcome: &Outcome) -> Self {
         let is_unknown = outcome.receipt.unknown_tool;
         let input = (!is_unknown).then(|| call.input.as_str());
