@@ -1,0 +1,3 @@
+//! The interactive session in a terminal.
+
+pub mod render;

@@ -1,0 +1,1 @@
+//! Turns events and results into styled lines.
