@@ -1,0 +1,155 @@
+//! Screens of the session.
+
+use ratatui::{Terminal, backend::TestBackend};
+use tokio::sync::oneshot;
+use windlass::{Beyond, CommandLine, Effects, Question};
+
+use super::*;
+use crate::{event_queue::PendingQuestion, file_index::FileIndex};
+
+fn app() -> App {
+    let info = SessionInfo {
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        cwd: "/w".into(),
+        branch: Some("main".to_owned()),
+        sandbox: "read-only".to_owned(),
+        network: "off".to_owned(),
+        approval: "on-request".to_owned(),
+    };
+    let mut app = App::new(info, Composer::new(Vec::new(), FileIndex::new("/nowhere".into())));
+    app.set_width(60);
+    app
+}
+
+fn screen(app: &mut App, now: Instant) -> Vec<String> {
+    let height = app.height(60, now).min(20);
+    let mut terminal = Terminal::new(TestBackend::new(60, height)).unwrap();
+    terminal.draw(|frame| app.view(frame, frame.area(), now)).unwrap();
+    let cells = terminal.backend().buffer().content.chunks(60);
+    cells
+        .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>().trim_end().to_owned())
+        .collect()
+}
+
+fn press(app: &mut App, key: Key, now: Instant) {
+    app.on_key(&Input { key, ..Input::default() }, now);
+}
+
+fn write(app: &mut App, text: &str, now: Instant) {
+    text.chars().for_each(|c| press(app, Key::Char(c), now));
+}
+
+fn control(app: &mut App, c: char, now: Instant) {
+    app.on_key(&Input { key: Key::Char(c), ctrl: true, ..Input::default() }, now);
+}
+
+fn ask(app: &mut App, command: &str, now: Instant) -> oneshot::Receiver<Answer> {
+    let argv = ["bash", "-c", command].map(str::to_owned).to_vec();
+    let question = windlass_fakes::clean(Question {
+        call: "c".into(),
+        tool: "shell_command".into(),
+        effects: Effects::command(CommandLine { argv, cwd: None }),
+        cwd: "/w".into(),
+        reason: "it is not known to be harmless".into(),
+        unclear: Vec::new(),
+        beyond: Beyond::Nothing,
+        keys: Vec::new(),
+        rule: None,
+    });
+    let (answer, given) = oneshot::channel();
+    app.on_message(SessionMessage::Question(PendingQuestion { question, answer }), now);
+    given
+}
+
+#[test]
+fn an_idle_session_shows_the_input_and_the_status() {
+    let (mut app, now) = (app(), Instant::now());
+    write(&mut app, "hello", now);
+    let status = "m · /w (main) · read-only, network off · asks on-request ·";
+    assert_eq!(screen(&mut app, now), ["", "› hello", status]);
+    assert_eq!(app.next_change(now), None);
+}
+
+#[test]
+fn a_message_while_the_agent_works_is_sent_after_the_turn() {
+    let (mut app, now) = (app(), Instant::now());
+    write(&mut app, "one", now);
+    press(&mut app, Key::Enter, now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("one".into())]);
+    write(&mut app, "two", now);
+    press(&mut app, Key::Enter, now);
+    assert_eq!(app.take_actions(), []);
+    assert!(screen(&mut app, now).contains(&"  next: two".to_owned()));
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("two".into())]);
+}
+
+#[test]
+fn control_c_cancels_the_turn_and_twice_leaves() {
+    let (mut app, now) = (app(), Instant::now());
+    write(&mut app, "one", now);
+    press(&mut app, Key::Enter, now);
+    app.take_actions();
+    control(&mut app, 'c', now);
+    assert_eq!(app.take_actions(), [AppAction::Cancel]);
+    control(&mut app, 'c', now + Duration::from_secs(1));
+    assert_eq!(app.take_actions(), [AppAction::Quit]);
+}
+
+#[test]
+fn what_was_typed_before_a_question_appeared_does_not_answer_it() {
+    let (mut app, now) = (app(), Instant::now());
+    let mut given = ask(&mut app, "make", now);
+    write(&mut app, "yyy", now);
+    assert!(given.try_recv().is_err());
+    let shown = screen(&mut app, now);
+    assert_eq!(shown[1], "? shell_command wants to run:", "{shown:#?}");
+    assert_eq!(shown[2], "    make");
+    write(&mut app, "y", now + Duration::from_millis(200));
+    assert!(given.try_recv().is_err());
+    write(&mut app, "y", now + Duration::from_millis(600));
+    assert_eq!(given.try_recv(), Ok(Answer::Once));
+    assert!(
+        screen(&mut app, now).contains(&"›  Ask, or / for commands".to_owned()) || app.composer.is_empty()
+    );
+}
+
+#[test]
+fn a_question_longer_than_the_screen_is_printed_whole_and_once() {
+    let (mut app, now) = (app(), Instant::now());
+    let command = (0..40).map(|number| format!("echo {number}\n")).collect::<String>();
+    let _given = ask(&mut app, &command, now);
+    let shown = screen(&mut app, now);
+    assert!(shown.iter().any(|line| line.contains("no, and stop the turn")), "{shown:#?}");
+    let printed: Vec<_> = app.take_finished().iter().map(ToString::to_string).collect();
+    assert!((0..40).all(|number| printed.contains(&format!("    echo {number}"))), "{printed:#?}");
+    screen(&mut app, now);
+    assert_eq!(app.take_finished(), []);
+}
+
+#[test]
+fn commands_of_the_program_get_the_session_and_wait_for_the_turn() {
+    let (mut app, now) = (app(), Instant::now());
+    app.on_event(Event::ThreadStarted { thread: "t1".into() }, now);
+    app.submit("/undo --list".into(), now);
+    let words = ["undo", "--session", "t1", "--list"].map(str::to_owned).to_vec();
+    assert_eq!(app.take_actions(), [AppAction::Program(words)]);
+    app.submit("work".into(), now);
+    app.take_actions();
+    app.submit("/undo".into(), now);
+    assert_eq!(app.take_actions(), []);
+}
+
+#[test]
+fn a_command_of_the_person_is_run_and_a_path_is_a_message() {
+    let (mut app, now) = (app(), Instant::now());
+    app.submit("!ls -l".into(), now);
+    assert_eq!(app.take_actions(), [AppAction::Shell("ls -l".into())]);
+    app.on_message(SessionMessage::Idle, now);
+    app.submit("/etc/hosts has what?".into(), now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("/etc/hosts has what?".into())]);
+    app.on_message(SessionMessage::Idle, now);
+    app.submit("/hepl".into(), now);
+    assert_eq!(app.take_actions(), []);
+}

@@ -1,0 +1,118 @@
+//! The commands that begin with `/`. Help and completion come from the one table here.
+
+/// A command of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlashCommand {
+    Help,
+    Model,
+    Approvals,
+    Sandbox,
+    Plan,
+    Diff,
+    Expand,
+    Status,
+    /// A command of the program, with these arguments first. The terminal is handed to it.
+    Program(&'static [&'static str]),
+    Quit,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub(crate) struct CommandEntry {
+    pub(crate) name: &'static str,
+    pub(crate) command: SlashCommand,
+    pub(crate) help: &'static str,
+}
+
+const fn entry(name: &'static str, command: SlashCommand, help: &'static str) -> CommandEntry {
+    CommandEntry { name, command, help }
+}
+
+/// The argument that stands for the id of this session.
+pub(crate) const THIS_SESSION: &str = "{session}";
+
+/// All commands.
+pub(crate) const COMMANDS: &[CommandEntry] = &[
+    entry("help", SlashCommand::Help, "list commands and keys"),
+    entry("model", SlashCommand::Model, "show the model and its provider"),
+    entry("approvals", SlashCommand::Approvals, "show when a person is asked"),
+    entry("sandbox", SlashCommand::Sandbox, "show how commands are confined"),
+    entry("plan", SlashCommand::Plan, "show the plan of the model"),
+    entry("diff", SlashCommand::Diff, "show what tools changed in the last turn"),
+    entry("expand", SlashCommand::Expand, "show the last call in full (Ctrl-T)"),
+    entry("status", SlashCommand::Status, "show the session and its tokens"),
+    entry(
+        "undo",
+        SlashCommand::Program(&["undo", "--session", THIS_SESSION]),
+        "take back changes of this session; takes the options of `windlass undo`",
+    ),
+    entry("tools", SlashCommand::Program(&["tools", "list"]), "list the tools"),
+    entry(
+        "policy",
+        SlashCommand::Program(&["policy", "explain"]),
+        "explain what would happen to a command: /policy 'rm -r target'",
+    ),
+    entry("rules", SlashCommand::Program(&["policy", "rules"]), "list the rules for commands"),
+    entry("stats", SlashCommand::Program(&["stats"]), "show how tools have worked"),
+    entry("history", SlashCommand::Program(&["history"]), "list earlier calls"),
+    entry("sessions", SlashCommand::Program(&["sessions", "list"]), "list sessions"),
+    entry("quit", SlashCommand::Quit, "leave (Ctrl-D)"),
+];
+
+/// The keys, for the help.
+pub(crate) const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; while the model works: send after this turn"),
+    ("Alt-Enter, Shift-Enter, Ctrl-J", "new line"),
+    ("Up, Down", "earlier messages"),
+    ("@", "complete the name of a file"),
+    ("!command", "run a command in the sandbox yourself"),
+    ("Esc", "close the list; cancel the turn"),
+    ("Ctrl-C", "cancel the turn or clear the input; twice: leave"),
+    ("Ctrl-T", "show the last call in full"),
+    ("Ctrl-Z", "suspend"),
+];
+
+/// Finds a command, and the text after its name.
+pub(crate) fn parse(line: &str) -> Option<(SlashCommand, &str)> {
+    let rest = line.strip_prefix('/')?;
+    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let found = COMMANDS.iter().find(|entry| entry.name == name)?;
+    Some((found.command, argument.trim()))
+}
+
+/// Splits the text after a command into words. Quotes group; there are no escapes.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_by_their_whole_name() {
+        assert_eq!(parse("/quit"), Some((SlashCommand::Quit, "")));
+        let rules = SlashCommand::Program(&["policy", "explain"]);
+        assert_eq!(parse("/policy  rm -r x "), Some((rules, "rm -r x")));
+        assert_eq!(parse("/qui"), None);
+        assert_eq!(parse("quit"), None);
+    }
+
+    #[test]
+    fn quotes_group_words() {
+        assert_eq!(words("a 'b c'  \"\" d\"e f\""), ["a", "b c", "", "de f"]);
+    }
+}

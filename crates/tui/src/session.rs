@@ -1,0 +1,297 @@
+//! The loop of an interactive session: keys and events in, pictures out.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use windlass::{AgentBuilder, BuildError, ThreadId};
+
+use crate::{
+    app::{App, AppAction},
+    approver::QueueApprover,
+    composer::Composer,
+    event_queue::{EventQueue, QueueSink},
+    file_index::FileIndex,
+    session_worker::{SessionWorker, WorkOrder, WorkerError},
+    terminal::{Screen, TerminalEvent, TerminalEvents},
+};
+
+/// At most 60 pictures in a second.
+const FRAME: Duration = Duration::from_millis(17);
+
+/// How long the agent may take to end when the person leaves.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where the session is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Display {
+    /// Below the earlier output of the terminal. Finished text becomes part of its scrollback.
+    Inline,
+    /// On the alternate screen.
+    Fullscreen,
+}
+
+/// Facts about the session, for the status line.
+#[derive(Debug, Clone)]
+pub struct SessionInfo {
+    /// The model.
+    pub model: String,
+    /// Its provider.
+    pub provider: String,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The git branch.
+    pub branch: Option<String>,
+    /// The sandbox mode.
+    pub sandbox: String,
+    /// `on` or `off`.
+    pub network: String,
+    /// The approval policy.
+    pub approval: String,
+}
+
+/// Keeps what the person wrote. Implemented by the program, called by the session.
+pub trait PromptHistory {
+    /// Returns earlier messages, oldest first.
+    fn load(&self) -> Vec<String>;
+    /// Adds a message. The error is one line for a person.
+    fn append(&self, text: &str) -> Result<(), String>;
+}
+
+/// Runs commands of the program while the session lends it the terminal. Implemented by the
+/// program, called by the session for commands such as `/undo`.
+pub trait ProgramCommands: Sync {
+    /// Runs a command with these arguments. It may print and ask.
+    fn run(&self, arguments: &[String]);
+}
+
+/// An interactive session that has not started.
+pub struct InteractiveSession<'a> {
+    /// The agent, without event sink and approver.
+    pub builder: AgentBuilder,
+    /// Facts for the status line.
+    pub info: SessionInfo,
+    /// Where it is shown.
+    pub display: Display,
+    /// The first message.
+    pub prompt: Option<String>,
+    /// Keeps messages.
+    pub history: &'a dyn PromptHistory,
+    /// Runs commands of the program.
+    pub commands: &'a dyn ProgramCommands,
+}
+
+impl std::fmt::Debug for InteractiveSession<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InteractiveSession").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// The end of a session.
+#[derive(Debug)]
+pub struct SessionEnd {
+    /// Its id.
+    pub thread: Option<ThreadId>,
+    /// A signal ended it, and not the person.
+    pub by_signal: bool,
+}
+
+/// The reason why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// The agent cannot be built.
+    #[error(transparent)]
+    Build(BuildError),
+    /// The terminal cannot be used.
+    #[error("cannot use the terminal")]
+    Terminal(#[from] io::Error),
+    /// There is no thread for the agent.
+    #[error("cannot start the agent")]
+    Worker,
+}
+
+impl From<WorkerError> for TuiError {
+    fn from(error: WorkerError) -> Self {
+        match error {
+            WorkerError::Build(error) => Self::Build(error),
+            WorkerError::Thread(error) => Self::Terminal(error),
+            WorkerError::Ended => Self::Worker,
+        }
+    }
+}
+
+impl InteractiveSession<'_> {
+    /// Runs the session until the person leaves. The terminal is restored in any case.
+    pub fn run(self) -> Result<SessionEnd, TuiError> {
+        let queue = Arc::new(EventQueue::default());
+        let builder = self
+            .builder
+            .events(Arc::new(QueueSink(Arc::clone(&queue))))
+            .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
+        let worker = SessionWorker::start(builder, Arc::clone(&queue))?;
+        let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let screen = Screen::open(self.display)?;
+        let mut running = RunningSession {
+            app: App::new(self.info, composer),
+            screen,
+            worker,
+            queue,
+            history: self.history,
+            commands: self.commands,
+            dirty: true,
+            leaving: None,
+        };
+        if let Some(prompt) = self.prompt {
+            running.app.submit(prompt, Instant::now());
+        }
+        let result = runtime.block_on(running.run());
+        let RunningSession { app, mut screen, worker, leaving, .. } = running;
+        worker.finish(END_LIMIT);
+        let mut app = app;
+        running_out(&mut app, &mut screen, &leaving)?;
+        drop(screen);
+        result?;
+        Ok(SessionEnd { thread: app.thread().cloned(), by_signal: leaving == Some(Leaving::Signal) })
+    }
+}
+
+/// Shows the last lines, unless the terminal may be gone.
+fn running_out(app: &mut App, screen: &mut Screen, leaving: &Option<Leaving>) -> io::Result<()> {
+    if *leaving != Some(Leaving::Person) {
+        return Ok(());
+    }
+    let finished = app.take_finished();
+    screen.draw(finished, 1, |_frame, _area| {})
+}
+
+/// Who ended the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    Person,
+    Signal,
+}
+
+struct RunningSession<'a> {
+    app: App,
+    screen: Screen,
+    worker: SessionWorker,
+    queue: Arc<EventQueue>,
+    history: &'a dyn PromptHistory,
+    commands: &'a dyn ProgramCommands,
+    dirty: bool,
+    leaving: Option<Leaving>,
+}
+
+impl RunningSession<'_> {
+    async fn run(&mut self) -> io::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut events = TerminalEvents::open();
+        let mut drawn = None::<Instant>;
+        self.act();
+        while self.leaving.is_none() {
+            let now = Instant::now();
+            if self.dirty && drawn.is_none_or(|drawn| now.duration_since(drawn) >= FRAME) {
+                self.draw(now)?;
+                drawn = Some(now);
+            }
+            let next_frame = drawn.filter(|_| self.dirty).map(|drawn| drawn + FRAME);
+            let wake = next_frame.or_else(|| self.app.next_change(now));
+            let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(event) => self.on_terminal(event?)?,
+                    None => self.leaving = Some(Leaving::Signal),
+                },
+                () = self.queue.changed() => {
+                    let now = Instant::now();
+                    self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
+                    self.dirty = true;
+                }
+                () = sleep, if wake.is_some() => {
+                    self.app.on_tick();
+                    self.dirty = true;
+                }
+                _ = terminate.recv() => self.leaving = Some(Leaving::Signal),
+                _ = hang_up.recv() => self.leaving = Some(Leaving::Signal),
+                _ = interrupt.recv() => self.leaving = Some(Leaving::Signal),
+            }
+            self.act();
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self, now: Instant) -> io::Result<()> {
+        let width = self.screen.width();
+        self.app.set_width(width);
+        let (finished, height) = (self.app.take_finished(), self.app.height(width, now));
+        self.dirty = false;
+        self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
+    }
+
+    fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {
+        self.dirty = true;
+        match event {
+            TerminalEvent::Key(key) => self.app.on_key(&key, Instant::now()),
+            TerminalEvent::Paste(text) => self.app.on_paste(&text),
+            TerminalEvent::Resized => self.screen.resize()?,
+        }
+        Ok(())
+    }
+
+    /// Does what the app wants done.
+    fn act(&mut self) {
+        for text in self.app.take_submitted() {
+            if let Err(problem) = self.history.append(&text) {
+                self.app.note(&problem);
+            }
+        }
+        for action in self.app.take_actions() {
+            let done = match action {
+                AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
+                AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
+                AppAction::Cancel => {
+                    self.worker.cancel();
+                    Ok(())
+                }
+                AppAction::Program(arguments) => self.run_program(&arguments),
+                AppAction::Suspend => self.suspend(),
+                AppAction::Quit => {
+                    self.leaving = Some(Leaving::Person);
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                self.app.note(&error.to_string());
+            }
+            self.dirty = true;
+        }
+    }
+
+    fn order(&mut self, order: WorkOrder) -> io::Result<()> {
+        if self.worker.send(order) { Ok(()) } else { Err(io::Error::other("the agent has ended")) }
+    }
+
+    fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {
+        let commands = self.commands;
+        // On a thread of its own, because it may have a runtime of its own.
+        self.screen.lend(|| {
+            std::thread::scope(|scope| {
+                // A panic was reported already.
+                let _panicked = scope.spawn(|| commands.run(arguments)).join();
+            });
+        })
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.screen.lend(|| rustix::process::kill_current_process_group(Signal::TSTP))??;
+        Ok(())
+    }
+}
