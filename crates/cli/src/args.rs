@@ -2,6 +2,7 @@
 
 mod agent;
 mod calls;
+mod interactive;
 mod policy;
 mod sessions;
 
@@ -11,6 +12,7 @@ pub(crate) use self::{
         AuditCommand, FeedbackOptions, FeedbackRating, HistoryOptions, RedoOptions, StatsBy, StatsOptions,
         UndoOptions,
     },
+    interactive::{ChatOptions, ResumeOptions, SessionOptions},
     policy::{
         ConfigCommand, LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions,
     },
@@ -34,6 +36,11 @@ pub(crate) struct CliArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
+    /// Open an interactive session. So do `windlass` alone and `windlass "PROMPT OF SEVERAL WORDS"`.
+    #[command(after_help = CHAT_EXAMPLES)]
+    Chat(Box<ChatOptions>),
+    /// Go on with an earlier session, interactively.
+    Resume(Box<ResumeOptions>),
     /// Run an agent until it answers: progress on stderr, the answer on stdout.
     #[command(visible_alias = "e", after_help = EXIT_CODES)]
     Exec(Box<ExecArguments>),
@@ -98,6 +105,12 @@ pub(crate) enum CliCommand {
     #[command(after_help = REDACT_EXIT_CODES)]
     Redact(RedactOptions),
 }
+
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  windlass
+  windlass \"why does the build fail?\"
+  windlass chat --provider ollama --model qwen3 --fullscreen";
 
 const SANDBOX_EXIT_CODES: &str = "\
 Exit codes are the command's own, 128 and the number of the signal that ended it, or:

@@ -16,6 +16,7 @@ mod exit;
 mod feedback;
 mod hidden_characters;
 mod history;
+mod interactive;
 mod interrupts;
 mod jsonl;
 mod logging;
@@ -27,6 +28,7 @@ mod policy;
 mod preview;
 mod problem;
 mod profile;
+mod prompt_history;
 mod redact;
 mod retention_thread;
 mod sandbox;
@@ -53,7 +55,7 @@ use std::{
 use clap::Parser;
 
 use crate::{
-    args::{CliArgs, CliCommand},
+    args::{CliArgs, CliCommand, CommonOptions},
     problem::CliProblem,
 };
 
@@ -62,7 +64,10 @@ fn main() -> ExitCode {
     windlass::host::grow_descriptor_table();
     let CliArgs { common, command } = match CliArgs::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage::report(error),
+        Err(error) => match interactive::parse_without_command() {
+            Some(cli) => cli,
+            None => return usage::report(error),
+        },
     };
     // A command in the sandbox inherits our stdout, and may not need it.
     if !matches!(command, CliCommand::Sandbox(_))
@@ -71,25 +76,32 @@ fn main() -> ExitCode {
         return finish(Err::<exit::ProgramExit, _>(problem));
     }
     let _telemetry = telemetry::start();
+    dispatch(&common, command)
+}
+
+/// Runs a command, and reports its problem.
+fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
     let end = match command {
-        CliCommand::Exec(exec) => exec::run(&common, *exec),
-        CliCommand::Call(call) => call::run(&common, &call),
-        CliCommand::ApplyPatch { patch } => return finish(apply_patch::run(&common, patch)),
-        CliCommand::Undo(undo) => undo::run(&common, &undo),
-        CliCommand::Redo(redo) => undo::run(&common, &redo.into()),
-        CliCommand::Tools(tools) => tools::run(&common, tools),
-        CliCommand::Models(models) => models::run(&common, &models),
-        CliCommand::Config(config) => settings::run(&common, &config),
-        CliCommand::Policy(policy) => policy::run(&common, policy),
-        CliCommand::Stats(stats) => stats::run(&common, &stats),
-        CliCommand::History(history) => history::run(&common, &history),
-        CliCommand::Show { call, json } => show::run(&common, &call, json),
-        CliCommand::Sessions(sessions) => sessions::run(&common, &sessions),
-        CliCommand::Feedback(feedback) => feedback::run(&common, &feedback),
-        CliCommand::Audit(audit) => audit::run(&common, &audit),
-        CliCommand::Redact(redact) => redact::run(&common, &redact),
-        CliCommand::Doctor { json } => doctor::run(&common, json),
-        CliCommand::Sandbox(args) => return finish(sandbox::run(&common, &args)),
+        CliCommand::Chat(chat) => interactive::run(common, *chat),
+        CliCommand::Resume(resume) => interactive::resume(common, &resume),
+        CliCommand::Exec(exec) => exec::run(common, *exec),
+        CliCommand::Call(call) => call::run(common, &call),
+        CliCommand::ApplyPatch { patch } => return finish(apply_patch::run(common, patch)),
+        CliCommand::Undo(undo) => undo::run(common, &undo),
+        CliCommand::Redo(redo) => undo::run(common, &redo.into()),
+        CliCommand::Tools(tools) => tools::run(common, tools),
+        CliCommand::Models(models) => models::run(common, &models),
+        CliCommand::Config(config) => settings::run(common, &config),
+        CliCommand::Policy(policy) => policy::run(common, policy),
+        CliCommand::Stats(stats) => stats::run(common, &stats),
+        CliCommand::History(history) => history::run(common, &history),
+        CliCommand::Show { call, json } => show::run(common, &call, json),
+        CliCommand::Sessions(sessions) => sessions::run(common, &sessions),
+        CliCommand::Feedback(feedback) => feedback::run(common, &feedback),
+        CliCommand::Audit(audit) => audit::run(common, &audit),
+        CliCommand::Redact(redact) => redact::run(common, &redact),
+        CliCommand::Doctor { json } => doctor::run(common, json),
+        CliCommand::Sandbox(args) => return finish(sandbox::run(common, &args)),
     };
     finish(end)
 }

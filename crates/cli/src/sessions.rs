@@ -37,6 +37,24 @@ pub(crate) fn run(common: &CommonOptions, args: &SessionsCommand) -> Result<Prog
     }
 }
 
+/// Returns the sessions of the current directory, newest first, each with a line for a person.
+pub(crate) fn resumable(
+    setup: &ProgramSetup,
+    limit: usize,
+) -> Result<Vec<(SessionEntry, String)>, CliProblem> {
+    let entries = record::list(&setup.home).map_err(|error| failed(&error))?;
+    let here = entries.into_iter().filter(|entry| entry.cwd == setup.cwd).take(limit);
+    let secrets = setup.secrets();
+    let described = here.map(|entry| {
+        // A session that cannot be read is listed, and the error appears when it is chosen.
+        let asked = record::load(&entry.path).ok().and_then(|session| prompts(&session).next());
+        let asked = secrets.clean(&asked.unwrap_or_default()).into_owned();
+        let line = format!("{}  {}  {}", when(entry.started), entry.id, one_line(&asked));
+        (entry, line)
+    });
+    Ok(described.collect())
+}
+
 fn failed(error: &SessionError) -> CliProblem {
     CliProblem::failed(chain(error))
 }

@@ -25,11 +25,11 @@ use windlass::{
 pub(crate) use self::{machine::home, model::ServedModel};
 
 use self::{
-    flags::{choice_flags, common_flags, exec_flags},
+    flags::{agent_flags, choice_flags, common_flags, exec_flags},
     machine::{home_in, key, shell_program, variable, variables, working_directory},
 };
 use crate::{
-    args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice},
+    args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
     config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
     policy,
     problem::CliProblem,
@@ -57,7 +57,16 @@ impl ProgramSetup {
     /// Creates a setup for an agent. Without a chosen provider or model and without a key, the
     /// offline rules answer.
     pub(crate) fn for_exec(common: &CommonOptions, options: &ExecOptions) -> Result<Self, CliProblem> {
-        let setup = Self::load(common, exec_flags(options)?)?;
+        Self::for_agent(common, exec_flags(options)?)
+    }
+
+    /// Creates a setup for an interactive session, with the same choice of a model.
+    pub(crate) fn for_session(common: &CommonOptions, options: &SessionOptions) -> Result<Self, CliProblem> {
+        Self::for_agent(common, agent_flags(&options.choice, options.script.as_deref(), &options.add_dir)?)
+    }
+
+    fn for_agent(common: &CommonOptions, flags: Vec<ConfigFlag>) -> Result<Self, CliProblem> {
+        let setup = Self::load(common, flags)?;
         let has_model = setup.config().model.is_some() || key("OPENAI_API_KEY").is_some();
         Ok(if has_model { setup } else { Self { usual_provider: RULES, ..setup } })
     }
@@ -111,7 +120,7 @@ impl ProgramSetup {
         self.config().retention
     }
 
-    fn config(&self) -> &WindlassConfig {
+    pub(crate) fn config(&self) -> &WindlassConfig {
         &self.loaded.config
     }
 
@@ -128,8 +137,6 @@ impl ProgramSetup {
     /// Returns an agent for runs without a person.
     pub(crate) fn agent(&self, machine: Machine) -> Result<AgentBuilder, CliProblem> {
         let config = self.config();
-        let client = self.client()?;
-        let family = Family::of(&client.info().model);
         // There is no person to ask, so every policy means `never`. The exception is the one that
         // asks before everything: there, `never` would allow commands that the user wanted to
         // decide about.
@@ -140,7 +147,23 @@ impl ProgramSetup {
             }
         };
         let unattended = Some(config.approval_policy).filter(|chosen| *chosen != approval);
-        let builder = self.with_tools(self.toolset(&family), (approval, unattended))?;
+        self.agent_with(machine, (approval, unattended))
+    }
+
+    /// Returns an agent for a session with a person, who can be asked.
+    pub(crate) fn attended_agent(&self, machine: Machine) -> Result<AgentBuilder, CliProblem> {
+        self.agent_with(machine, (self.config().approval_policy, None))
+    }
+
+    fn agent_with(
+        &self,
+        machine: Machine,
+        approval: (ApprovalPolicy, Option<ApprovalPolicy>),
+    ) -> Result<AgentBuilder, CliProblem> {
+        let config = self.config();
+        let client = self.client()?;
+        let family = Family::of(&client.info().model);
+        let builder = self.with_tools(self.toolset(&family), approval)?;
         let instructions = self.instructions()?;
         Ok(builder
             .model(client)

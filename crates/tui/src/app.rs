@@ -122,7 +122,7 @@ impl App {
     pub(crate) fn on_message(&mut self, message: SessionMessage, now: Instant) {
         match message {
             SessionMessage::Event(event) => self.on_event(*event, now),
-            SessionMessage::Question(question) => self.panel.push(question),
+            SessionMessage::Question(question) => self.panel.push(*question),
             SessionMessage::Idle => {
                 (self.working, self.cancelled) = (None, false);
                 if let Some(next) = self.queued.pop_front() {

@@ -69,16 +69,25 @@ impl ApprovalPanel {
             self.quiet_since = self.quiet_since.map(|_| now);
             return None;
         }
-        let answer = match &mut self.note {
-            Some(note) => typed_note(note, key)?,
-            None => self.chosen(key)?,
+        let effect = match &mut self.note {
+            Some(note) => typed_note(note, key),
+            None => self.chosen(key),
         };
-        let Some(answer) = answer else {
-            self.note = None;
-            return None;
-        };
-        self.answer(answer.clone());
-        Some(answer)
+        match effect {
+            KeyEffect::None => None,
+            KeyEffect::BeginNote => {
+                self.note = Some(String::new());
+                None
+            }
+            KeyEffect::EndNote => {
+                self.note = None;
+                None
+            }
+            KeyEffect::Answer(answer) => {
+                self.answer(answer.clone());
+                Some(answer)
+            }
+        }
     }
 
     /// Answers the first question.
@@ -94,9 +103,9 @@ impl ApprovalPanel {
         self.waiting.pop_front()
     }
 
-    /// Returns the answer of a key. The inner `None` means that nothing was chosen.
-    fn chosen(&mut self, key: &Input) -> Option<Option<Answer>> {
-        let question: &Question = &self.waiting.front()?.question;
+    fn chosen(&self, key: &Input) -> KeyEffect {
+        let Some(PendingQuestion { question, .. }) = self.waiting.front() else { return KeyEffect::None };
+        let question: &Question = question;
         let (session, rule) = (!question.keys.is_empty(), question.rule.is_some());
         let plain = !key.ctrl && !key.alt;
         let answer = match key.key {
@@ -104,16 +113,13 @@ impl ApprovalPanel {
             Key::Char('s') if plain && session => Answer::Session,
             Key::Char('p') if plain && rule => Answer::Project,
             Key::Char('a') if plain && rule => Answer::Always,
-            Key::Char('n') if plain => {
-                self.note = Some(String::new());
-                return None;
-            }
+            Key::Char('n') if plain => return KeyEffect::BeginNote,
             Key::Char('q') if plain => Answer::Abort,
             Key::Char('c') if key.ctrl => Answer::Abort,
             Key::Esc => Answer::Deny(String::new()),
-            _ => return None,
+            _ => return KeyEffect::None,
         };
-        Some(Some(answer))
+        KeyEffect::Answer(answer)
     }
 
     /// Returns the panel as lines.
@@ -132,17 +138,27 @@ impl ApprovalPanel {
     }
 }
 
-/// Takes a key of the note. The inner `None` means that the person went back to the choices.
-fn typed_note(note: &mut String, key: &Input) -> Option<Option<Answer>> {
+/// The effect of a key on the panel.
+#[derive(Debug)]
+enum KeyEffect {
+    None,
+    BeginNote,
+    /// Back to the choices.
+    EndNote,
+    Answer(Answer),
+}
+
+/// Takes a key of the note.
+fn typed_note(note: &mut String, key: &Input) -> KeyEffect {
     match key.key {
-        Key::Enter => return Some(Some(Answer::Deny(note.trim().to_owned()))),
-        Key::Esc => return Some(None),
-        Key::Char('c') if key.ctrl => return Some(Some(Answer::Abort)),
+        Key::Enter => return KeyEffect::Answer(Answer::Deny(note.trim().to_owned())),
+        Key::Esc => return KeyEffect::EndNote,
+        Key::Char('c') if key.ctrl => return KeyEffect::Answer(Answer::Abort),
         Key::Backspace => drop(note.pop()),
         Key::Char(c) if !key.ctrl && !key.alt => note.push(c),
         _ => {}
     }
-    None
+    KeyEffect::None
 }
 
 #[cfg(test)]

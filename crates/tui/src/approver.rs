@@ -15,7 +15,8 @@ impl Approver for QueueApprover {
     fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let (answer, given) = oneshot::channel();
-            self.0.push(SessionMessage::Question(PendingQuestion { question: question.clone(), answer }));
+            let pending = PendingQuestion { question: question.clone(), answer };
+            self.0.push(SessionMessage::Question(Box::new(pending)));
             given.await.unwrap_or(Answer::Unavailable)
         })
     }

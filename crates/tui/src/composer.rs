@@ -55,9 +55,7 @@ struct Choice {
 
 impl Composer {
     pub(crate) fn new(history: Vec<String>, files: FileIndex) -> Self {
-        let composer =
-            Self { area: new_area(""), history, browsing: None, pasted: Vec::new(), files, completion: None };
-        composer
+        Self { area: new_area(""), history, browsing: None, pasted: Vec::new(), files, completion: None }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

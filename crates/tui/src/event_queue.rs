@@ -18,7 +18,7 @@ pub enum SessionMessage {
     /// Something happened.
     Event(Box<Event>),
     /// A person is asked.
-    Question(PendingQuestion),
+    Question(Box<PendingQuestion>),
     /// The agent is free again.
     Idle,
 }

@@ -144,6 +144,7 @@ impl InteractiveSession<'_> {
             queue,
             history: self.history,
             commands: self.commands,
+            events: None,
             dirty: true,
             leaving: None,
         };
@@ -151,23 +152,16 @@ impl InteractiveSession<'_> {
             running.app.submit(prompt, Instant::now());
         }
         let result = runtime.block_on(running.run());
-        let RunningSession { app, mut screen, worker, leaving, .. } = running;
+        let RunningSession { mut app, mut screen, worker, leaving, .. } = running;
         worker.finish(END_LIMIT);
-        let mut app = app;
-        running_out(&mut app, &mut screen, &leaving)?;
+        if leaving == Some(Leaving::Person) {
+            let finished = app.take_finished();
+            screen.draw(finished, 1, |_frame, _area| {})?;
+        }
         drop(screen);
         result?;
         Ok(SessionEnd { thread: app.thread().cloned(), by_signal: leaving == Some(Leaving::Signal) })
     }
-}
-
-/// Shows the last lines, unless the terminal may be gone.
-fn running_out(app: &mut App, screen: &mut Screen, leaving: &Option<Leaving>) -> io::Result<()> {
-    if *leaving != Some(Leaving::Person) {
-        return Ok(());
-    }
-    let finished = app.take_finished();
-    screen.draw(finished, 1, |_frame, _area| {})
 }
 
 /// Who ended the session.
@@ -184,6 +178,8 @@ struct RunningSession<'a> {
     queue: Arc<EventQueue>,
     history: &'a dyn PromptHistory,
     commands: &'a dyn ProgramCommands,
+    /// Opened when there is a runtime.
+    events: Option<TerminalEvents>,
     dirty: bool,
     leaving: Option<Leaving>,
 }
@@ -193,7 +189,7 @@ impl RunningSession<'_> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut events = TerminalEvents::open();
+        self.events = Some(TerminalEvents::open());
         let mut drawn = None::<Instant>;
         self.act();
         while self.leaving.is_none() {
@@ -206,7 +202,7 @@ impl RunningSession<'_> {
             let wake = next_frame.or_else(|| self.app.next_change(now));
             let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
             tokio::select! {
-                event = events.next() => match event {
+                event = next_event(&mut self.events) => match event {
                     Some(event) => self.on_terminal(event?)?,
                     None => self.leaving = Some(Leaving::Signal),
                 },
@@ -241,9 +237,17 @@ impl RunningSession<'_> {
         match event {
             TerminalEvent::Key(key) => self.app.on_key(&key, Instant::now()),
             TerminalEvent::Paste(text) => self.app.on_paste(&text),
-            TerminalEvent::Resized => self.screen.resize()?,
+            TerminalEvent::Resized => self.with_screen(Screen::resize)?,
         }
         Ok(())
+    }
+
+    /// Does something with the screen while nothing else reads from the terminal.
+    fn with_screen<T>(&mut self, work: impl FnOnce(&mut Screen) -> T) -> T {
+        match &mut self.events {
+            Some(events) => events.paused(|| work(&mut self.screen)),
+            None => work(&mut self.screen),
+        }
     }
 
     /// Does what the app wants done.
@@ -282,16 +286,22 @@ impl RunningSession<'_> {
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {
         let commands = self.commands;
         // On a thread of its own, because it may have a runtime of its own.
-        self.screen.lend(|| {
+        let run = || {
             std::thread::scope(|scope| {
                 // A panic was reported already.
                 let _panicked = scope.spawn(|| commands.run(arguments)).join();
             });
-        })
+        };
+        self.with_screen(|screen| screen.lend(run))
     }
 
     fn suspend(&mut self) -> io::Result<()> {
-        self.screen.lend(|| rustix::process::kill_current_process_group(Signal::TSTP))??;
+        let stop = || rustix::process::kill_current_process_group(Signal::TSTP);
+        self.with_screen(|screen| screen.lend(stop))??;
         Ok(())
     }
+}
+
+async fn next_event(events: &mut Option<TerminalEvents>) -> Option<io::Result<TerminalEvent>> {
+    events.as_mut()?.next().await
 }

@@ -68,14 +68,11 @@ impl Screen {
         let (width, rows) = terminal::size()?;
         let size = Size::new(width, rows);
         let row = match display {
-            // A terminal that does not answer is assumed to be at its end.
-            Display::Inline => cursor::position().map_or(rows.saturating_sub(1), |(column, row)| {
-                if column > 0 { row.saturating_add(1) } else { row }
-            }),
+            Display::Inline => start_row(rows),
             Display::Fullscreen => 0,
         };
         let height = 3;
-        let terminal = new_terminal(display, height, row.min(rows.saturating_sub(1)))?;
+        let terminal = new_terminal(display, height, row)?;
         std::mem::forget(guard);
         Ok(Self { terminal, display, height, size, kept: Vec::new() })
     }
@@ -96,6 +93,10 @@ impl Screen {
                 self.set_height(height)?;
                 self.insert(finished)?;
                 self.terminal.draw(|frame| view(frame, frame.area()))?;
+                // The cursor is hidden. If the size of the terminal changes, it tells where the
+                // picture has gone.
+                let top = self.top();
+                self.terminal.backend_mut().set_cursor_position(Position::new(0, top))?;
             }
             Display::Fullscreen => {
                 self.kept.extend(finished);
@@ -137,8 +138,12 @@ impl Screen {
         if height == self.height {
             return Ok(());
         }
-        let top = self.terminal.get_frame().area().top();
+        let top = self.top();
         self.begin_at(top, height)
+    }
+
+    fn top(&mut self) -> u16 {
+        self.terminal.get_frame().area().top()
     }
 
     fn begin_at(&mut self, top: u16, height: u16) -> io::Result<()> {
@@ -150,7 +155,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Adapts to a new size of the terminal.
+    /// Adapts to a new size of the terminal. Events must be paused.
     pub(crate) fn resize(&mut self) -> io::Result<()> {
         let (width, rows) = terminal::size()?;
         self.size = Size::new(width, rows);
@@ -158,11 +163,11 @@ impl Screen {
             return Ok(());
         }
         let height = fitting_height(self.height, Rect::new(0, 0, width, rows));
-        let top = self.terminal.get_frame().area().top().min(rows.saturating_sub(height));
+        let top = cursor::position().map_or(self.top(), |(_, row)| row).min(rows.saturating_sub(1));
         self.begin_at(top, height)
     }
 
-    /// Gives the terminal back while something else uses it.
+    /// Gives the terminal back while something else uses it. Events must be paused.
     pub(crate) fn lend<T>(&mut self, use_it: impl FnOnce() -> T) -> io::Result<T> {
         self.leave_picture()?;
         restore();
@@ -175,19 +180,15 @@ impl Screen {
     fn resize_after_loan(&mut self) -> io::Result<()> {
         let (width, rows) = terminal::size()?;
         self.size = Size::new(width, rows);
-        // Keys are read by another thread now, so the terminal cannot be asked where its cursor is.
-        // At the end is right after any output that scrolled, and loses nothing otherwise.
-        let mut stdout = io::stdout();
-        write!(stdout, "\r\n")?;
-        stdout.flush()?;
-        self.terminal = new_terminal(self.display, self.height, rows.saturating_sub(1))?;
+        let row = start_row(rows);
+        self.terminal = new_terminal(self.display, self.height, row)?;
         self.terminal.clear()
     }
 
     /// Removes the picture, so that what follows begins in its place.
     fn leave_picture(&mut self) -> io::Result<()> {
         if self.display == Display::Inline {
-            let top = self.terminal.get_frame().area().top();
+            let top = self.top();
             let backend = self.terminal.backend_mut();
             backend.set_cursor_position(Position::new(0, top))?;
             backend.clear_region(ClearType::AfterCursor)?;
@@ -216,6 +217,22 @@ struct ModesGuard;
 impl Drop for ModesGuard {
     fn drop(&mut self) {
         restore();
+    }
+}
+
+/// Returns the first row that is free for a picture.
+fn start_row(rows: u16) -> u16 {
+    let last = rows.saturating_sub(1);
+    match cursor::position() {
+        Ok((0, row)) => row.min(last),
+        Ok((_, row)) if row < last => row + 1,
+        // There is no free row, or the terminal does not tell: make one at its end.
+        _ => {
+            let mut stdout = io::stdout();
+            // If it cannot be written, drawing reports it.
+            let _gone = stdout.write_all(b"\r\n").and_then(|()| stdout.flush());
+            last
+        }
     }
 }
 
@@ -280,8 +297,9 @@ fn restore_on_panic() {
     });
 }
 
-/// Keys, pasted texts and changes of size.
-pub(crate) struct TerminalEvents(EventStream);
+/// Keys, pasted texts and changes of size. They are read by another thread, which must not run while
+/// the terminal is asked something or lent.
+pub(crate) struct TerminalEvents(Option<EventStream>);
 
 impl std::fmt::Debug for TerminalEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -291,13 +309,21 @@ impl std::fmt::Debug for TerminalEvents {
 
 impl TerminalEvents {
     pub(crate) fn open() -> Self {
-        Self(EventStream::new())
+        Self(Some(EventStream::new()))
+    }
+
+    /// Does something while no other thread reads from the terminal.
+    pub(crate) fn paused<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.0 = None;
+        let result = work();
+        self.0 = Some(EventStream::new());
+        result
     }
 
     /// Waits for the next event. There is none after the terminal is gone.
     pub(crate) async fn next(&mut self) -> Option<io::Result<TerminalEvent>> {
         loop {
-            let event = match self.0.next().await? {
+            let event = match self.0.as_mut()?.next().await? {
                 Ok(event) => event,
                 Err(error) => return Some(Err(error)),
             };

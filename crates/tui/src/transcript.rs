@@ -128,8 +128,9 @@ impl Transcript {
             }),
             Event::CallOutput { id, text } => self.add_output(&id, &text),
             Event::InputAwaited { id } => {
-                let call = self.calls.iter_mut().find(|call| call.id == id);
-                call.into_iter().for_each(|call| call.awaits_input = true);
+                if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+                    call.awaits_input = true;
+                }
             }
             Event::CallEnded { call, effects, outcome } => {
                 self.calls.retain(|running| running.id != call.id);

@@ -1,6 +1,6 @@
 //! Options of the command line that stand for a key of the configuration.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Value;
 use windlass::{ApprovalPolicy, SandboxMode};
@@ -39,18 +39,29 @@ pub(super) fn choice_flags(choice: &ModelChoice) -> Vec<ConfigFlag> {
     model.into_iter().chain(flag("--provider", "model_provider", &choice.provider)).collect()
 }
 
-/// Returns the options of `exec` that stand for a key.
-pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<ConfigFlag>, CliProblem> {
-    let mut flags = choice_flags(&options.choice);
+/// Returns the options of every command with an agent that stand for a key.
+pub(super) fn agent_flags(
+    choice: &ModelChoice,
+    script: Option<&Path>,
+    add_dir: &[PathBuf],
+) -> Result<Vec<ConfigFlag>, CliProblem> {
+    let mut flags = choice_flags(choice);
     let mut set = |name, key, value| flags.push(ConfigFlag { name, key, value });
-    if let Some(path) = &options.script {
+    if let Some(path) = script {
         set("--script", "model_provider", Value::String("scripted".to_owned()));
         set("--script", "model_providers", within("scripted", within("script", text("--script", path)?)));
     }
-    if !options.add_dir.is_empty() {
-        let roots = options.add_dir.iter().map(|path| text("--add-dir", path)).collect::<Result<_, _>>()?;
+    if !add_dir.is_empty() {
+        let roots = add_dir.iter().map(|path| text("--add-dir", path)).collect::<Result<_, _>>()?;
         set("--add-dir", "sandbox_workspace_write", within("writable_roots", Value::Array(roots)));
     }
+    Ok(flags)
+}
+
+/// Returns the options of `exec` that stand for a key.
+pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<ConfigFlag>, CliProblem> {
+    let mut flags = agent_flags(&options.choice, options.script.as_deref(), &options.add_dir)?;
+    let mut set = |name, key, value| flags.push(ConfigFlag { name, key, value });
     let number = |name, limit: u64| {
         i64::try_from(limit)
             .map(Value::Integer)

@@ -39,14 +39,14 @@ impl ProgramSetup {
         self.provider_id() != RULES
     }
 
-    fn provider_id(&self) -> &str {
+    pub(crate) fn provider_id(&self) -> &str {
         match self.config().model_provider.as_deref() {
             Some(FORMER_NAME) => RULES,
             chosen => chosen.unwrap_or(self.usual_provider),
         }
     }
 
-    pub(super) fn model_name(&self) -> Option<String> {
+    pub(crate) fn model_name(&self) -> Option<String> {
         let default = match self.provider_id() {
             "openai" => Some(DEFAULT_OPENAI_MODEL),
             "scripted" => Some("scripted"),

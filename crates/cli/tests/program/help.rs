@@ -2,8 +2,10 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 43] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
+    &["chat"],
+    &["resume"],
     &["exec"],
     &["exec", "resume"],
     &["call"],

@@ -58,7 +58,7 @@ fn ask(app: &mut App, command: &str, now: Instant) -> oneshot::Receiver<Answer> 
         rule: None,
     });
     let (answer, given) = oneshot::channel();
-    app.on_message(SessionMessage::Question(PendingQuestion { question, answer }), now);
+    app.on_message(SessionMessage::Question(Box::new(PendingQuestion { question, answer })), now);
     given
 }
 
@@ -66,7 +66,7 @@ fn ask(app: &mut App, command: &str, now: Instant) -> oneshot::Receiver<Answer> 
 fn an_idle_session_shows_the_input_and_the_status() {
     let (mut app, now) = (app(), Instant::now());
     write(&mut app, "hello", now);
-    let status = "m · /w (main) · read-only, network off · asks on-request ·";
+    let status = "m · /w (main) · read-only, network off · asks on-request · 0";
     assert_eq!(screen(&mut app, now), ["", "› hello", status]);
     assert_eq!(app.next_change(now), None);
 }

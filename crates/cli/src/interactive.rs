@@ -1,0 +1,173 @@
+//! `windlass`, `windlass chat` and `windlass resume`: an interactive session.
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, IsTerminal},
+    path::Path,
+};
+
+use clap::Parser;
+use windlass::{host::Window, record::Which};
+use windlass_tui::{Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick};
+
+use crate::setup::ProgramSetup;
+use crate::{
+    args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
+    exit::ProgramExit,
+    problem::{CliProblem, chain},
+    prompt_history::PromptHistoryFile,
+    retention_thread::RetentionThread,
+    screen::visible,
+    sessions, usage, user_tools,
+};
+
+/// Maximum number of sessions to choose from.
+const MAX_LISTED: usize = 100;
+
+/// Reads the command line as one of `chat`. A prompt must have several words: a single one is more
+/// likely a command with a typing error.
+pub(crate) fn parse_without_command() -> Option<CliArgs> {
+    if !is_at_terminal() {
+        return None;
+    }
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    arguments.insert(1.min(arguments.len()), "chat".into());
+    let cli = CliArgs::try_parse_from(arguments).ok()?;
+    let CliCommand::Chat(chat) = &cli.command else { return None };
+    let is_prompt = chat.prompt.as_ref().is_none_or(|prompt| prompt.trim().contains(char::is_whitespace));
+    is_prompt.then_some(cli)
+}
+
+fn is_at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Runs `chat`.
+pub(crate) fn run(common: &CommonOptions, chat: ChatOptions) -> Result<ProgramExit, CliProblem> {
+    check_terminal()?;
+    let setup = ProgramSetup::for_session(common, &chat.session)?;
+    start(common, setup, &chat.session, Beginning { prompt: chat.prompt, resume: None })
+}
+
+/// Runs `resume`.
+pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<ProgramExit, CliProblem> {
+    check_terminal()?;
+    let setup = ProgramSetup::for_session(common, &resume.session)?;
+    let which = match &resume.id {
+        Some(id) => Which::Id(id.as_str().into()),
+        None if resume.last => Which::LastIn(setup.cwd.clone()),
+        None => match choose(&setup)? {
+            Some(which) => which,
+            None => return Ok(ProgramExit::Done),
+        },
+    };
+    start(common, setup, &resume.session, Beginning { prompt: None, resume: Some(which) })
+}
+
+fn check_terminal() -> Result<(), CliProblem> {
+    if is_at_terminal() {
+        return Ok(());
+    }
+    Err(CliProblem::usage("an interactive session needs a terminal; `windlass exec` works without one"))
+}
+
+/// Lets the person choose a session of this directory.
+fn choose(setup: &ProgramSetup) -> Result<Option<Which>, CliProblem> {
+    let found = sessions::resumable(setup, MAX_LISTED)?;
+    if found.is_empty() {
+        crate::note("there are no sessions of this directory; `windlass sessions list` shows all");
+        return Ok(None);
+    }
+    let lines: Vec<_> = found.iter().map(|(_, line)| visible(line)).collect();
+    let chosen = pick("Resume which session? (Enter chooses, Esc leaves)", &lines)
+        .map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
+    Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
+}
+
+/// How the session begins.
+struct Beginning {
+    prompt: Option<String>,
+    resume: Option<Which>,
+}
+
+fn start(
+    common: &CommonOptions,
+    setup: ProgramSetup,
+    options: &SessionOptions,
+    beginning: Beginning,
+) -> Result<ProgramExit, CliProblem> {
+    let setup = setup.limited(&options.limits)?;
+    let machine = setup.machine()?.with_window(Window::of_terminal());
+    let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
+    if let Some(which) = beginning.resume {
+        builder = builder.resume(which);
+        if !setup.has_chosen_provider() {
+            builder = builder.same_provider();
+        }
+    }
+    let _cleaning = RetentionThread::start(&setup);
+    let session = InteractiveSession {
+        builder,
+        info: info(&setup),
+        display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
+        prompt: beginning.prompt,
+        history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
+        commands: &SessionCommands { common },
+    };
+    let end = session.run().map_err(|error| match error {
+        TuiError::Build(error) => setup.explain(&error),
+        error => CliProblem::failed(chain(&error)),
+    })?;
+    Ok(say_goodbye(&end))
+}
+
+/// Says how to go on and how to take changes back.
+fn say_goodbye(end: &SessionEnd) -> ProgramExit {
+    if let Some(thread) = &end.thread {
+        crate::note(&format!("to go on:          windlass resume {thread}"));
+        crate::note(&format!("to undo changes:   windlass undo --session {thread}"));
+    }
+    if end.by_signal { ProgramExit::Interrupted } else { ProgramExit::Done }
+}
+
+fn info(setup: &ProgramSetup) -> SessionInfo {
+    let config = setup.config();
+    let network = config.sandbox_workspace_write.network_access;
+    SessionInfo {
+        model: setup.model_name().unwrap_or_default(),
+        provider: setup.provider_id().to_owned(),
+        cwd: setup.cwd.clone(),
+        branch: branch(&setup.cwd),
+        sandbox: config.sandbox_mode.name().to_owned(),
+        network: if network { "on" } else { "off" }.to_owned(),
+        approval: config.approval_policy.name().to_owned(),
+    }
+}
+
+/// Returns the git branch of a directory.
+fn branch(cwd: &Path) -> Option<String> {
+    let git = cwd.ancestors().map(|directory| directory.join(".git")).find(|git| git.exists())?;
+    let directory = match fs::read_to_string(&git) {
+        Ok(link) => git.parent()?.join(link.strip_prefix("gitdir: ")?.trim_end()),
+        Err(_) => git,
+    };
+    let head = fs::read_to_string(directory.join("HEAD")).ok()?;
+    head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}
+
+/// Runs commands of the program from within a session.
+struct SessionCommands<'a> {
+    common: &'a CommonOptions,
+}
+
+impl ProgramCommands for SessionCommands<'_> {
+    fn run(&self, arguments: &[String]) {
+        let words = std::iter::once("windlass".to_owned()).chain(arguments.iter().cloned());
+        // Problems are reported where they occur; the session goes on.
+        let _code = match CliArgs::try_parse_from(words) {
+            Ok(cli) => crate::dispatch(self.common, cli.command),
+            Err(error) => usage::report(error),
+        };
+    }
+}

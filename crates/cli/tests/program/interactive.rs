@@ -1,0 +1,149 @@
+//! Interactive sessions in a terminal, as a person sees them.
+
+use std::{fs, os::unix::fs::PermissionsExt, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::support::{Emulator, User};
+
+const SIZE: (u16, u16) = (30, 90);
+
+/// Longer than the time in which a new question takes no keys.
+const READING_TIME: Duration = Duration::from_millis(600);
+
+fn session(user: &User, turns: &Value, options: &[&str]) -> Emulator {
+    let script = user.script(turns);
+    Emulator::start(&user.program(&[&["chat", "--script", &script], options].concat()), SIZE)
+}
+
+fn shell(command: &str) -> Value {
+    json!({"calls": [{"name": "shell_command", "arguments": {"command": command}}]})
+}
+
+#[test]
+fn a_message_is_answered_and_leaving_restores_the_terminal() {
+    let user = User::new();
+    let mut terminal = session(&user, &json!([{"text": "Good morning."}]), &[]);
+    terminal.until("network off");
+    assert!(!terminal.is_cooked());
+    terminal.type_in("hello there\r");
+    let screen = terminal.until("Good morning.");
+    assert!(screen.contains("› hello there"), "{screen}");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert!(terminal.is_cooked() && terminal.is_plain(), "{}", terminal.screen());
+    let screen = terminal.screen();
+    let session = user.sessions()[0].file_stem().unwrap().to_str().unwrap().to_owned();
+    assert!(screen.contains(&format!("windlass resume {session}")), "{screen}");
+    assert!(screen.contains(&format!("windlass undo --session {session}")), "{screen}");
+    assert!(screen.contains("Good morning.") && !screen.contains("network off"), "{screen}");
+    let history = user.home().join("prompt-history");
+    assert_eq!(fs::read_to_string(&history).unwrap(), "hello there\n/quit\n");
+    assert_eq!(fs::metadata(&history).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_command_is_approved_and_another_denied_with_a_note() {
+    let user = User::new();
+    let turns = json!([shell("echo one > first"), shell("echo two > second"), {"text": "All done."}]);
+    let options = ["-s", "danger-full-access", "-a", "untrusted"];
+    let mut terminal = session(&user, &turns, &options);
+    terminal.until("network off");
+    // The last key is typed before the question appears.
+    terminal.type_in("go on\ry");
+    let screen = terminal.until("Allow it?");
+    assert!(screen.contains("echo one > first") && !user.work().join("first").exists(), "{screen}");
+    thread::sleep(READING_TIME);
+    assert!(!user.work().join("first").exists(), "{}", terminal.screen());
+    terminal.type_in("y");
+    let screen = terminal.until("echo two > second");
+    assert_eq!(user.read("first"), "one\n", "{screen}");
+    terminal.until("Allow it?");
+    thread::sleep(READING_TIME);
+    terminal.type_in("nnot now\r");
+    terminal.until("All done.");
+    assert!(!user.work().join("second").exists());
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04\x15\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    let records = fs::read_to_string(&user.sessions()[0]).unwrap();
+    assert!(records.contains("not now"), "{records}");
+}
+
+#[test]
+fn a_turn_is_cancelled_and_the_session_goes_on() {
+    let user = User::new();
+    let turns = json!([shell("echo begun; sleep 60"), {"text": "Here again."}]);
+    let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "never"]);
+    terminal.until("network off");
+    terminal.type_in("wait\r");
+    terminal.until("└ begun");
+    terminal.resize(20, 60);
+    terminal.until_screen("smaller", |screen| screen.lines().count() == 20 && screen.contains("working"));
+    terminal.type_in("\x03");
+    let screen = terminal.until_screen("idle", |screen| !screen.contains("working") && !screen.contains("stopping"));
+    assert!(screen.contains("✗ shell_command"), "{screen}");
+    thread::sleep(Duration::from_secs(2));
+    terminal.type_in("and now\r");
+    terminal.until("Here again.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x03");
+    terminal.until("Ctrl-C again leaves");
+    terminal.type_in("\x03");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert!(terminal.is_cooked() && terminal.is_plain());
+}
+
+#[test]
+fn a_signal_restores_the_terminal_and_the_session_can_be_resumed() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "First answer."}, {"text": "Second answer."}]));
+    let start = |arguments: &[&str]| {
+        Emulator::start(&user.program(&[arguments, &["--script", &script]].concat()), SIZE)
+    };
+    let mut terminal = start(&["chat", "--fullscreen", "say something first"]);
+    terminal.until("First answer.");
+    assert!(!terminal.is_plain() && !terminal.is_cooked());
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), Some(130), "{}", terminal.screen());
+    assert!(terminal.is_cooked() && terminal.is_plain(), "{}", terminal.screen());
+    let mut terminal = start(&["resume"]);
+    terminal.until("say something first");
+    terminal.type_in("\r");
+    terminal.until("network off");
+    terminal.type_in("and more\r");
+    terminal.until("Second answer.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert_eq!(user.sessions().len(), 1);
+}
+
+#[test]
+fn a_command_of_the_program_and_one_of_the_person_run_in_the_session() {
+    let user = User::new();
+    let mut terminal = session(&user, &json!([]), &["-s", "danger-full-access", "-a", "never"]);
+    terminal.until("network off");
+    terminal.type_in("/sessions\r");
+    terminal.until("DIRECTORY");
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("!echo mine > mine; echo written\r");
+    terminal.until("│ written");
+    assert_eq!(user.read("mine"), "mine\n");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
+fn without_a_terminal_there_is_no_session() {
+    let user = User::new();
+    let ended = user.run(&["chat"]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("needs a terminal; `windlass exec`"), "{ended:?}");
+    user.run(&[]).assert_code(2);
+    // A single unknown word is taken for a command with a typing error, even at a terminal.
+    let mut terminal = Emulator::start(&user.program(&["sesions"]), SIZE);
+    assert_eq!(terminal.end(), Some(2), "{}", terminal.screen());
+}
