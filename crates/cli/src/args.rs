@@ -36,7 +36,7 @@ pub(crate) struct CliArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Open an interactive session. So do `windlass` alone and `windlass "PROMPT OF SEVERAL WORDS"`.
+    /// Open an interactive session, as `windlass` alone does.
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(Box<ChatOptions>),
     /// Go on with an earlier session, interactively.

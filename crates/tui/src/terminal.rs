@@ -7,6 +7,7 @@ use std::{
         Once,
         atomic::{AtomicU8, Ordering},
     },
+    time::Duration,
 };
 
 use crossterm::{
@@ -315,6 +316,9 @@ impl TerminalEvents {
     /// Does something while no other thread reads from the terminal.
     pub(crate) fn paused<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.0 = None;
+        // Closing the stream wakes its thread. If that was idle, the wake-up is left for whatever
+        // reads next, which would take it for a terminal that does not answer.
+        let _woken = event::poll(Duration::ZERO);
         let result = work();
         self.0 = Some(EventStream::new());
         result

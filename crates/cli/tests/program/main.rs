@@ -37,6 +37,8 @@ mod files;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod interactive;
+#[cfg(test)]
 mod interrupt;
 mod judge;
 #[cfg(test)]

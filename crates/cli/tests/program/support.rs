@@ -1,9 +1,11 @@
 //! What every test needs: a user with the program, and a server that says what it is told to say.
 
+mod emulator;
 mod server;
 mod user;
 mod wire;
 
+pub(crate) use emulator::Emulator;
 pub(crate) use server::{Reply, Request, Server, Step, chunk, repeated};
 pub(crate) use user::{Ended, FOREVER, FULL_ACCESS, Running, User, lines, signal};
 pub(crate) use wire::{Call, Wire, command};
