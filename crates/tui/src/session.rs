@@ -25,7 +25,7 @@ use crate::{
 const FRAME: Duration = Duration::from_millis(17);
 
 /// How long the agent may take to end when the person leaves.
-const END_LIMIT: Duration = Duration::from_secs(5);
+const MAX_END_TIME: Duration = Duration::from_secs(5);
 
 /// Where the session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl InteractiveSession<'_> {
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let screen = Screen::open(self.display)?;
-        let mut running = RunningSession {
+        let mut running = SessionLoop {
             app: App::new(self.info, composer),
             screen,
             worker,
@@ -152,8 +152,8 @@ impl InteractiveSession<'_> {
             running.app.submit(prompt, Instant::now());
         }
         let result = runtime.block_on(running.run());
-        let RunningSession { mut app, mut screen, worker, leaving, .. } = running;
-        worker.finish(END_LIMIT);
+        let SessionLoop { mut app, mut screen, worker, leaving, .. } = running;
+        worker.finish(MAX_END_TIME);
         if leaving == Some(Leaving::Person) {
             let finished = app.take_finished();
             screen.draw(finished, 1, |_frame, _area| {})?;
@@ -164,14 +164,14 @@ impl InteractiveSession<'_> {
     }
 }
 
-/// Who ended the session.
+/// The cause of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     Person,
     Signal,
 }
 
-struct RunningSession<'a> {
+struct SessionLoop<'a> {
     app: App,
     screen: Screen,
     worker: SessionWorker,
@@ -184,7 +184,7 @@ struct RunningSession<'a> {
     leaving: Option<Leaving>,
 }
 
-impl RunningSession<'_> {
+impl SessionLoop<'_> {
     async fn run(&mut self) -> io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;

@@ -298,8 +298,8 @@ fn restore_on_panic() {
     });
 }
 
-/// Keys, pasted texts and changes of size. They are read by another thread, which must not run while
-/// the terminal is asked something or lent.
+/// Keys, pasted texts and changes of size. They are read by another thread, which must not run
+/// while the terminal is asked something or lent.
 pub(crate) struct TerminalEvents(Option<EventStream>);
 
 impl std::fmt::Debug for TerminalEvents {
