@@ -1,0 +1,76 @@
+//! Finds the dangerous and unclear parts of a command that the policy names in its reasons.
+
+use ratatui::text::Span;
+use windlass::{Question, shortened};
+
+use crate::render::{Theme, tool_call::shell_script, visible::visible_command};
+
+/// Maximum number of parts that are marked.
+const MAX_PARTS: usize = 8;
+
+/// The parts of a command that a person should look at. The policy writes them between backquotes.
+pub(super) struct DoubtfulParts {
+    parts: Vec<String>,
+}
+
+impl DoubtfulParts {
+    /// Collects the quoted parts that occur in the command.
+    pub(super) fn from_question(question: &Question) -> Self {
+        let command = match (&question.effects.command, &question.effects.typed) {
+            (Some(command), _) => shell_script(command),
+            (None, Some(typed)) => typed.display(),
+            (None, None) => String::new(),
+        };
+        let command: Vec<_> = command.split('\n').map(visible_command).collect();
+        let mut parts: Vec<String> = Vec::new();
+        for reason in question.unclear.iter().chain([&question.reason]) {
+            let quoted = reason.split('`').skip(1).step_by(2);
+            for part in quoted.flat_map(|part| part.split("\\n")).map(str::trim) {
+                let part = visible_command(part).into_owned();
+                let is_new = !part.is_empty() && !parts.contains(&part);
+                if is_new && parts.len() < MAX_PARTS && command.iter().any(|line| line.contains(&part)) {
+                    parts.push(part);
+                }
+            }
+        }
+        Self { parts }
+    }
+
+    /// Returns the parts, escaped.
+    pub(super) fn found(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(String::as_str)
+    }
+
+    /// Returns a line of the command, escaped already, with its doubtful parts marked.
+    pub(super) fn mark(&self, line: &str, theme: &Theme) -> Vec<Span<'static>> {
+        // The next place of each part is kept: searching all parts again at each place would take
+        // time that grows with the square of the line.
+        let find = |part: &str, begin: usize| line[begin..].find(part).map(|at| begin + at);
+        let mut next: Vec<_> = self.parts.iter().map(|part| (part.as_str(), find(part, 0))).collect();
+        let (mut spans, mut done) = (Vec::new(), 0);
+        while let Some((begin, end)) = first_place(&next) {
+            spans.push(Span::styled(line[done..begin].to_owned(), theme.text));
+            spans.push(Span::styled(line[begin..end].to_owned(), theme.danger));
+            done = end;
+            for (part, place) in next.iter_mut().filter(|(_, place)| place.is_some_and(|at| at < end)) {
+                *place = find(part, end);
+            }
+        }
+        spans.push(Span::styled(line[done..].to_owned(), theme.text));
+        spans
+    }
+}
+
+/// Returns the first place of any part, the longest if several begin there.
+fn first_place(next: &[(&str, Option<usize>)]) -> Option<(usize, usize)> {
+    let places = next.iter().filter_map(|(part, place)| place.map(|at| (at, at + part.len())));
+    places.min_by_key(|(begin, end)| (*begin, usize::MAX - *end))
+}
+
+/// Returns a text up to so many characters, and how many follow.
+pub(super) fn excerpt(text: &str, max_chars: usize) -> String {
+    match text.chars().count().checked_sub(max_chars) {
+        None | Some(0) => text.to_owned(),
+        Some(more) => format!("{} ({more} characters more)", shortened(text, max_chars)),
+    }
+}
