@@ -28,7 +28,7 @@ const MAX_UNCLEAR: usize = 5;
 pub struct ApprovalPanel {
     /// The whole command, or the files to be written.
     pub subject: Vec<Line<'static>>,
-    /// What it would touch, and why it is asked.
+    /// The effects of the call, and why it is asked.
     pub reasons: Vec<Line<'static>>,
     /// The doubtful part again, and the answers with their keys.
     pub choices: Vec<Line<'static>>,

@@ -7,7 +7,7 @@ use crate::render::{
     visible::visible_command,
     wrap::{HangingIndent, wrap_spans},
 };
-use rows::{DiffRow, RowKind};
+use rows::{RenderedRow, RowKind};
 
 mod rows;
 mod words;
@@ -25,7 +25,7 @@ pub fn render_unified_diff(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'s
     render_rows(rows::parse_unified(diff), width, theme)
 }
 
-fn render_rows(mut rows: Vec<DiffRow>, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+fn render_rows(mut rows: Vec<RenderedRow>, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let left_out = rows.len().saturating_sub(MAX_ROWS);
     rows.truncate(MAX_ROWS);
     words::mark_changes(&mut rows);
@@ -38,7 +38,7 @@ fn render_rows(mut rows: Vec<DiffRow>, width: u16, theme: &Theme) -> Vec<Line<'s
     lines
 }
 
-fn render_row(row: &DiffRow, digits: usize, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+fn render_row(row: &RenderedRow, digits: usize, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let (sign, style, word_style) = match row.kind {
         RowKind::Context => (" ", theme.text, theme.text),
         RowKind::Removed => ("-", theme.removed, theme.removed_word),

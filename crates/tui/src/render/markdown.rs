@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 
 use crate::render::{
     Theme,
-    wrap::{HangingIndent, wrap_spans},
+    wrap::{HangingIndent, TAB_COLUMNS, wrap_spans},
 };
 use block_renderer::BlockRenderer;
 use part_splitter::{MarkdownPart, PartSplitter};
@@ -133,13 +133,13 @@ impl PartRenderer {
                 self.language = Some(language);
             }
             MarkdownPart::CodeLine(line) => {
-                let language = self.language.as_deref().unwrap_or_default();
-                let spans = (self.highlight)(language, &line, &self.theme);
-                lines.extend(wrap_spans(
-                    &spans,
-                    self.width,
-                    &HangingIndent::from_columns(CODE_INDENT_COLUMNS),
-                ));
+                let code = CodeWrapper {
+                    language: self.language.as_deref().unwrap_or_default(),
+                    highlight: self.highlight,
+                    width: self.width,
+                    theme: &self.theme,
+                };
+                lines.extend(code.wrap(&line, HangingIndent::default()));
             }
             MarkdownPart::CodeEnd => self.language = None,
         }
@@ -149,6 +149,27 @@ impl PartRenderer {
         if mem::replace(&mut self.has_lines, true) {
             lines.push(Line::default());
         }
+    }
+}
+
+/// Wraps the lines of a code block.
+struct CodeWrapper<'a> {
+    language: &'a str,
+    highlight: LineHighlighter,
+    width: u16,
+    theme: &'a Theme,
+}
+
+impl CodeWrapper<'_> {
+    /// Wraps a line inside of other blocks. Further lines are indented more than the first, so that
+    /// they do not look like lines of the code.
+    fn wrap(&self, line: &str, mut indent: HangingIndent) -> Vec<Line<'static>> {
+        let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+        let blanks: usize = blanks.map(|c| if c == '\t' { TAB_COLUMNS } else { 1 }).sum();
+        let hang = (blanks + CODE_INDENT_COLUMNS).min(usize::from(self.width / 4));
+        indent.first.push(Span::raw(" ".repeat(CODE_INDENT_COLUMNS)));
+        indent.rest.push(Span::raw(" ".repeat(CODE_INDENT_COLUMNS + hang)));
+        wrap_spans(&(self.highlight)(self.language, line, self.theme), self.width, &indent)
     }
 }
 

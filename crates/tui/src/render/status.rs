@@ -12,7 +12,7 @@ use crate::render::{
 /// The sign between two parts.
 const SEPARATOR: &str = " · ";
 
-/// What the status line shows.
+/// The content of the status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionStatus {
     /// The model, or a word for the offline rules.

@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 /// The style of each role on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Whether programs' own colours are shown.
+    /// Set if programs' own colours are shown.
     pub has_colour: bool,
     /// Ordinary text.
     pub text: Style,

@@ -27,7 +27,7 @@ const MAX_NAME_COLUMNS: u16 = 24;
 pub struct ToolCallView<'a> {
     /// The call.
     pub call: &'a ToolCall,
-    /// What it does.
+    /// Its effects.
     pub effects: &'a Effects,
     /// The directory that paths are shown relative to.
     pub cwd: &'a Path,

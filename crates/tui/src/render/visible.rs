@@ -6,8 +6,8 @@ use std::{borrow::Cow, ops::RangeInclusive};
 /// The variation selector that turns the character before it into an emoji.
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
-/// Invisible characters of Unicode 16: `Default_Ignorable_Code_Point`, the category `Cf`, U+2800 and
-/// U+FFFC. The same table as in `cli/hidden_characters.rs`.
+/// Invisible characters of Unicode 16: `Default_Ignorable_Code_Point`, the category `Cf`, U+2800
+/// and U+FFFC. The same table as in `cli/hidden_characters.rs`.
 const INVISIBLE: &[RangeInclusive<char>] = &[
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
@@ -43,8 +43,8 @@ pub fn visible_prose(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_invisible(c) && !is_joiner(c))
 }
 
-/// Escapes a command, a path or another text that is acted upon: also joiners, and blanks other than
-/// the space.
+/// Escapes a command, a path or another text that is acted upon: also joiners, and blanks other
+/// than the space.
 pub fn visible_command(text: &str) -> Cow<'_, str> {
     escape(text, |c| c == '\t' || is_invisible(c) || (c.is_whitespace() && c != ' '))
 }

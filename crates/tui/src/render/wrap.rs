@@ -14,12 +14,12 @@ use crate::render::visible::{is_plain, visible_prose};
 pub const MIN_COLUMNS: u16 = 2;
 
 /// The distance between tab stops, as terminals have it.
-const TAB_COLUMNS: usize = 8;
+pub const TAB_COLUMNS: usize = 8;
 
 /// Wide signs that do not begin a line: they belong to the character before them.
 const NO_LINE_START: &str = "、。，．：；？！）］｝」』】》〉ー々";
 
-/// What the first line and all further lines of a wrapped text begin with.
+/// The beginnings of the first line and of all further lines of a wrapped text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HangingIndent {
     /// Before the first line: a list marker, for example.
@@ -42,8 +42,8 @@ impl HangingIndent {
     }
 }
 
-/// Wraps one logical line. Words are broken only if they are wider than a line; invisible characters
-/// are escaped and tabs expanded.
+/// Wraps one logical line. Words are broken only if they are wider than a line; invisible
+/// characters are escaped and tabs expanded.
 pub fn wrap_spans(spans: &[Span<'_>], width: u16, indent: &HangingIndent) -> Vec<Line<'static>> {
     let mut wrapper = LineWrapper::new(width, indent);
     if let Some(line) = wrapper.whole_line(spans) {
@@ -127,7 +127,7 @@ struct LineWrapper<'a> {
     /// The columns of the first line, and of the others, without their indents.
     first_columns: usize,
     rest_columns: usize,
-    /// Whether the indents fit; on a very narrow screen they are left out.
+    /// Set if the indents fit; on a very narrow screen they are left out.
     has_indent: bool,
     lines: Vec<Line<'static>>,
     line: StyledPieces,

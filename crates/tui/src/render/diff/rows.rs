@@ -10,11 +10,11 @@ const CONTEXT_LINES: usize = 3;
 
 /// Maximum number of lines that are compared, apart from equal ones at the beginning and the end.
 /// Beyond it, all lines count as changed: comparing takes time that grows with the square.
-const MAX_COMPARED_LINES: usize = 10_000;
+const MAX_COMPARED_LINES: usize = 4_000;
 
 /// One row of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct DiffRow {
+pub(super) struct RenderedRow {
     pub(super) kind: RowKind,
     /// The number of the line before.
     pub(super) old: Option<usize>,
@@ -37,7 +37,7 @@ pub(super) enum RowKind {
     Folded,
 }
 
-impl DiffRow {
+impl RenderedRow {
     fn context(old: usize, new: usize, text: &str) -> Self {
         Self { old: Some(old), new: Some(new), ..Self::new(RowKind::Context, text) }
     }
@@ -69,7 +69,7 @@ impl DiffRow {
 }
 
 /// Compares two texts line by line.
-pub(super) fn compare(before: &str, after: &str) -> Vec<DiffRow> {
+pub(super) fn compare(before: &str, after: &str) -> Vec<RenderedRow> {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let same_begin = iter::zip(&old, &new).take_while(|(a, b)| a == b).count();
     let ends = iter::zip(old[same_begin..].iter().rev(), new[same_begin..].iter().rev());
@@ -81,7 +81,7 @@ pub(super) fn compare(before: &str, after: &str) -> Vec<DiffRow> {
     fold(rows)
 }
 
-fn changed_rows(old: &[&str], new: &[&str], olds: Range<usize>, news: Range<usize>) -> Vec<DiffRow> {
+fn changed_rows(old: &[&str], new: &[&str], olds: Range<usize>, news: Range<usize>) -> Vec<RenderedRow> {
     let (old_part, new_part) = (&old[olds.clone()], &new[news.clone()]);
     let operations = if old_part.len() + new_part.len() > MAX_COMPARED_LINES {
         let (old_len, new_len) = (old_part.len(), new_part.len());
@@ -95,8 +95,8 @@ fn changed_rows(old: &[&str], new: &[&str], olds: Range<usize>, news: Range<usiz
         if let DiffOp::Equal { len, .. } = operation {
             rows.extend(equal_rows(old, was.start, is.start, len));
         } else {
-            rows.extend(was.map(|at| DiffRow::removed(at + 1, old[at])));
-            rows.extend(is.map(|at| DiffRow::added(at + 1, new[at])));
+            rows.extend(was.map(|at| RenderedRow::removed(at + 1, old[at])));
+            rows.extend(is.map(|at| RenderedRow::added(at + 1, new[at])));
         }
     }
     rows
@@ -106,13 +106,13 @@ fn shift(range: Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
-fn equal_rows(old: &[&str], old_begin: usize, new_begin: usize, length: usize) -> Vec<DiffRow> {
-    let row = |at: usize| DiffRow::context(old_begin + at + 1, new_begin + at + 1, old[old_begin + at]);
+fn equal_rows(old: &[&str], old_begin: usize, new_begin: usize, length: usize) -> Vec<RenderedRow> {
+    let row = |at: usize| RenderedRow::context(old_begin + at + 1, new_begin + at + 1, old[old_begin + at]);
     (0..length).map(row).collect()
 }
 
 /// Replaces equal lines far from any change by their number.
-fn fold(rows: Vec<DiffRow>) -> Vec<DiffRow> {
+fn fold(rows: Vec<RenderedRow>) -> Vec<RenderedRow> {
     let mut near = vec![false; rows.len()];
     for at in rows.iter().enumerate().filter(|(_, row)| row.kind != RowKind::Context).map(|(at, _)| at) {
         let end = (at + CONTEXT_LINES + 1).min(rows.len());
@@ -131,12 +131,12 @@ fn fold(rows: Vec<DiffRow>) -> Vec<DiffRow> {
     out
 }
 
-fn push_fold(folded: &mut Vec<DiffRow>, out: &mut Vec<DiffRow>) {
+fn push_fold(folded: &mut Vec<RenderedRow>, out: &mut Vec<RenderedRow>) {
     match folded.len() {
         // The note would be as long as the line.
         0 | 1 => out.append(folded),
         count => {
-            out.push(DiffRow::new(
+            out.push(RenderedRow::new(
                 RowKind::Folded,
                 &format!("⋮ {}", counted(count as u64, "unchanged line")),
             ));
@@ -146,7 +146,7 @@ fn push_fold(folded: &mut Vec<DiffRow>, out: &mut Vec<DiffRow>) {
 }
 
 /// Reads a unified diff. The counts in the head of a hunk tell which lines belong to it.
-pub(super) fn parse_unified(diff: &str) -> Vec<DiffRow> {
+pub(super) fn parse_unified(diff: &str) -> Vec<RenderedRow> {
     let mut rows = Vec::new();
     let (mut hunk, mut removed_name) = (HunkPosition::default(), "");
     for line in diff.lines() {
@@ -156,7 +156,7 @@ pub(super) fn parse_unified(diff: &str) -> Vec<DiffRow> {
             let skipped = next.new.saturating_sub(hunk.new.max(1));
             if skipped > 0 {
                 let text = format!("⋮ {}", counted(skipped as u64, "unchanged line"));
-                rows.push(DiffRow::new(RowKind::Folded, &text));
+                rows.push(RenderedRow::new(RowKind::Folded, &text));
             }
             hunk = next;
         } else if let Some(name) = file_name(line, "--- ", "a/") {
@@ -164,9 +164,9 @@ pub(super) fn parse_unified(diff: &str) -> Vec<DiffRow> {
         } else if let Some(name) = file_name(line, "+++ ", "b/") {
             hunk = HunkPosition::default();
             let removed = format!("{removed_name} (removed)");
-            rows.push(DiffRow::new(RowKind::File, if name == "/dev/null" { &removed } else { name }));
+            rows.push(RenderedRow::new(RowKind::File, if name == "/dev/null" { &removed } else { name }));
         } else if line.starts_with("Binary files") || line.starts_with("rename ") {
-            rows.push(DiffRow::new(RowKind::Folded, line));
+            rows.push(RenderedRow::new(RowKind::Folded, line));
         }
     }
     rows
@@ -203,15 +203,15 @@ impl HunkPosition {
         self.old_left > 0 || self.new_left > 0
     }
 
-    fn take(&mut self, line: &str) -> Option<DiffRow> {
+    fn take(&mut self, line: &str) -> Option<RenderedRow> {
         let (sign, text) = line.split_at_checked(1).unwrap_or((" ", ""));
         let (old, new) = (self.old, self.new);
         let row = match sign {
-            "-" => DiffRow::removed(old, text),
-            "+" => DiffRow::added(new, text),
+            "-" => RenderedRow::removed(old, text),
+            "+" => RenderedRow::added(new, text),
             // "\ No newline at end of file"
             "\\" => return None,
-            _ => DiffRow::context(old, new, text),
+            _ => RenderedRow::context(old, new, text),
         };
         if row.old.is_some() {
             (self.old, self.old_left) = (old.saturating_add(1), self.old_left.saturating_sub(1));

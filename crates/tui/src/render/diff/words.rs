@@ -4,14 +4,14 @@ use std::{mem, ops::Range};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::rows::{DiffRow, RowKind};
+use super::rows::{RenderedRow, RowKind};
 
 /// Maximum length of a line whose words are compared.
 const MAX_COMPARED_BYTES: usize = 2_000;
 
 /// Marks changed words in all rows. Removed lines are compared with the added lines that follow
 /// them, in order.
-pub(super) fn mark_changes(rows: &mut [DiffRow]) {
+pub(super) fn mark_changes(rows: &mut [RenderedRow]) {
     let mut at = 0;
     while at < rows.len() {
         let removed = count(&rows[at..], RowKind::Removed);
@@ -24,11 +24,11 @@ pub(super) fn mark_changes(rows: &mut [DiffRow]) {
     }
 }
 
-fn count(rows: &[DiffRow], kind: RowKind) -> usize {
+fn count(rows: &[RenderedRow], kind: RowKind) -> usize {
     rows.iter().take_while(|row| row.kind == kind).count()
 }
 
-fn mark_pair(old: &mut DiffRow, new: &mut DiffRow) {
+fn mark_pair(old: &mut RenderedRow, new: &mut RenderedRow) {
     if old.text.len().max(new.text.len()) > MAX_COMPARED_BYTES {
         return;
     }
@@ -77,11 +77,11 @@ fn joined(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 
 /// Splits a line into words, runs of blanks and single signs.
 fn words(line: &str) -> Vec<Range<usize>> {
-    let (mut words, mut begin, mut last) = (Vec::new(), 0, WordClass::Sign);
+    let (mut words, mut begin, mut last) = (Vec::new(), 0, DiffTokenClass::Sign);
     for (at, c) in line.char_indices() {
-        let class = WordClass::from_char(c);
+        let class = DiffTokenClass::from_char(c);
         let before = mem::replace(&mut last, class);
-        if at > 0 && (before != class || class == WordClass::Sign) {
+        if at > 0 && (before != class || class == DiffTokenClass::Sign) {
             words.push(begin..at);
             begin = at;
         }
@@ -94,13 +94,13 @@ fn words(line: &str) -> Vec<Range<usize>> {
 
 /// The classes of characters that words are made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WordClass {
+enum DiffTokenClass {
     Letter,
     Blank,
     Sign,
 }
 
-impl WordClass {
+impl DiffTokenClass {
     fn from_char(c: char) -> Self {
         if c.is_alphanumeric() || c == '_' {
             Self::Letter

@@ -8,7 +8,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{CODE_INDENT_COLUMNS, LineHighlighter, code_label, table::MarkdownTable};
+use super::{CodeWrapper, LineHighlighter, code_label, table::MarkdownTable};
 use crate::render::{
     Theme,
     wrap::{HangingIndent, columns, wrap_spans},
@@ -292,18 +292,15 @@ impl<'a> BlockRenderer<'a> {
 
     fn end_code(&mut self) {
         let Some(CodeText { language, text }) = self.code.take() else { return };
-        let mut indent = self.indent();
         if !language.is_empty() {
+            let indent = self.indent();
             self.lines.extend(code_label(&language, self.width, self.theme, &indent));
-            indent = self.indent();
         }
+        let (width, theme, highlight) = (self.width, self.theme, self.highlight);
+        let code = CodeWrapper { language: &language, highlight, width, theme };
         for line in text.lines() {
-            let blanks = Span::raw(" ".repeat(CODE_INDENT_COLUMNS));
-            indent.first.push(blanks.clone());
-            indent.rest.push(blanks);
-            let spans = (self.highlight)(&language, line, self.theme);
-            self.lines.extend(wrap_spans(&spans, self.width, &indent));
-            indent = self.indent();
+            let indent = self.indent();
+            self.lines.extend(code.wrap(line, indent));
         }
         self.needs_gap = true;
     }

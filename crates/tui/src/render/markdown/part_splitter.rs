@@ -21,7 +21,7 @@ pub(super) enum MarkdownPart {
 pub(super) struct PartSplitter {
     /// The lines of the part that is not complete.
     pending: String,
-    /// Whether a list began in it: such a part continues after empty lines.
+    /// Set if a list began in it: such a part continues after empty lines.
     has_list: bool,
     is_after_blank: bool,
     fence: Option<CodeFence>,

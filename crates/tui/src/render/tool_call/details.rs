@@ -19,7 +19,7 @@ const MAX_ARGUMENT_LINES: usize = 40;
 /// Columns by which details are indented.
 const INDENT_COLUMNS: usize = 4;
 
-/// What is shown of a call beside its outcome.
+/// The parts of a call that are shown beside its outcome.
 #[derive(Debug, Clone, Copy)]
 pub struct CallExpansion<'a> {
     /// The output as the program printed it, with its colours.
