@@ -8,8 +8,11 @@ use std::{
 };
 
 use clap::Parser;
-use windlass::{host::Window, record::Which};
-use windlass_tui::{Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick};
+use windlass::{Network, host::Window, record::Which};
+use windlass_tui::{
+    Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick,
+    render::{Theme, status::SessionStatus},
+};
 
 use crate::setup::ProgramSetup;
 use crate::{
@@ -133,16 +136,22 @@ fn say_goodbye(end: &SessionEnd) -> ProgramExit {
 
 fn info(setup: &ProgramSetup) -> SessionInfo {
     let config = setup.config();
-    let network = config.sandbox_workspace_write.network_access;
-    SessionInfo {
+    let allowed = config.sandbox_workspace_write.network_access;
+    let status = SessionStatus {
         model: setup.model_name().unwrap_or_default(),
-        provider: setup.provider_id().to_owned(),
-        cwd: setup.cwd.clone(),
+        provider: Some(setup.provider_id().to_owned()),
+        directory: setup.cwd.display().to_string(),
         branch: branch(&setup.cwd),
         sandbox: config.sandbox_mode.name().to_owned(),
-        network: if network { "on" } else { "off" }.to_owned(),
-        approval: config.approval_policy.name().to_owned(),
-    }
+        network: if allowed { Network::Any } else { Network::None },
+        approval: config.approval_policy,
+        context_percent: None,
+        tokens: 0,
+        processes: 0,
+    };
+    let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
+    SessionInfo { cwd: setup.cwd.clone(), status, theme }
 }
 
 /// Returns the git branch of a directory.

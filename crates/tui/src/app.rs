@@ -14,15 +14,19 @@ use ratatui::{
     widgets::Paragraph,
 };
 use ratatui_textarea::{Input, Key};
-use windlass::{Answer, Event, ThreadId, counted};
+use windlass::{Answer, Event, Network, ThreadId};
 
 use crate::{
-    approval_panel::ApprovalPanel,
+    approval_panel::QuestionQueue,
     commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
     composer::{Composer, ComposerResult},
     event_queue::SessionMessage,
-    plain_lines::{faint, visible},
+    render::{
+        status::{SessionStatus, render_status},
+        visible::visible_prose,
+    },
     session::SessionInfo,
+    text_lines::faint,
     transcript::Transcript,
 };
 
@@ -54,7 +58,7 @@ pub(crate) struct App {
     thread: Option<ThreadId>,
     transcript: Transcript,
     composer: Composer,
-    panel: ApprovalPanel,
+    panel: QuestionQueue,
     /// Messages that were sent while the agent worked.
     queued: VecDeque<String>,
     /// Since when the agent works.
@@ -67,12 +71,13 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(info: SessionInfo, composer: Composer) -> Self {
+        let transcript = Transcript::new(info.cwd.clone(), info.theme);
         Self {
             info,
             thread: None,
-            transcript: Transcript::default(),
+            transcript,
             composer,
-            panel: ApprovalPanel::default(),
+            panel: QuestionQueue::default(),
             queued: VecDeque::new(),
             working: None,
             cancelled: false,
@@ -237,19 +242,26 @@ impl App {
     }
 
     fn run_command(&mut self, command: SlashCommand, argument: &str) {
-        let info = &self.info;
+        let status = &self.info.status;
         match command {
             SlashCommand::Help => self.help(),
             SlashCommand::Model => {
-                let text = format!("model {} ({})", info.model, info.provider);
+                let text = format!(
+                    "model {} ({})",
+                    status.model,
+                    status.provider.as_deref().unwrap_or("no provider")
+                );
                 self.note(&text);
             }
             SlashCommand::Approvals => {
-                let text = format!("approval policy: {}", info.approval);
+                let text = format!("approval policy: {}", status.approval.name());
                 self.note(&text);
             }
             SlashCommand::Sandbox => {
-                let text = format!("sandbox: {}, network {}", info.sandbox, info.network);
+                let text = {
+                    let network = if status.network == Network::None { "off" } else { "on" };
+                    format!("sandbox: {}, network {network}", status.sandbox)
+                };
                 self.note(&text);
             }
             SlashCommand::Plan => self.transcript.show_plan(),
@@ -285,7 +297,7 @@ impl App {
         let thread = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
         let text = format!(
             "session {thread}\n{} in {}\n{} tokens in ({} cached), {} out",
-            self.info.model,
+            self.info.status.model,
             self.info.cwd.display(),
             usage.input_tokens,
             usage.cached_input_tokens,
@@ -296,7 +308,11 @@ impl App {
 
     /// Returns the lines above the input, and those of the input itself or of the panel.
     fn lower_lines(&mut self, width: u16, now: Instant) -> Vec<Line<'static>> {
-        if self.panel.is_open() { self.panel.lines(width, now) } else { self.composer.choices() }
+        if self.panel.is_open() {
+            self.panel.lines(width, &self.info.theme, now)
+        } else {
+            self.composer.choices()
+        }
     }
 
     fn upper_lines(&self, now: Instant) -> Vec<Line<'static>> {
@@ -306,7 +322,11 @@ impl App {
             let seconds = now.saturating_duration_since(since).as_secs();
             lines.push(faint(format!("… {word} {seconds} s (Esc cancels)")));
         }
-        lines.extend(self.queued.iter().map(|text| faint(format!("  next: {}", visible(text)))));
+        lines.extend(
+            self.queued
+                .iter()
+                .map(|text| faint(format!("  next: {}", visible_prose(&text.replace('\n', " "))))),
+        );
         lines
     }
 
@@ -343,7 +363,7 @@ impl App {
             // panel, and the whole is above it.
             let above = lower.len() - usize::from(lower_rows);
             if above > 0 {
-                self.transcript.add(self.panel.print(area.width, now));
+                self.transcript.add(self.panel.print(area.width, &self.info.theme, now));
             }
             let lower: Vec<_> = lower.into_iter().skip(above).collect();
             frame.render_widget(Paragraph::new(lower), rows[2]);
@@ -355,18 +375,14 @@ impl App {
             frame.render_widget(self.composer.area(), text);
             frame.render_widget(Paragraph::new(lower), rows[3]);
         }
-        frame.render_widget(self.status(), rows[4]);
+        frame.render_widget(self.status(area.width), rows[4]);
     }
 
-    fn status(&self) -> Line<'static> {
-        let SessionInfo { model, cwd, branch, sandbox, network, approval, .. } = &self.info;
-        let branch = branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
-        let tokens = counted(usize::try_from(self.transcript.usage().total()).unwrap_or(usize::MAX), "token");
-        let text = format!(
-            "{model} · {}{branch} · {sandbox}, network {network} · asks {approval} · {tokens}",
-            cwd.display()
-        );
-        faint(visible(&text))
+    fn status(&self, width: u16) -> Line<'static> {
+        let tokens = self.transcript.usage().total();
+        let processes = self.transcript.running_commands();
+        let status = SessionStatus { tokens, processes, ..self.info.status.clone() };
+        render_status(&status, width, &self.info.theme)
     }
 }
 

@@ -9,7 +9,11 @@ use ratatui::text::Line;
 use ratatui_textarea::{Input, Key};
 use windlass::{Answer, Question};
 
-use crate::{event_queue::PendingQuestion, plain_lines};
+use crate::{
+    event_queue::PendingQuestion,
+    render::{Theme, approval::render_approval},
+    text_lines::faint,
+};
 
 /// Keys count only after the panel has been visible for so long without a key. A person who is
 /// typing when it appears must not answer it by accident.
@@ -17,7 +21,7 @@ const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// The questions that wait, the first of which is shown.
 #[derive(Debug, Default)]
-pub(crate) struct ApprovalPanel {
+pub(crate) struct QuestionQueue {
     waiting: VecDeque<PendingQuestion>,
     /// The time since which the first question is visible and no key was pressed.
     quiet_since: Option<Instant>,
@@ -27,7 +31,7 @@ pub(crate) struct ApprovalPanel {
     printed: bool,
 }
 
-impl ApprovalPanel {
+impl QuestionQueue {
     pub(crate) fn push(&mut self, question: PendingQuestion) {
         self.waiting.push_back(question);
     }
@@ -59,8 +63,8 @@ impl ApprovalPanel {
 
     /// Returns the lines of the first question to be printed above the panel, which has too little
     /// room for them. They are returned once.
-    pub(crate) fn print(&mut self, width: u16, now: Instant) -> Vec<Line<'static>> {
-        if std::mem::replace(&mut self.printed, true) { Vec::new() } else { self.lines(width, now) }
+    pub(crate) fn print(&mut self, width: u16, theme: &Theme, now: Instant) -> Vec<Line<'static>> {
+        if std::mem::replace(&mut self.printed, true) { Vec::new() } else { self.lines(width, theme, now) }
     }
 
     /// Takes a key. Returns the answer that it gave.
@@ -123,16 +127,16 @@ impl ApprovalPanel {
     }
 
     /// Returns the panel as lines.
-    pub(crate) fn lines(&self, width: u16, now: Instant) -> Vec<Line<'static>> {
+    pub(crate) fn lines(&self, width: u16, theme: &Theme, now: Instant) -> Vec<Line<'static>> {
         let Some(first) = self.waiting.front() else { return Vec::new() };
-        let mut lines = plain_lines::question(&first.question, width);
+        let mut lines = render_approval(&first.question, width, theme).into_lines();
         if self.waiting.len() > 1 {
-            lines.push(plain_lines::faint(format!("{} more wait", self.waiting.len() - 1)));
+            lines.push(faint(format!("{} more wait", self.waiting.len() - 1)));
         }
         lines.push(match &self.note {
             Some(note) => Line::from(format!("why not (Enter sends, Esc goes back): {note}▏")),
             None if self.is_armed(now) => Line::from("Allow it?"),
-            None => plain_lines::faint("Allow it? (keys count in a moment)".to_owned()),
+            None => faint("Allow it? (keys count in a moment)".to_owned()),
         });
         lines
     }
@@ -183,8 +187,8 @@ mod tests {
         }
     }
 
-    fn panel(commands: &[&str]) -> (ApprovalPanel, Vec<Receiver<Answer>>) {
-        let mut panel = ApprovalPanel::default();
+    fn panel(commands: &[&str]) -> (QuestionQueue, Vec<Receiver<Answer>>) {
+        let mut panel = QuestionQueue::default();
         let ask = |command: &&str| {
             let (answer, given) = oneshot::channel();
             let question = windlass_fakes::clean(question(command));

@@ -6,7 +6,7 @@ use ratatui::{
 };
 use ratatui_textarea::{CursorMove, Input, Key, TextArea, WrapMode};
 
-use crate::{commands::COMMANDS, file_index::FileIndex, plain_lines};
+use crate::{commands::COMMANDS, file_index::FileIndex, render::visible::visible_command};
 
 /// A pasted text of more lines or bytes becomes an attachment.
 const MAX_PASTED_LINES: usize = 10;
@@ -213,7 +213,7 @@ impl Composer {
             } else {
                 Style::new()
             };
-            Line::styled(plain_lines::visible(&format!("  {:<16} {}", choice.text, choice.help)), style)
+            Line::styled(format!("  {:<16} {}", visible_command(&choice.text), choice.help), style)
         };
         let first = completion.selected.saturating_sub(MAX_ROWS - 1);
         completion.choices.iter().enumerate().skip(first).take(MAX_ROWS).map(line).collect()

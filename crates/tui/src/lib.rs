@@ -10,11 +10,11 @@ mod commands;
 mod composer;
 mod event_queue;
 mod file_index;
-mod plain_lines;
 pub mod render;
 mod session;
 mod session_worker;
 mod terminal;
+mod text_lines;
 mod transcript;
 
 pub use approver::QueueApprover;

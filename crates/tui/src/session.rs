@@ -17,6 +17,7 @@ use crate::{
     composer::Composer,
     event_queue::{EventQueue, QueueSink},
     file_index::FileIndex,
+    render::{Theme, status::SessionStatus},
     session_worker::{SessionWorker, WorkOrder, WorkerError},
     terminal::{Screen, TerminalEvent, TerminalEvents},
 };
@@ -36,23 +37,15 @@ pub enum Display {
     Fullscreen,
 }
 
-/// Facts about the session, for the status line.
+/// Facts about the session, for the screen.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
-    /// The model.
-    pub model: String,
-    /// Its provider.
-    pub provider: String,
     /// The working directory.
     pub cwd: PathBuf,
-    /// The git branch.
-    pub branch: Option<String>,
-    /// The sandbox mode.
-    pub sandbox: String,
-    /// `on` or `off`.
-    pub network: String,
-    /// The approval policy.
-    pub approval: String,
+    /// The status line. Tokens and processes are counted by the session.
+    pub status: SessionStatus,
+    /// The colours.
+    pub theme: Theme,
 }
 
 /// Keeps what the person wrote. Implemented by the program, called by the session.

@@ -1,50 +1,94 @@
 //! The conversation on the screen: finished lines, and the parts that still change.
 
-use std::time::Instant;
+use std::{path::PathBuf, time::Instant};
 
 use ratatui::{
-    style::{Color, Modifier, Style},
+    style::{Modifier, Style},
     text::Line,
 };
-use windlass::{CallId, Clean, Event, Outcome, Plan, ToolCall, Usage, counted};
+use windlass::{CallId, Clean, Effects, Event, Outcome, Plan, PlanStatus, ToolCall, Usage, counted};
 
-use crate::plain_lines::{self, faint, wrapped};
+use crate::{
+    render::{
+        Theme,
+        ansi::render_output,
+        diff::render_unified_diff,
+        markdown::{StreamingMarkdown, render_markdown},
+        plan::render_plan,
+        tool_call::{CallExpansion, CallProgress, ToolCallView, render_call_details, render_tool_call},
+        visible::visible_prose,
+        wrap::HangingIndent,
+    },
+    text_lines::{faint, wrapped},
+};
 
 /// Maximum size of the output of a running call that is kept, to show its last line.
 const MAX_OUTPUT_BYTES: usize = 4096;
 
+/// Number of output lines shown below a call that has ended.
+const OUTPUT_LINES: usize = 4;
+
+/// Maximum number of output lines of a call that is shown in full.
+const MAX_EXPANDED_LINES: usize = 1000;
+
 /// The conversation so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Transcript {
     /// Lines that never change again and are not yet on the screen.
     finished: Vec<Line<'static>>,
-    /// The beginning of the answer that is among the finished lines.
-    shown_answer: String,
-    /// The rest of the answer, so far.
-    answer: String,
+    /// The answer that arrives, and its text so far.
+    answer: Option<(StreamingMarkdown, String)>,
     reasoning_words: usize,
     calls: Vec<RunningCall>,
     plan: Option<Plan>,
     diff: Option<String>,
-    last_call: Option<(ToolCall, Outcome)>,
+    last_call: Option<EndedCall>,
     usage: Usage,
     width: u16,
+    cwd: PathBuf,
+    theme: Theme,
 }
 
 /// A call that runs.
 #[derive(Debug)]
 struct RunningCall {
-    id: CallId,
-    name: String,
-    gist: String,
+    call: ToolCall,
+    effects: Effects,
     started: Instant,
     output: String,
     awaits_input: bool,
 }
 
+/// A call that has ended.
+#[derive(Debug)]
+struct EndedCall {
+    call: ToolCall,
+    effects: Effects,
+    outcome: Outcome,
+}
+
 impl Transcript {
+    pub(crate) fn new(cwd: PathBuf, theme: Theme) -> Self {
+        Self {
+            finished: Vec::new(),
+            answer: None,
+            reasoning_words: 0,
+            calls: Vec::new(),
+            plan: None,
+            diff: None,
+            last_call: None,
+            usage: Usage::default(),
+            width: 80,
+            cwd,
+            theme,
+        }
+    }
+
     pub(crate) fn set_width(&mut self, width: u16) {
         self.width = width;
+        if let Some((markdown, _)) = &mut self.answer {
+            markdown.set_width(width);
+        }
     }
 
     /// Takes the finished lines.
@@ -58,6 +102,10 @@ impl Transcript {
 
     pub(crate) fn has_running_calls(&self) -> bool {
         !self.calls.is_empty()
+    }
+
+    pub(crate) fn running_commands(&self) -> usize {
+        self.calls.iter().filter(|call| call.effects.has_program()).count()
     }
 
     /// Adds a message of the person.
@@ -80,14 +128,19 @@ impl Transcript {
 
     /// Adds the description of something that went wrong.
     pub(crate) fn warning(&mut self, text: &str) {
-        self.finished.extend(wrapped("! ", text, self.width, Color::Yellow.into()));
+        self.finished.extend(wrapped("! ", text, self.width, self.theme.warning));
     }
 
     /// Adds the last call in full.
     pub(crate) fn expand_last_call(&mut self) {
         match &self.last_call {
-            Some((call, outcome)) => {
-                self.finished.extend(plain_lines::expanded_call(call, outcome, self.width));
+            Some(EndedCall { call, effects, outcome }) => {
+                let progress = CallProgress::Ended(outcome);
+                let view = ToolCallView { call, effects, cwd: &self.cwd, progress };
+                let output = outcome.text();
+                let expansion =
+                    CallExpansion { output: &output, max_output_lines: MAX_EXPANDED_LINES, diff: "" };
+                self.finished.extend(render_call_details(&view, &expansion, self.width, &self.theme));
             }
             None => self.note("there was no call yet"),
         }
@@ -95,14 +148,14 @@ impl Transcript {
 
     pub(crate) fn show_plan(&mut self) {
         match &self.plan {
-            Some(plan) => self.finished.extend(plain_lines::plan(plan, self.width)),
+            Some(plan) => self.finished.extend(render_plan(plan, self.width, &self.theme)),
             None => self.note("the model has made no plan"),
         }
     }
 
     pub(crate) fn show_diff(&mut self) {
         match &self.diff {
-            Some(diff) => self.finished.extend(plain_lines::diff(diff, self.width)),
+            Some(diff) => self.finished.extend(render_unified_diff(diff, self.width, &self.theme)),
             None => self.note("tools have changed no file yet"),
         }
     }
@@ -119,25 +172,21 @@ impl Transcript {
             }
             Event::WebSearch { query } => self.note(&format!("searched the web: {query}")),
             Event::CallStarted { call, effects } => self.calls.push(RunningCall {
-                id: call.id.clone(),
-                name: call.name.to_string(),
-                gist: plain_lines::gist(&call, &effects),
+                call: call.into_inner(),
+                effects: effects.into_inner(),
                 started: now,
                 output: String::new(),
                 awaits_input: false,
             }),
             Event::CallOutput { id, text } => self.add_output(&id, &text),
             Event::InputAwaited { id } => {
-                if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.call.id == id) {
                     call.awaits_input = true;
                 }
             }
             Event::CallEnded { call, effects, outcome } => {
-                self.calls.retain(|running| running.id != call.id);
-                let gist = plain_lines::gist(&call, &effects);
-                let (name, outcome) = (call.name.to_string(), Clean::into_inner(*outcome));
-                self.finished.extend(plain_lines::ended_call(&name, &gist, &outcome, self.width));
-                self.last_call = Some((call.into_inner(), outcome));
+                self.calls.retain(|running| running.call.id != call.id);
+                self.end_call(call.into_inner(), effects.into_inner(), Clean::into_inner(*outcome));
             }
             Event::TurnDiff { diff } => {
                 self.diff = Some(diff).filter(|diff| !diff.trim().is_empty());
@@ -172,43 +221,57 @@ impl Transcript {
         self.usage.cached_input_tokens += usage.cached_input_tokens;
         self.usage.output_tokens += usage.output_tokens;
         self.usage.reasoning_output_tokens += usage.reasoning_output_tokens;
-        let done = |plan: &Plan| plan.plan.iter().all(|step| step.status == windlass::PlanStatus::Completed);
+        let done = |plan: &Plan| plan.plan.iter().all(|step| step.status == PlanStatus::Completed);
         if self.plan.as_ref().is_some_and(done) {
             self.show_plan();
             self.plan = None;
         }
     }
 
-    /// Adds a piece of the answer. Complete paragraphs become finished lines.
-    fn add_text(&mut self, text: &str) {
-        self.answer.push_str(text);
-        let end = complete_paragraphs(&self.answer);
-        if end > 0 {
-            let rest = self.answer.split_off(end);
-            let complete = std::mem::replace(&mut self.answer, rest);
-            self.finished.extend(wrapped("", complete.trim_end_matches('\n'), self.width, Style::new()));
-            self.finished.push(Line::default());
-            self.shown_answer.push_str(&complete);
+    fn end_call(&mut self, call: ToolCall, effects: Effects, outcome: Outcome) {
+        let progress = CallProgress::Ended(&outcome);
+        let view = ToolCallView { call: &call, effects: &effects, cwd: &self.cwd, progress };
+        self.finished.push(render_tool_call(&view, self.width, &self.theme));
+        let text = outcome.text();
+        let indent = HangingIndent::from_marker("  │ ".into());
+        let mut lines = render_output(&text, self.width, &self.theme, &indent);
+        self.finished.extend(lines.by_ref().take(OUTPUT_LINES));
+        if lines.next().is_some() {
+            self.finished.push(faint("  … (Ctrl-T shows the call in full)".to_owned()));
         }
+        self.last_call = Some(EndedCall { call, effects, outcome });
+    }
+
+    /// Adds a piece of the answer. What cannot change any more becomes finished lines.
+    fn add_text(&mut self, text: &str) {
+        let begin = || (StreamingMarkdown::new(self.width, self.theme), String::new());
+        let (markdown, so_far) = self.answer.get_or_insert_with(begin);
+        self.finished.extend(markdown.push(text));
+        so_far.push_str(text);
     }
 
     /// Completes the answer. Pieces may be missing, so what counts is the whole message.
     fn finish_answer(&mut self, whole: &str) {
-        let rest = whole.strip_prefix(&*std::mem::take(&mut self.shown_answer)).unwrap_or(whole).to_owned();
-        self.answer = rest;
+        let rest = self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()));
+        match rest {
+            Some(Some(rest)) => self.add_text(&rest.to_owned()),
+            Some(None) => {
+                self.finish_text();
+                self.finished.extend(render_markdown(whole, self.width, &self.theme));
+            }
+            None => self.finished.extend(render_markdown(whole, self.width, &self.theme)),
+        }
         self.finish_text();
     }
 
     fn finish_text(&mut self) {
-        let rest = std::mem::take(&mut self.answer);
-        self.shown_answer.clear();
-        if !rest.trim().is_empty() {
-            self.finished.extend(wrapped("", rest.trim_end_matches('\n'), self.width, Style::new()));
+        if let Some((markdown, _)) = self.answer.take() {
+            self.finished.extend(markdown.finish());
         }
     }
 
     fn add_output(&mut self, id: &CallId, text: &str) {
-        let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) else { return };
+        let Some(call) = self.calls.iter_mut().find(|call| call.call.id == *id) else { return };
         call.output.push_str(text);
         call.awaits_input = false;
         let over = call.output.len().saturating_sub(MAX_OUTPUT_BYTES);
@@ -221,8 +284,8 @@ impl Transcript {
     /// Returns the parts that still change.
     pub(crate) fn live_lines(&self, now: Instant) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
-        if !self.answer.is_empty() {
-            lines.extend(wrapped("", &self.answer, self.width, Style::new()));
+        if let Some((markdown, _)) = &self.answer {
+            lines.extend(markdown.tail());
         }
         if self.reasoning_words > 0 {
             lines.push(faint(format!("∴ thinking ({})", counted(self.reasoning_words, "word"))));
@@ -231,10 +294,13 @@ impl Transcript {
             let last = call.output.lines().rev().find(|line| !line.trim().is_empty());
             let last = if call.awaits_input { Some("waits for input") } else { last };
             let elapsed = now.saturating_duration_since(call.started);
-            lines.extend(plain_lines::running_call(&call.name, &call.gist, elapsed, last));
+            let progress = CallProgress::Running(elapsed);
+            let view = ToolCallView { call: &call.call, effects: &call.effects, cwd: &self.cwd, progress };
+            lines.push(render_tool_call(&view, self.width, &self.theme));
+            lines.extend(last.map(|last| faint(format!("  └ {}", visible_prose(last)))));
         }
         if let Some(plan) = &self.plan {
-            lines.extend(plain_lines::plan(plan, self.width));
+            lines.extend(render_plan(plan, self.width, &self.theme));
         }
         lines
     }
@@ -242,22 +308,6 @@ impl Transcript {
 
 fn dim() -> Style {
     Style::new().add_modifier(Modifier::DIM)
-}
-
-/// Returns the length of the paragraphs that are complete: up to the last empty line outside of a
-/// code block.
-fn complete_paragraphs(text: &str) -> usize {
-    let (mut end, mut at, mut in_code) = (0, 0, false);
-    for line in text.split_inclusive('\n') {
-        at += line.len();
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        }
-        if line == "\n" && !in_code {
-            end = at;
-        }
-    }
-    end
 }
 
 #[cfg(test)]
@@ -269,7 +319,9 @@ mod tests {
     }
 
     fn transcript() -> Transcript {
-        Transcript { width: 40, ..Transcript::default() }
+        let mut transcript = Transcript::new("/w".into(), Theme::dark());
+        transcript.set_width(40);
+        transcript
     }
 
     #[test]
@@ -283,11 +335,6 @@ mod tests {
         transcript.on_event(Event::Message { text: "One.\n\nTwo.".to_owned() }, now);
         assert_eq!(text(&transcript.take_finished()), ["Two."]);
         assert!(transcript.live_lines(now).is_empty());
-    }
-
-    #[test]
-    fn a_code_block_is_not_split_at_its_empty_lines() {
-        assert_eq!(complete_paragraphs("a\n\n```\nx\n\ny\n"), 3);
     }
 
     #[test]

@@ -8,15 +8,19 @@ use super::*;
 use crate::{event_queue::PendingQuestion, file_index::FileIndex};
 
 fn app() -> App {
-    let info = SessionInfo {
+    let status = SessionStatus {
         model: "m".to_owned(),
-        provider: "p".to_owned(),
-        cwd: "/w".into(),
+        provider: None,
+        directory: "/w".to_owned(),
         branch: Some("main".to_owned()),
         sandbox: "read-only".to_owned(),
-        network: "off".to_owned(),
-        approval: "on-request".to_owned(),
+        network: Network::None,
+        approval: windlass::ApprovalPolicy::OnRequest,
+        context_percent: None,
+        tokens: 0,
+        processes: 0,
     };
+    let info = SessionInfo { cwd: "/w".into(), status, theme: crate::render::Theme::dark() };
     let mut app = App::new(info, Composer::new(Vec::new(), FileIndex::new("/nowhere".into())));
     app.set_width(60);
     app

@@ -1,0 +1,94 @@
+//! Finds the dangerous and unclear parts of a command that the policy names in its reasons.
+
+use ratatui::text::Span;
+use windlass::{Question, shortened};
+
+use crate::render::{Theme, tool_call::shell_script, visible::visible_command};
+
+/// Maximum number of parts that are marked.
+const MAX_PARTS: usize = 8;
+
+/// The parts of a command that a person should look at. The policy writes them between backquotes.
+pub(super) struct DoubtfulParts {
+    parts: Vec<String>,
+}
+
+impl DoubtfulParts {
+    /// Collects the quoted parts that occur in the command.
+    pub(super) fn from_question(question: &Question) -> Self {
+        let command = match (&question.effects.command, &question.effects.typed) {
+            (Some(command), _) => shell_script(command),
+            (None, Some(typed)) => typed.display(),
+            (None, None) => String::new(),
+        };
+        let command: Vec<_> = command.split('\n').map(visible_command).collect();
+        let mut parts: Vec<String> = Vec::new();
+        for reason in question.unclear.iter().chain([&question.reason]) {
+            let quoted = reason.split('`').skip(1).step_by(2);
+            for part in quoted.flat_map(|part| part.split("\\n")).map(str::trim) {
+                let part = visible_command(part).into_owned();
+                let is_new = !part.is_empty() && !parts.contains(&part);
+                if is_new
+                    && parts.len() < MAX_PARTS
+                    && command.iter().any(|line| find_part(line, &part, 0).is_some())
+                {
+                    parts.push(part);
+                }
+            }
+        }
+        Self { parts }
+    }
+
+    /// Returns the parts, escaped.
+    pub(super) fn found(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(String::as_str)
+    }
+
+    /// Returns a line of the command, escaped already, with its doubtful parts marked.
+    pub(super) fn mark(&self, line: &str, theme: &Theme) -> Vec<Span<'static>> {
+        // The next place of each part is kept: searching all parts again at each place would take
+        // time that grows with the square of the line.
+        let first = |part: &String| find_part(line, part, 0);
+        let mut next: Vec<_> = self.parts.iter().map(|part| (part.as_str(), first(part))).collect();
+        let (mut spans, mut done) = (Vec::new(), 0);
+        while let Some((begin, end)) = first_place(&next) {
+            spans.push(Span::styled(line[done..begin].to_owned(), theme.text));
+            spans.push(Span::styled(line[begin..end].to_owned(), theme.danger));
+            done = end;
+            for (part, place) in next.iter_mut().filter(|(_, place)| place.is_some_and(|at| at < end)) {
+                *place = find_part(line, part, end);
+            }
+        }
+        spans.push(Span::styled(line[done..].to_owned(), theme.text));
+        spans
+    }
+}
+
+/// Returns the next place of a part that is not only a piece of a longer word: `sh` is not in
+/// `install.sh`.
+fn find_part(line: &str, part: &str, begin: usize) -> Option<usize> {
+    let belongs = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let is_cut = |inside: Option<char>, outside: Option<char>| {
+        inside.is_some_and(char::is_alphanumeric) && outside.is_some_and(belongs)
+    };
+    let is_whole = |at: usize| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + part.len()..].chars().next();
+        !is_cut(part.chars().next(), before) && !is_cut(part.chars().next_back(), after)
+    };
+    line[begin..].match_indices(part).map(|(at, _)| begin + at).find(|at| is_whole(*at))
+}
+
+/// Returns the first place of any part, the longest if several begin there.
+fn first_place(next: &[(&str, Option<usize>)]) -> Option<(usize, usize)> {
+    let places = next.iter().filter_map(|(part, place)| place.map(|at| (at, at + part.len())));
+    places.min_by_key(|(begin, end)| (*begin, usize::MAX - *end))
+}
+
+/// Returns a text up to so many characters, and how many follow.
+pub(super) fn excerpt(text: &str, max_chars: usize) -> String {
+    match text.chars().count().checked_sub(max_chars) {
+        None | Some(0) => text.to_owned(),
+        Some(more) => format!("{} ({more} characters more)", shortened(text, max_chars)),
+    }
+}
