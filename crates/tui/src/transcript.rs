@@ -327,13 +327,15 @@ mod tests {
     #[test]
     fn paragraphs_are_finished_one_by_one_and_only_once() {
         let (mut transcript, now) = (transcript(), Instant::now());
-        for piece in ["One.\n", "\nTw", "o."] {
+        for piece in ["One.\n\nTwo", ".\n\nTh", "ree."] {
             transcript.on_event(Event::TextDelta { text: piece.to_owned() }, now);
         }
-        assert_eq!(text(&transcript.take_finished()), ["One.", ""]);
-        assert_eq!(text(&transcript.live_lines(now)), ["Two."]);
-        transcript.on_event(Event::Message { text: "One.\n\nTwo.".to_owned() }, now);
-        assert_eq!(text(&transcript.take_finished()), ["Two."]);
+        let early = text(&transcript.take_finished());
+        assert_eq!(early.first().map(String::as_str), Some("One."), "{early:?}");
+        assert_eq!(text(&transcript.live_lines(now)).last().map(String::as_str), Some("Three."));
+        transcript.on_event(Event::Message { text: "One.\n\nTwo.\n\nThree.".to_owned() }, now);
+        let all = [early, text(&transcript.take_finished())].concat();
+        assert_eq!(all, ["One.", "", "Two.", "", "Three."]);
         assert!(transcript.live_lines(now).is_empty());
     }
 
@@ -349,6 +351,6 @@ mod tests {
         transcript.on_event(Event::CallOutput { id: "2".into(), text: "b\n".to_owned() }, now);
         transcript.on_event(Event::CallOutput { id: "1".into(), text: "a\n".to_owned() }, now);
         let lines = text(&transcript.live_lines(now));
-        assert_eq!(lines, ["• first {} 0 s", "  └ a", "• second {} 0 s", "  └ b"]);
+        assert_eq!(lines, ["• first   0.0 s", "  └ a", "• second   0.0 s", "  └ b"]);
     }
 }
