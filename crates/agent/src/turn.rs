@@ -143,8 +143,10 @@ impl Turn<'_> {
         let output_schema = output_schema.map(AnswerSchema::sent);
         let prompt = Prompt { thread, instructions, history, tools, parallel_calls, output_schema };
         tokio::select! {
-            opened = self.model.open(prompt) => Ok(opened?),
+            // First, because a turn that was stopped while its calls ran must not send a request.
+            biased;
             reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),
+            opened = self.model.open(prompt) => Ok(opened?),
         }
     }
 
