@@ -116,7 +116,7 @@ mod tests {
             ("exce", "a similar subcommand exists: 'exec'"),
             ("sesions", "a similar subcommand exists: 'sessions'"),
             ("histroy", "a similar subcommand exists: 'history'"),
-            ("resume", "a similar subcommand exists: 'exec resume'"),
+            ("probe", "a similar subcommand exists: 'models probe'"),
             ("version", "there is an option '--version'"),
             ("frobnicate", ""),
             ("login", ""),

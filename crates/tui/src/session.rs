@@ -28,6 +28,9 @@ const FRAME: Duration = Duration::from_millis(17);
 /// How long the agent may take to end when the person leaves.
 const MAX_END_TIME: Duration = Duration::from_secs(5);
 
+/// More than the kernel needs to stop the process.
+const STOP_TIME: Duration = Duration::from_millis(50);
+
 /// Where the session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Display {
@@ -289,7 +292,13 @@ impl SessionLoop<'_> {
     }
 
     fn suspend(&mut self) -> io::Result<()> {
-        let stop = || rustix::process::kill_current_process_group(Signal::TSTP);
+        let stop = || {
+            let stopped = rustix::process::kill_current_process_group(Signal::TSTP);
+            // The kernel may hand the signal to another thread. This one must not switch the
+            // terminal back before the process stops.
+            std::thread::sleep(STOP_TIME);
+            stopped
+        };
         self.with_screen(|screen| screen.lend(stop))??;
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{runtime::Builder, sync::mpsc};
 use windlass::{
-    Agent, AgentBuilder, BuildError, Content, Input, Reason, SpecKind, Stop, ToolCall, shell_quote,
+    Agent, AgentBuilder, BuildError, Content, Event, Input, Reason, SpecKind, Stop, ToolCall, shell_quote,
 };
 
 use crate::event_queue::{EventQueue, SessionMessage};
@@ -82,6 +82,19 @@ impl SessionWorker {
     }
 }
 
+/// Tells the screen if the thread panics, because no other message would come.
+struct PanicReport(Arc<EventQueue>);
+
+impl Drop for PanicReport {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let message = "the agent has crashed; `windlass resume` goes on with this session".to_owned();
+            self.0.push(SessionMessage::Event(Box::new(Event::Warning { message })));
+            self.0.push(SessionMessage::Idle);
+        }
+    }
+}
+
 struct WorkerThread {
     orders: mpsc::UnboundedReceiver<WorkOrder>,
     current: Arc<Mutex<Stop>>,
@@ -90,6 +103,7 @@ struct WorkerThread {
 
 impl WorkerThread {
     fn run(mut self, builder: AgentBuilder, built: &ready::Sender<Result<(), WorkerError>>) {
+        let _report = PanicReport(Arc::clone(&self.queue));
         let runtime = match Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             // The receiver waits for this message.
@@ -122,7 +136,7 @@ impl WorkerThread {
         });
         let Some((name, parameter)) = found else {
             let message = format!("this session has no tool that runs `{}`", shell_quote(command));
-            let event = windlass::Event::Warning { message };
+            let event = Event::Warning { message };
             return self.queue.push(SessionMessage::Event(Box::new(event)));
         };
         let input = Input::Json(format!("{{\"{parameter}\": {}}}", json_string(command)));

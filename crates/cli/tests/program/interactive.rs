@@ -1,6 +1,11 @@
 //! Interactive sessions in a terminal, as a person sees them.
 
-use std::{fs, os::unix::fs::PermissionsExt, thread, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -131,6 +136,27 @@ fn a_command_of_the_program_and_one_of_the_person_run_in_the_session() {
     terminal.type_in("!echo mine > mine; echo written\r");
     terminal.until("│ written");
     assert_eq!(user.read("mine"), "mine\n");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
+fn a_terminal_that_hangs_does_not_hold_up_a_command() {
+    let user = User::new();
+    let command = "for i in $(seq 60); do seq $i 1000; sleep 0.05; done; touch finished";
+    let turns = json!([shell(command), {"text": "It is done."}]);
+    let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "never"]);
+    terminal.until("network off");
+    terminal.while_hanging(|| {
+        terminal.type_in("count\r");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !user.work().join("finished").exists() {
+            assert!(Instant::now() < deadline, "the command waits for the terminal");
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    terminal.until("It is done.");
     terminal.until_screen("idle", |screen| !screen.contains("working"));
     terminal.type_in("\x04");
     assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());

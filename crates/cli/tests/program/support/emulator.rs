@@ -55,6 +55,12 @@ impl Emulator {
         File::from(self.master.try_clone().unwrap()).write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Reads nothing of what the program writes for a while, as a terminal that hangs.
+    pub(crate) fn while_hanging(&self, work: impl FnOnce()) {
+        let _held = self.parser.lock().unwrap();
+        work();
+    }
+
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         self.parser.lock().unwrap().screen_mut().set_size(rows, columns);
         set_size(&self.master, rows, columns);
