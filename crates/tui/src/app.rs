@@ -71,7 +71,7 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(info: SessionInfo, composer: Composer) -> Self {
-        let transcript = Transcript::new(info.cwd.clone(), info.theme);
+        let transcript = Transcript::new(info.cwd.clone(), &info.theme);
         Self {
             info,
             thread: None,

@@ -42,7 +42,7 @@ pub(crate) struct Transcript {
     calls: Vec<RunningCall>,
     plan: Option<Plan>,
     diff: Option<String>,
-    last_call: Option<EndedCall>,
+    last_call: Option<ShownCall>,
     usage: Usage,
     width: u16,
     cwd: PathBuf,
@@ -61,14 +61,14 @@ struct RunningCall {
 
 /// A call that has ended.
 #[derive(Debug)]
-struct EndedCall {
+struct ShownCall {
     call: ToolCall,
     effects: Effects,
     outcome: Outcome,
 }
 
 impl Transcript {
-    pub(crate) fn new(cwd: PathBuf, theme: Theme) -> Self {
+    pub(crate) fn new(cwd: PathBuf, theme: &Theme) -> Self {
         Self {
             finished: Vec::new(),
             answer: None,
@@ -80,7 +80,7 @@ impl Transcript {
             usage: Usage::default(),
             width: 80,
             cwd,
-            theme,
+            theme: *theme,
         }
     }
 
@@ -134,7 +134,7 @@ impl Transcript {
     /// Adds the last call in full.
     pub(crate) fn expand_last_call(&mut self) {
         match &self.last_call {
-            Some(EndedCall { call, effects, outcome }) => {
+            Some(ShownCall { call, effects, outcome }) => {
                 let progress = CallProgress::Ended(outcome);
                 let view = ToolCallView { call, effects, cwd: &self.cwd, progress };
                 let output = outcome.text();
@@ -239,7 +239,7 @@ impl Transcript {
         if lines.next().is_some() {
             self.finished.push(faint("  … (Ctrl-T shows the call in full)".to_owned()));
         }
-        self.last_call = Some(EndedCall { call, effects, outcome });
+        self.last_call = Some(ShownCall { call, effects, outcome });
     }
 
     /// Adds a piece of the answer. What cannot change any more becomes finished lines.
@@ -254,7 +254,7 @@ impl Transcript {
     fn finish_answer(&mut self, whole: &str) {
         let rest = self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()));
         match rest {
-            Some(Some(rest)) => self.add_text(&rest.to_owned()),
+            Some(Some(rest)) => self.add_text(rest),
             Some(None) => {
                 self.finish_text();
                 self.finished.extend(render_markdown(whole, self.width, &self.theme));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     fn transcript() -> Transcript {
-        let mut transcript = Transcript::new("/w".into(), Theme::dark());
+        let mut transcript = Transcript::new("/w".into(), &Theme::dark());
         transcript.set_width(40);
         transcript
     }
