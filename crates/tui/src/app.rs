@@ -33,6 +33,9 @@ use crate::{
 /// A second Ctrl-C within this time leaves the session.
 const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
+/// The end of a turn that took longer rings the bell.
+const LONG_TURN: Duration = Duration::from_secs(10);
+
 /// Maximum number of messages that wait for the end of the turn.
 const MAX_QUEUED: usize = 32;
 
@@ -67,6 +70,8 @@ pub(crate) struct App {
     interrupted: Option<Instant>,
     actions: Vec<AppAction>,
     submitted: Vec<String>,
+    /// The person may look elsewhere and is needed, or waits for an answer that is there.
+    calls_person: bool,
 }
 
 impl App {
@@ -84,6 +89,7 @@ impl App {
             interrupted: None,
             actions: Vec::new(),
             submitted: Vec::new(),
+            calls_person: false,
         }
     }
 
@@ -110,6 +116,11 @@ impl App {
         std::mem::take(&mut self.submitted)
     }
 
+    /// Returns true once if the terminal should ring.
+    pub(crate) fn take_bell(&mut self) -> bool {
+        std::mem::take(&mut self.calls_person)
+    }
+
     /// Adds a note of the program.
     pub(crate) fn note(&mut self, text: &str) {
         self.transcript.note(text);
@@ -127,8 +138,13 @@ impl App {
     pub(crate) fn on_message(&mut self, message: SessionMessage, now: Instant) {
         match message {
             SessionMessage::Event(event) => self.on_event(*event, now),
-            SessionMessage::Question(question) => self.panel.push(*question),
+            SessionMessage::Question(question) => {
+                self.panel.push(*question);
+                self.calls_person = true;
+            }
             SessionMessage::Idle => {
+                let was_long = |since: Instant| now.saturating_duration_since(since) >= LONG_TURN;
+                self.calls_person |= self.working.is_some_and(was_long);
                 (self.working, self.cancelled) = (None, false);
                 if let Some(next) = self.queued.pop_front() {
                     self.send(next, now);

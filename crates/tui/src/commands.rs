@@ -56,6 +56,11 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry("stats", SlashCommand::Program(&["stats"]), "show how tools have worked"),
     entry("history", SlashCommand::Program(&["history"]), "list earlier calls"),
     entry("sessions", SlashCommand::Program(&["sessions", "list"]), "list sessions"),
+    entry(
+        "export",
+        SlashCommand::Program(&["audit", "export", THIS_SESSION, "--redacted", "--output"]),
+        "write this session to a file, without secrets: /export FILE",
+    ),
     entry("quit", SlashCommand::Quit, "leave (Ctrl-D)"),
 ];
 

@@ -225,6 +225,9 @@ impl SessionLoop<'_> {
         self.app.set_width(width);
         let (finished, height) = (self.app.take_finished(), self.app.height(width, now));
         self.dirty = false;
+        if self.app.take_bell() {
+            Screen::ring()?;
+        }
         self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
     }
 

@@ -109,6 +109,13 @@ impl Screen {
         Ok(())
     }
 
+    /// Rings the bell, which terminals show as a notification.
+    pub(crate) fn ring() -> io::Result<()> {
+        let mut stdout = io::stdout();
+        stdout.write_all(b"\x07")?;
+        stdout.flush()
+    }
+
     fn draw_all(&mut self, height: u16, view: impl FnOnce(&mut Frame<'_>, Rect)) -> io::Result<()> {
         let screen = Rect::from((Position::ORIGIN, self.size));
         let height = fitting_height(height, screen);

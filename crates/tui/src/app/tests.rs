@@ -90,6 +90,19 @@ fn a_message_while_the_agent_works_is_sent_after_the_turn() {
 }
 
 #[test]
+fn a_question_and_the_end_of_a_long_turn_ring_the_bell_once() {
+    let (mut app, now) = (app(), Instant::now());
+    app.submit("work".into(), now);
+    let _given = ask(&mut app, "make", now);
+    assert_eq!([app.take_bell(), app.take_bell()], [true, false]);
+    app.on_message(SessionMessage::Idle, now + Duration::from_secs(1));
+    assert!(!app.take_bell());
+    app.submit("work".into(), now);
+    app.on_message(SessionMessage::Idle, now + LONG_TURN);
+    assert!(app.take_bell());
+}
+
+#[test]
 fn control_c_cancels_the_turn_and_twice_leaves() {
     let (mut app, now) = (app(), Instant::now());
     write(&mut app, "one", now);
