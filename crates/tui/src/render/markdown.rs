@@ -180,3 +180,45 @@ fn code_label(language: &str, width: u16, theme: &Theme, indent: &HangingIndent)
     }
     wrap_spans(&[Span::styled(format!("[{language}]"), theme.dim)], width, indent)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{
+        collection::vec,
+        prelude::{prop_assert_eq, proptest},
+        sample::select,
+    };
+
+    use super::*;
+
+    /// Lines of blocks that do not refer to each other.
+    const LINES: [&str; 17] = [
+        "# Title",
+        "words and *more* words",
+        "",
+        "- item",
+        "* other item",
+        "  continued",
+        "1. first",
+        "   continued",
+        "    deep",
+        "```rust",
+        "```",
+        "fn main() {}",
+        "> quoted",
+        "| a | b |",
+        "|---|---|",
+        "---",
+        "- [ ] task",
+    ];
+
+    proptest! {
+        #[test]
+        fn parts_look_like_the_document_they_are_part_of(lines in vec(select(LINES.to_vec()), 0..12)) {
+            let (text, theme) = (lines.join("\n"), Theme::no_colour());
+            let whole = BlockRenderer::new(60, &theme, plain_code).render(&text);
+            let show = |lines: &[Line<'_>]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            prop_assert_eq!(show(&render_markdown(&text, 60, &theme)), show(&whole), "{}", text);
+        }
+    }
+}

@@ -52,6 +52,8 @@ pub fn render_tool_call(view: &ToolCallView<'_>, width: u16, theme: &Theme) -> L
     let time = match view.progress {
         CallProgress::Asked => String::new(),
         CallProgress::Running(elapsed) => duration_in_words(elapsed),
+        // It never ran.
+        CallProgress::Ended(outcome) if outcome.receipt.refusal.is_some() => String::new(),
         CallProgress::Ended(outcome) => format!(" {}", duration_in_words(outcome.receipt.duration)),
     };
     let end = [Span::raw("  "), Span::styled(word, style), Span::styled(time, theme.dim)];

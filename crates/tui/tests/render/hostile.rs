@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::Line;
 use windlass::{
-    Beyond, CallId, CommandLine, Effects, Escalation, Input, Offer, Outcome, Plan, PlanStatus, PlanStep,
-    Question, ToolCall, Verdict,
+    ApprovalPolicy, Beyond, CallId, CommandLine, Effects, Escalation, Input, Network, Offer, Outcome, Plan,
+    PlanStatus, PlanStep, Question, ToolCall, Verdict,
 };
 use windlass_tui::render::{
     Theme,
@@ -14,6 +14,7 @@ use windlass_tui::render::{
     diff::{render_diff, render_unified_diff},
     markdown::render_markdown,
     plan::render_plan,
+    status::{SessionStatus, render_status},
     tool_call::{CallExpansion, CallProgress, ToolCallView, render_call_details, render_tool_call},
     wrap::HangingIndent,
 };
@@ -47,6 +48,7 @@ fn render_all(text: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     lines.push(render_tool_call(&view(CallProgress::Running(Duration::MAX)), width, theme));
     lines.extend(render_call_details(&ended, &expansion, width, theme));
     lines.extend(render_plan(&plan, width, theme));
+    lines.push(render_status(&status(text), width, theme));
     lines.extend(render_approval(&question(text), width, theme).into_lines());
     lines
 }
@@ -68,6 +70,21 @@ fn outcome(text: &str) -> Outcome {
     outcome.receipt.decision = text.into();
     outcome.receipt.undo_limits = vec![text.into()];
     outcome
+}
+
+fn status(text: &str) -> SessionStatus {
+    SessionStatus {
+        model: text.into(),
+        provider: Some(text.into()),
+        directory: text.into(),
+        branch: Some(text.into()),
+        sandbox: text.into(),
+        network: Network::None,
+        approval: ApprovalPolicy::Never,
+        context_percent: Some(255),
+        tokens: u64::MAX,
+        processes: usize::MAX,
+    }
 }
 
 fn question(text: &str) -> Question {
@@ -98,7 +115,9 @@ fn nothing_controls_the_screen_at_any_width() {
 fn time_grows_with_the_length_of_a_line_and_not_with_its_square() {
     let begin = Instant::now();
     checked(render_all(&"a".repeat(1024 * 1024), 80, &Theme::dark()), 80);
-    for unit in ["word ", "文", "$x ", "> ", "`", "[", "*a ", "\x1b[31m", "e\u{301}", " ", "| "] {
+    for unit in
+        ["word ", "文", "$x ", "> ", "`", "[", "*a ", "\x1b[31m", "e\u{301}", "\u{301}", " ", "| ", "\n"]
+    {
         checked(render_all(&unit.repeat(64 * 1024 / unit.len()), 80, &Theme::dark()), 80);
     }
     // Ten times of what it takes; the square of the length would be hours.

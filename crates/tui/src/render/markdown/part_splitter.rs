@@ -16,13 +16,17 @@ pub(super) enum MarkdownPart {
     CodeEnd,
 }
 
+/// Columns before which a marker begins a list; from there on, a line is code.
+const MAX_MARKER_COLUMNS: usize = 4;
+
 /// Takes lines and returns the parts they complete.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PartSplitter {
     /// The lines of the part that is not complete.
     pending: String,
-    /// Set if a list began in it: such a part continues after empty lines.
-    has_list: bool,
+    /// The column of the text in the last item, if a list began in it. Such a part continues after
+    /// empty lines, and lines from this column on belong to the item.
+    item_column: Option<usize>,
     is_after_blank: bool,
     fence: Option<CodeFence>,
 }
@@ -45,14 +49,20 @@ impl PartSplitter {
             }
             return vec![MarkdownPart::CodeLine(fence.without_indent(line).to_owned())];
         }
-        if let Some((fence, language)) = CodeFence::parse(line, if self.has_list { 1 } else { 3 }) {
+        if let Some((fence, language)) =
+            CodeFence::parse(line, self.item_column.map_or(3, |column| column.saturating_sub(1).min(3)))
+        {
             self.fence = Some(fence);
             let blocks = self.take_pending();
             return blocks.into_iter().chain([MarkdownPart::CodeBegin(language)]).collect();
         }
         let blocks = if self.begins_part(line) { self.take_pending() } else { None };
         self.is_after_blank = line.trim().is_empty();
-        self.has_list |= is_list_item(line);
+        if let Some(item) = ListItemColumns::parse(line)
+            && item.marker < self.item_column.unwrap_or(MAX_MARKER_COLUMNS)
+        {
+            self.item_column = Some(item.text);
+        }
         if !(self.pending.is_empty() && self.is_after_blank) {
             self.pending.push_str(line);
             self.pending.push('\n');
@@ -66,12 +76,13 @@ impl PartSplitter {
 
     /// Returns true if no block before this line can continue in it.
     fn begins_part(&self, line: &str) -> bool {
-        let continues = line.starts_with([' ', '\t']) || (self.has_list && is_list_item(line));
+        let continues = line.starts_with([' ', '\t'])
+            || (self.item_column.is_some() && ListItemColumns::parse(line).is_some());
         self.is_after_blank && !line.trim().is_empty() && !continues
     }
 
     fn take_pending(&mut self) -> Option<MarkdownPart> {
-        (self.has_list, self.is_after_blank) = (false, false);
+        (self.item_column, self.is_after_blank) = (None, false);
         let pending = mem::take(&mut self.pending);
         (!pending.is_empty()).then_some(MarkdownPart::Blocks(pending))
     }
@@ -106,16 +117,27 @@ impl CodeFence {
     }
 }
 
-/// Returns true if a line begins an item of a list outside of other blocks.
-fn is_list_item(line: &str) -> bool {
-    let text = line.trim_start_matches(' ');
-    let unnumbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = text.len() - unnumbered.len();
-    let after = match digits {
-        0 => text.strip_prefix(['-', '*', '+']),
-        1..=9 => unnumbered.strip_prefix(['.', ')']),
-        _ => None,
-    };
-    line.len() - text.len() <= 3
-        && after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t']))
+/// The columns of the first line of an item.
+struct ListItemColumns {
+    marker: usize,
+    text: usize,
+}
+
+impl ListItemColumns {
+    /// Returns them if the line begins an item of a list.
+    fn parse(line: &str) -> Option<Self> {
+        let text = line.trim_start_matches(' ');
+        let unnumbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let after = match text.len() - unnumbered.len() {
+            0 => text.strip_prefix(['-', '*', '+'])?,
+            1..=9 => unnumbered.strip_prefix(['.', ')'])?,
+            _ => return None,
+        };
+        let blanks = after.len() - after.trim_start_matches(' ').len();
+        let is_item = after.is_empty() || after.starts_with([' ', '\t']);
+        // More blanks than these are code in the item.
+        let blanks = if (1..=4).contains(&blanks) { blanks } else { 1 };
+        let marker = line.len() - text.len();
+        is_item.then_some(Self { marker, text: line.len() - after.len() + blanks })
+    }
 }
