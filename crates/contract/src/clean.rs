@@ -17,7 +17,8 @@ use crate::{
 /// value itself, and cannot be changed or read back from a file.
 ///
 /// Messages between the model and the person are kept as they are: a person who asks for a password
-/// must get it. So are the contents of changed files in `Event::EditEnded`, which are never written.
+/// must get it. So are the contents of changed files in `Event::EditEnded`, which are never
+/// written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Clean<T>(T);

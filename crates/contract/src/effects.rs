@@ -97,7 +97,8 @@ impl Effects {
     }
 }
 
-/// An effect beyond this machine, mildest first. A sandbox holds it only by having no network, and nothing takes it back.
+/// An effect beyond this machine, mildest first. It cannot be undone, and only a sandbox without
+/// network access prevents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutwardEffect {

@@ -374,7 +374,7 @@ pub struct Denial {
 
 impl Denial {
     /// Returns one line for the reader of a failed result: the rule, what it blocked, and how to
-    /// allow it. Returns `None` for limits, which are reported elsewhere.
+    /// allow it. Returns `None` for denials of other layers than files and network.
     pub fn advice(&self) -> Option<String> {
         let Self { layer, what, rule, remedy, proof, .. } = self;
         let stopped = match (layer, proof) {

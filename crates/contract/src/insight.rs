@@ -1,4 +1,5 @@
-//! The meaning of a result, as data. Derived from what came back; what was observed is in [`Facts`](crate::outcome::Facts).
+//! The meaning of a result, as data. It is derived from the result; observed facts are in
+//! [`Facts`](crate::outcome::Facts).
 
 use std::{path::PathBuf, time::Duration};
 

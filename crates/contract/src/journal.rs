@@ -14,9 +14,9 @@ pub trait Journal: Send + Sync {
     /// Appends one record.
     fn append(&self, record: &Record<'_>) -> Result<(), JournalError>;
 
-    /// Starts at once to flush every record so far to the disk, as far as this journal is configured
-    /// to do so. The future is ready when that is done. The runtime waits for it before a call that
-    /// may change something: its intent then survives the death of the machine.
+    /// Starts at once to flush every record so far to the disk, as far as this journal is
+    /// configured to do so. The future is ready when that is done. The runtime waits for it before
+    /// a call that may change something: its intent then survives the death of the machine.
     fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
         Box::pin(future::ready(Ok(())))
     }
