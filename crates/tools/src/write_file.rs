@@ -17,8 +17,8 @@ use crate::change;
 
 /// Make a file, or rewrite a whole one. Directories are made as needed.
 ///
-/// To change a part of a file, use `edit_file`: it is shorter and cannot lose the rest. A file that exists keeps its
-/// encoding, line endings and mode.
+/// To change a part of a file, use `edit_file`: it is shorter and cannot lose the rest. A file that
+/// exists keeps its encoding, line endings and mode.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WriteFileArgs {
     /// The file, absolute or relative to the workspace.
