@@ -154,7 +154,7 @@ mod tests {
             "{error}"
         );
         assert_eq!(desk.file("a").as_deref(), Some("theirs\n"));
-        // It was told; what it does now it does knowingly.
+        // The refusal showed it the change, so it now overwrites knowingly.
         call(&desk, write).await.unwrap();
         assert_eq!(desk.file("a").as_deref(), Some("mine\n"));
     }
