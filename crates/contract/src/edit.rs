@@ -244,9 +244,7 @@ pub enum CommitError {
         source: io::Error,
     },
     /// The system reported an error, and another one when the change was reverted.
-    #[error(
-        "cannot {step} `{path}`: {source}; `{left}` could not be put back and is tried again at the next start"
-    )]
+    #[error("cannot {step} `{path}`: {source}; `{left}` could not be restored; the next start tries again")]
     Stuck {
         /// Step that failed.
         step: &'static str,
@@ -261,7 +259,7 @@ pub enum CommitError {
     /// meanwhile.
     #[error(
         "cannot {step} `{path}`: {source}; `{left}` was changed by someone else meanwhile and is left as it is{}",
-        before.as_ref().map(|before| format!("; what it was before is in `{}`", before.display())).unwrap_or_default()
+        before.as_ref().map(|before| format!("; its earlier content is in `{}`", before.display())).unwrap_or_default()
     )]
     Conflict {
         /// Step that failed.

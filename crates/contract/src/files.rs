@@ -150,7 +150,7 @@ impl fmt::Display for FileKind {
             Self::Fifo => "a named pipe",
             Self::Socket => "a socket",
             Self::Device => "a device",
-            Self::Other => "no regular file",
+            Self::Other => "a special file",
         })
     }
 }

@@ -183,8 +183,7 @@ impl Held {
 
     /// Returns the confinement by an external sandbox, which is not checked.
     pub fn externally(network: Network) -> Self {
-        let unknown =
-            "what holds this process from outside: the user vouches for it, nothing here has checked it";
+        let unknown = "the external sandbox: the user vouches for it, and Windlass has not checked it";
         Self { network, not_covered: vec![unknown.to_owned()], ..Self::by(Mechanism::External) }
     }
 }

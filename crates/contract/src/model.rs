@@ -314,7 +314,7 @@ fn is_temporary(status: u16) -> bool {
 /// Returns the remedy for an answer that was cut off.
 fn way_past(reason: &str) -> &'static str {
     match reason {
-        "content_filter" => "its filter objects to the request or the answer: say it in other words",
+        "content_filter" => "its filter rejects the request or the answer: rephrase the request",
         _ => "raise its output or context limit, or ask for less",
     }
 }

@@ -299,7 +299,7 @@ pub(crate) fn tool_error(error: HostError) -> ToolError {
 
 /// Returns the error of a command that did not run because it could not be confined.
 fn not_confined(message: String, error: HostError) -> ToolError {
-    denied(Layer::Setup, "nothing runs with less than was asked for", message, error)
+    denied(Layer::Setup, "nothing runs with weaker confinement than required", message, error)
 }
 
 fn denied(layer: Layer, rule: &str, message: String, error: HostError) -> ToolError {
