@@ -41,7 +41,8 @@ struct ApplyPatch {
     function: Arc<dyn AnyTool>,
 }
 
-/// Change files with a patch: add, update, move and delete any number of them in one call. All of it is done, or nothing.
+/// Change files with a patch: add, update, move and delete any number of them in one call. All of
+/// it is done, or nothing.
 ///
 /// The patch is text of this form:
 ///
@@ -50,16 +51,18 @@ struct ApplyPatch {
 /// +every line of it, with a plus in front
 /// *** Update File: path/of/another
 /// *** Move to: its/new/path (only to move or rename it)
-/// @@ a line above the change, such as the head of a function (only if the lines below are not unique)
+/// @@ a line above the change, such as the head of a function (only if the lines below are not
+/// unique)
 ///  an unchanged line, with a space in front
 /// -a line to remove
 /// +a line to add
 /// *** Delete File: path/of/a/third
 /// *** End Patch
 ///
-/// Paths are relative to the workspace. Give about three unchanged lines before and after each change, exactly as the file
-/// has them; several changes of one file are blocks that each begin with @@, in the order of the file. Name a file only
-/// once. A line *** End of File after a block says that it ends the file.
+/// Paths are relative to the workspace. Give about three unchanged lines before and after each
+/// change, exactly as the file has them; several changes of one file are blocks that each begin
+/// with @@, in the order of the file. Name a file only once. A line *** End of File after a block
+/// says that it ends the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ApplyPatchArgs {
