@@ -30,7 +30,8 @@ use crate::{
     user_tools,
 };
 
-/// Maximum size of a prompt, an image or a schema. The input of a call has a lower limit of its own.
+/// Maximum size of a prompt, an image or a schema. The input of a call has a lower limit of its
+/// own.
 const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Runs the command.

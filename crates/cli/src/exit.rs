@@ -16,7 +16,7 @@ pub(crate) enum ProgramExit {
     /// A call was refused because there was no person to approve it, and no later call made up for
     /// it.
     Refused,
-    /// A limit on time or tokens was reached, or the model went in circles.
+    /// A limit on time or tokens was reached, or the model was stuck in a loop.
     Limit,
     /// Someone pressed Ctrl-C, closed the terminal, or asked the process to end.
     Interrupted,
