@@ -96,8 +96,9 @@ pub(crate) enum CliCommand {
     Audit(AuditCommand),
     /// Copy stdin to stdout, with each secret replaced by a label.
     ///
-    /// Secrets are recognised by their form, by the name they are assigned to, and by their value
-    /// if it is in the environment or in a `.env` file of this directory.
+    /// Secrets are recognised by their form and by the name they are assigned to. Values in the
+    /// environment and in `.env` files of this directory that look like credentials are recognised,
+    /// too.
     #[command(after_help = REDACT_EXIT_CODES)]
     Redact(RedactOptions),
 }
@@ -131,11 +132,11 @@ Exit codes:
 const EXIT_CODES: &str = "\
 Exit codes:
   0    success
-  1    the turn or the call failed, or the offline rules could not do what was asked
+  1    the turn or the call failed, or the offline rules declined the request
   2    invalid usage or configuration
-  3    a call was refused because it needed approval, and no later call made up for it,
+  3    a call was refused because it needed approval, and no later call replaced it,
        or a preview was not applied
-  4    a limit on time or tokens was reached, or the model was stuck in a loop
+  4    a limit on time or tokens was reached, or a loop was detected
   130  interrupted";
 
 /// Options of every command.
@@ -148,7 +149,7 @@ pub(crate) struct CommonOptions {
     /// Sandbox mode for commands. Default: `sandbox_mode` of the configuration, or else read-only.
     #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
     pub(crate) sandbox: Option<SandboxFlag>,
-    /// When to ask for approval. Default: `approval_policy` of the configuration, or else
+    /// Approval policy: when to ask. Default: `approval_policy` of the configuration, or else
     /// on-request. `exec` cannot ask and refuses what would need approval.
     #[arg(
         short = 'a',

@@ -232,7 +232,7 @@ impl WindlassConfig {
         let near = known().filter_map(|known| Some((nearness(name, known)?, known))).min();
         let hint = match near {
             Some((_, known)) => format!("did you mean `{known}`?"),
-            None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+            None => format!("the providers are {}", known().collect::<Vec<_>>().join(", ")),
         };
         Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
     }

@@ -248,7 +248,7 @@ fn ending(screen: &ProgressScreen, call: &ToolCall, effects: &Effects, outcome: 
         (Facts::Session(session), None, _) if session.report.waits_for_input => {
             format!("session {} waits for input", session.session)
         }
-        (Facts::Session(session), None, _) => format!("session {} runs", session.session),
+        (Facts::Session(session), None, _) => format!("session {} is running", session.session),
         (_, _, status) => status.name().replace('_', " "),
     };
     let (mark, most) = if outcome.verdict.success {
@@ -283,7 +283,7 @@ fn tail(text: &str, total: Option<u64>, most: usize) -> String {
 }
 
 fn refused(refusal: &Refusal) -> String {
-    let made_up = if refusal.made_up_for { " (a later call made up for it)" } else { "" };
+    let made_up = if refusal.made_up_for { " (a later call replaced it)" } else { "" };
     let reason = refusal.reason.strip_prefix("refused: ").unwrap_or(&refusal.reason);
     format!("refused: {}: {}{made_up}", named(refusal.tool.as_str()), visible(reason))
 }

@@ -77,11 +77,11 @@ pub(crate) enum LeftOut {
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotInherited => "not among the variables that `inherit` takes; name it in `include`",
-            Self::SecretName => "its name looks like a secret; name it in `include`",
-            Self::SecretValue => "its value looks like a credential; name it in `include`",
-            Self::Excluded => "`exclude` names it",
-            Self::NotIncluded => "`include_only` does not name it",
+            Self::NotInherited => "not inherited; add to `include` to pass on",
+            Self::SecretName => "name looks like a secret; add to `include` to pass on",
+            Self::SecretValue => "value looks like a credential; add to `include` to pass on",
+            Self::Excluded => "listed in `exclude`",
+            Self::NotIncluded => "not listed in `include_only`",
         })
     }
 }

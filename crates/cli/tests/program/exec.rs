@@ -138,7 +138,7 @@ fn files_that_are_not_what_they_should_be_are_wrong_usage() {
         (&["--output-schema", "/no/such"], "cannot read the output schema `/no/such`"),
         (&["--cd", "/no/such"], "cannot work in `/no/such`"),
         (&["--script", &broken], "broken.json`"),
-        (&["--provider", "nowhere"], "there is no provider `nowhere`; there are "),
+        (&["--provider", "nowhere"], "there is no provider `nowhere`; the providers are "),
     ];
     for (args, said) in cases {
         let script = if args[0] == "--script" || args[0] == "--provider" {

@@ -448,7 +448,7 @@ fn what_cannot_be_kept_is_told_before_and_after() {
     assert!(ended.stderr.contains("large (too large)"), "{}", ended.stderr);
     assert_eq!(user.read("a"), "0\n");
     assert_eq!(user.read("large").len(), 2_000_002);
-    assert!(user.run(&["doctor"]).stdout.contains("changes of commands can be undone"));
+    assert!(user.run(&["doctor"]).stdout.contains("undo of changes by commands"));
 }
 
 #[test]
