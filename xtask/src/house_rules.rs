@@ -10,12 +10,12 @@ use crate::{
 /// Maximum number of columns of comments and Markdown prose.
 const MAX_COLUMNS: usize = 100;
 
-/// Crates whose comments are not yet wrapped at `MAX_COLUMNS`. Doc comments of `tools` and `cli`
-/// are also prompts and help texts.
-const UNWRAPPED_CRATES: [&str; 3] = ["crates/cli/src/", "crates/contract/src/", "crates/tools/src/"];
+/// Crates whose comments are not yet wrapped at `MAX_COLUMNS`. Doc comments of `tools` are also
+/// prompts.
+const UNWRAPPED_CRATES: [&str; 2] = ["crates/contract/src/", "crates/tools/src/"];
 
 /// Crates whose doc comments may still open with a question word.
-const QUESTIONING_CRATES: [&str; 3] = UNWRAPPED_CRATES;
+const QUESTIONING_CRATES: [&str; 2] = UNWRAPPED_CRATES;
 
 /// Words that a doc comment does not open with: the sentence has no subject then.
 const REFUSED_OPENINGS: [&str; 3] = ["What", "Whether", "Who"];
