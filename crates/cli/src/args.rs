@@ -36,10 +36,10 @@ pub(crate) struct CliArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
     /// Run an agent on a prompt: progress on stderr, the answer on stdout.
-    #[command(visible_alias = "e", after_help = EXIT_CODES)]
+    #[command(visible_alias = "e", after_help = EXEC_EXIT_CODES)]
     Exec(Box<ExecArguments>),
     /// Run one tool without a model, with the checks and the sandbox of an agent.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = CALL_EXIT_CODES)]
     Call(CallOptions),
     /// Apply a patch to files in this directory, completely or not at all.
     #[command(name = "apply-patch", alias = "apply_patch")]
@@ -121,42 +121,69 @@ const SELECT_EXIT_CODES: &str = "\
 Exit codes:
   0    at least one tool fits
   1    no tool fits
-  2    invalid usage or configuration";
+  2    invalid usage or configuration
+
+Example:
+  windlass tools select \"find all files that mention TODO\"";
 
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:
   0    all of the input was processed, with or without secrets in it
   1    the input could not be read, or the output could not be written
-  2    invalid usage";
+  2    invalid usage
 
-const EXIT_CODES: &str = "\
+Example:
+  windlass redact --report < build.log > clean.log";
+
+const EXEC_EXIT_CODES: &str = "\
 Exit codes:
   0    success
-  1    the turn or the call failed, or the offline rules declined the request
+  1    the turn failed, or the offline rules declined the request
   2    invalid usage or configuration
   3    a call was refused because it needed approval, and no later call replaced it,
        or a preview was not applied
   4    a limit on time or tokens was reached, or a loop was detected
-  130  interrupted";
+  130  interrupted
+
+Examples:
+  windlass exec -s workspace-write \"fix the failing test\"
+  windlass exec --json - < prompt.txt
+  windlass exec resume --last \"now update the documentation\"";
+
+const CALL_EXIT_CODES: &str = "\
+Exit codes:
+  0    success
+  1    the call failed
+  2    invalid usage or configuration, or an unknown tool
+  3    the call was refused, or a preview was not applied
+  4    the time limit of the call was reached
+  130  interrupted
+
+Examples:
+  windlass call shell_command '{\"command\": \"date\"}'
+  windlass call --json -s workspace-write shell_command '{\"command\": \"make\"}'";
+
+/// The heading of options that every command has, so that the options of a command stand together.
+const GLOBAL_OPTIONS: &str = "Global options";
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CommonOptions {
-    /// Set a configuration key, as in `-c model_reasoning_effort="high"`. Repeatable; the last
-    /// value of a key wins.
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
+    /// Set a configuration key, as in `-c model=gpt-5`. Repeatable; the last value wins.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) config: Vec<String>,
-    /// Sandbox mode for commands. Default: `sandbox_mode` of the configuration, or else read-only.
-    #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
+    /// Sandbox mode for commands. Default: `sandbox_mode` of the configuration, or read-only.
+    #[arg(short = 's', long, value_name = "MODE", value_enum, help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) sandbox: Option<SandboxFlag>,
-    /// Approval policy: when to ask. Default: `approval_policy` of the configuration, or else
-    /// on-request. `exec` cannot ask and refuses what would need approval.
+    /// Approval policy. Default: `approval_policy` of the configuration, or on-request. `exec`
+    /// cannot ask and refuses what would need approval.
     #[arg(
         short = 'a',
         long = "ask-for-approval",
         alias = "approval",
         value_name = "POLICY",
         value_enum,
+        help_heading = GLOBAL_OPTIONS,
         global = true
     )]
     pub(crate) approval: Option<ApprovalFlag>,
@@ -165,11 +192,12 @@ pub(crate) struct CommonOptions {
         long = "dangerously-bypass-approvals-and-sandbox",
         alias = "yolo",
         conflicts_with_all = ["sandbox", "approval"],
+        help_heading = GLOBAL_OPTIONS,
         global = true
     )]
     pub(crate) bypass: bool,
     /// Change to this directory first.
-    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
+    #[arg(short = 'C', long = "cd", value_name = "DIR", help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) cd: Option<PathBuf>,
 }
 
@@ -219,8 +247,7 @@ pub(crate) enum ToolsCommand {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Show how many tokens the tools cost in each request, and which ones the model must search
-    /// for.
+    /// Show the token cost of tools in each request, and which ones are found by search.
     Cost {
         /// Add your own tools from this file (see docs/tools.md).
         #[arg(long, value_name = "FILE")]

@@ -12,7 +12,10 @@ Exit codes:
   1    it cannot, or the requests to its server failed
   2    invalid usage or configuration
   4    the time limit was reached
-  130  interrupted";
+  130  interrupted
+
+Example:
+  windlass models probe -p ollama -m qwen3";
 
 /// Run an agent on a prompt.
 #[derive(Debug, Args)]

@@ -112,6 +112,7 @@ pub(crate) enum StatsBy {
 
 /// List tool calls.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  windlass history --status error --since 7d")]
 pub(crate) struct HistoryOptions {
     /// Only calls of this tool.
     #[arg(long, value_name = "NAME")]
@@ -193,7 +194,7 @@ pub(crate) enum AuditCommand {
     Export {
         /// Id of the session.
         session: String,
-        /// Replace secrets by labels. Required: there are no other reports.
+        /// Replace secrets by labels (required; there is no other kind of report).
         #[arg(long, required = true)]
         redacted: bool,
         /// Write the report to this file, which must not exist yet. Default: stdout.

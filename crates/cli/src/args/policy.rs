@@ -9,8 +9,7 @@ use super::SandboxFlag;
 /// Run any command in the sandbox.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxRun {
-    /// Sandbox mode for the command. Default: `sandbox_mode` of the configuration, or else
-    /// read-only.
+    /// Sandbox mode for the command. Default: `sandbox_mode` of the configuration, or read-only.
     #[arg(long, value_name = "MODE", value_enum, conflicts_with = "sandbox")]
     pub(crate) policy: Option<SandboxFlag>,
     /// Workspace: the working directory of the command, writable with workspace-write.
@@ -94,6 +93,7 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// Explain what would be decided about a command, and why.
+    #[command(after_help = "Example:\n  windlass policy explain 'git log | xargs rm'")]
     Explain {
         /// Command line, as one argument.
         command: String,
@@ -107,7 +107,7 @@ pub(crate) enum PolicyCommand {
     /// `safe`, `prompt` or `forbidden`. A malformed line is answered with `prompt` and reported on
     /// stderr; the exit code is then 1.
     Classify {
-        /// Use JSON Lines for input and output. Required: there is no other format.
+        /// Use JSON Lines for input and output (required; there is no other format).
         #[arg(long, required = true)]
         jsonl: bool,
     },

@@ -47,8 +47,7 @@ pub(crate) struct CollectOptions {
     /// Only show what would be removed.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove data last changed longer ago than this, instead of applying the limits on age: `30d`,
-    /// `2w`, `12h`.
+    /// Remove data older than this (`30d`, `2w`, `12h`), instead of applying the limits on age.
     #[arg(long, value_name = "TIME")]
     pub(crate) older_than: Option<String>,
     /// Also remove session files, with all their data. Those sessions cannot be resumed.
