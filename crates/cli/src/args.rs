@@ -106,11 +106,13 @@ pub(crate) enum CliCommand {
 const SANDBOX_EXIT_CODES: &str = "\
 Exit codes are those of the command (128+N if signal N ended it), or:
   1    the command succeeded, but its preview could not be applied
+  2    invalid usage or configuration
   3    the command succeeded, but its preview was not approved
   124  the time limit wall_s was reached
   125  the sandbox could not be set up, and nothing ran
   126  the command could not be started
   127  the command was not found
+  130  interrupted
   137  the command was killed, as for the limits mem_mb, pids, disk_mb and out_kb
 
 Examples:

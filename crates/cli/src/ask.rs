@@ -149,7 +149,7 @@ fn limited_text(text: &str, limit: usize) -> String {
     let counted = count_blanks(text, MAX_BLANKS).replace('\t', " ");
     let (shown, more) = (counted.chars().take(limit).collect::<String>(), counted.chars().count());
     let shown = visible(&shown);
-    if more > limit { format!("{shown}… ({} characters more)", more - limit) } else { shown }
+    if more > limit { format!("{shown}… ({} more characters)", more - limit) } else { shown }
 }
 
 /// Wraps a line to the width of the terminal; all parts but the first are marked. It is wrapped
@@ -353,7 +353,7 @@ mod tests {
         let tabs = about("make\t\t; touch evil", "j");
         assert!(tabs.contains("make\\t\\t; touch evil"), "{tabs}");
         let long = about("make", &"A".repeat(6000));
-        assert!(long.contains("… (5700 characters more)") && long.lines().count() <= 20, "{long}");
+        assert!(long.contains("… (5700 more characters)") && long.lines().count() <= 20, "{long}");
         assert!(!long.contains("again, "), "{long}");
     }
 

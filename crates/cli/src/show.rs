@@ -57,7 +57,7 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     say("decision", &clean(if call.decision.is_empty() { "none: it did not run" } else { &call.decision }));
     let outcome = recorded.outcome.clone().unwrap_or_default();
     for line in held(&outcome["receipt"]) {
-        say("sandbox", &clean(&line));
+        say("receipt", &clean(&line));
     }
     match &call.status {
         None => say("status", "running, or its end was not recorded"),

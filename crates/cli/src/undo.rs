@@ -1,4 +1,4 @@
-//! `windlass undo`: takes back changes of tools and commands, unless the files have changed since.
+//! `windlass undo`: undoes changes of tools and commands, unless the files have changed since.
 
 use std::{
     cmp::Reverse,
@@ -249,7 +249,7 @@ impl UndoRun<'_> {
         Ok(())
     }
 
-    /// Takes back the changes of a command: files, links and directories.
+    /// Undoes the changes of a command: files, links and directories.
     fn undo_command(&self, edit: &Edit, files: &[EditedFile]) -> Result<(), String> {
         let changes: Option<Vec<_>> =
             files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();

@@ -60,7 +60,7 @@ pub(super) fn revoke(setup: &ProgramSetup, id: &str, agreed: bool) -> Result<Pro
     let fitting: Vec<_> = listed.iter().filter(|rule| !id.is_empty() && rule.id.starts_with(id)).collect();
     let is_damaged = fitting.iter().any(|rule| rule.is_damaged) || fitting.is_empty();
     if is_damaged && !found.faults.is_empty() {
-        return Err(found.problem("it is not edited, and the rule not revoked"));
+        return Err(found.problem("the rule is not revoked"));
     }
     let Some(rule) = fitting.first().filter(|first| fitting.iter().all(|rule| rule.id == first.id)) else {
         let problem =
@@ -80,7 +80,7 @@ pub(super) fn revoke(setup: &ProgramSetup, id: &str, agreed: bool) -> Result<Pro
         count => (format!("all {count} equal rules"), format!("{count} equal rules {}", rule.id)),
     };
     let question = format!("Remove {it} from `{path}`? [y/N] ");
-    if !agreed && !agrees(&question, "pass `--yes` to remove it anyway")? {
+    if !agreed && !agrees(&question, "pass `--yes` to remove it")? {
         crate::note("nothing was removed");
         return Ok(ProgramExit::Refused);
     }
@@ -132,7 +132,7 @@ impl FoundRules {
         let faults: Vec<_> = self.faults.iter().map(ToString::to_string).collect();
         let count = self.faults.iter().map(|fault| &fault.file).collect::<BTreeSet<_>>().len();
         let file = if count == 1 { "the file is" } else { "the files are" };
-        let advice = format!("{file} damaged: {effect} until such lines are corrected or removed");
+        let advice = format!("{file} damaged: {effect} until these lines are corrected or removed");
         CliProblem::usage(format!("{}\n{advice}", faults.join("\n")))
     }
 }

@@ -62,7 +62,7 @@ fn write(
     suggestions: &[RuleSuggestion],
     agreed: bool,
 ) -> Result<ProgramExit, CliProblem> {
-    if !agreed && !agrees("Add them to your rules? [y/N] ", "pass `--yes` to add them anyway")? {
+    if !agreed && !agrees("Add them to your rules? [y/N] ", "pass `--yes` to add them")? {
         crate::note("nothing was written");
         return Ok(ProgramExit::Refused);
     }

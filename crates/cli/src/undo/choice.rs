@@ -1,4 +1,4 @@
-//! Selects the edits to take back.
+//! Selects the edits to undo.
 
 use windlass::record::{Edit, UNDO};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{args::UndoOptions, calls::one_line, problem::CliProblem, screen::visible};
 
-/// Returns true if an edit was not taken back, and can be.
+/// Returns true if an edit is not undone, and can be.
 pub(super) fn is_open(edit: &Edit) -> bool {
     !edit.undone && !is_undo(edit) && !edit.files.is_empty()
 }
@@ -33,7 +33,7 @@ fn nothing(places: &[EditPlace]) -> CliProblem {
     ))
 }
 
-/// Returns the edits to take back, the newest first, all of one session.
+/// Returns the edits to undo, newest first, all of one session.
 pub(super) fn chosen<'a>(
     places: &'a [EditPlace],
     args: &UndoOptions,

@@ -102,7 +102,7 @@ impl EditView<'_> {
         text
     }
 
-    /// Returns what cannot be taken back, one line each.
+    /// Returns what cannot be undone, one line each.
     pub(super) fn unkept(&self) -> Vec<String> {
         let Some(note) = &self.edit.command else { return Vec::new() };
         let mut lines: Vec<_> = note

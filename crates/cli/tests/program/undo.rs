@@ -438,11 +438,7 @@ fn what_cannot_be_kept_is_told_before_and_after() {
     ]));
     let ended = user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "go"]);
     ended.assert_code(0);
-    assert!(
-        ended.stderr.contains("undo: not kept are 1 of the files: large (too large)"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("undo: 1 of the files not kept: large (too large)"), "{}", ended.stderr);
     let ended = user.run(&["undo"]);
     ended.assert_code(0);
     assert!(ended.stderr.contains("large (too large)"), "{}", ended.stderr);
