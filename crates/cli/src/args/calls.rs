@@ -46,8 +46,7 @@ pub(crate) struct UndoOptions {
     /// Print the changes that can be undone, or that were undone, as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Session to look in. Default: the newest of this directory, or the calls made here outside of
-    /// a session.
+    /// Only changes of this session. Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
@@ -67,8 +66,7 @@ pub(crate) struct RedoOptions {
     /// Print the changes that were restored, or with `--preview` would be, as JSON.
     #[arg(long)]
     json: bool,
-    /// Session to look in. Default: the newest of this directory, or the calls made here outside of
-    /// a session.
+    /// Only changes of this session. Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
