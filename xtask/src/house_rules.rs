@@ -10,13 +10,6 @@ use crate::{
 /// Maximum number of columns of comments and Markdown prose.
 const MAX_COLUMNS: usize = 100;
 
-/// Crates whose comments are not yet wrapped at `MAX_COLUMNS`. Doc comments of `cli` are also help
-/// texts.
-const UNWRAPPED_CRATES: [&str; 1] = ["crates/cli/src/"];
-
-/// Crates whose doc comments may still open with a question word.
-const QUESTIONING_CRATES: [&str; 1] = UNWRAPPED_CRATES;
-
 /// Words that a doc comment does not open with: the sentence has no subject then.
 const REFUSED_OPENINGS: [&str; 6] = ["How", "What", "Where", "Whether", "Who", "Why"];
 
@@ -55,12 +48,9 @@ pub(crate) fn problems(root: &Path, sources: &[Source]) -> Vec<String> {
 
 fn source_problems(source: &Source) -> Vec<String> {
     let Source { path, text } = source;
-    let is_in = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     let mut problems = Vec::new();
-    if !is_in(&UNWRAPPED_CRATES) {
-        let lines = wide_comments(text).into_iter();
-        problems.extend(lines.map(|line| format!("{path}:{line}: wider than {MAX_COLUMNS} columns")));
-    }
+    let lines = wide_comments(text).into_iter();
+    problems.extend(lines.map(|line| format!("{path}:{line}: wider than {MAX_COLUMNS} columns")));
     let module = path.rsplit('/').next().and_then(|name| name.strip_suffix(".rs")).unwrap_or_default();
     if REFUSED_MODULES.contains(&module) {
         problems.push(format!("{path}: name the module after what it knows, not `{module}`"));
@@ -68,17 +58,15 @@ fn source_problems(source: &Source) -> Vec<String> {
     if !source.is_product() {
         return problems;
     }
-    if !is_in(&QUESTIONING_CRATES) {
-        let code = source.product_code();
-        let described = if path.starts_with(TOOLS_CRATE) { schema_types(code) } else { Vec::new() };
-        let is_description = |line: &usize| described.iter().any(|lines| lines.contains(line));
-        let openings = doc_openings(code).into_iter().filter(|(line, _)| !is_description(line));
-        let refused = openings
-            .filter(|(_, word)| REFUSED_OPENINGS.contains(&word.trim_end_matches(['.', ',', ':', ';'])));
-        problems.extend(refused.map(|(line, word)| {
-            format!("{path}:{line}: begin the doc comment with a verb or the thing, not `{word}`")
-        }));
-    }
+    let code = source.product_code();
+    let described = if path.starts_with(TOOLS_CRATE) { schema_types(code) } else { Vec::new() };
+    let is_description = |line: &usize| described.iter().any(|lines| lines.contains(line));
+    let openings = doc_openings(code).into_iter().filter(|(line, _)| !is_description(line));
+    let refused =
+        openings.filter(|(_, word)| REFUSED_OPENINGS.contains(&word.trim_end_matches(['.', ',', ':', ';'])));
+    problems.extend(refused.map(|(line, word)| {
+        format!("{path}:{line}: begin the doc comment with a verb or the thing, not `{word}`")
+    }));
     let constants = source.product_code().lines().filter_map(defined_constant);
     let bounds = constants.filter(|name| is_misnamed_bound(name));
     problems.extend(bounds.map(|name| format!("{path}: `{name}` is a bound; call it `MAX_…`")));

@@ -110,8 +110,15 @@ fn drop_null(schema: &mut Value) {
     }
 }
 
-/// Joins the lines of a wrapped doc comment. A blank line stays a paragraph break.
+/// Joins the lines of a wrapped doc comment. A blank line stays a paragraph break, and a paragraph
+/// between fences (` ```text `) keeps its lines, without the fences.
 fn unwrap_lines(text: &str) -> String {
-    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.lines().collect::<Vec<_>>().join(" "));
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines: Vec<_> = paragraph.lines().collect();
+        match lines[..] {
+            [first, ref inner @ .., "```"] if first.starts_with("```") => inner.join("\n"),
+            _ => lines.join(" "),
+        }
+    });
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }

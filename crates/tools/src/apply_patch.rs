@@ -46,18 +46,19 @@ struct ApplyPatch {
 ///
 /// The patch is text of this form:
 ///
+/// ```text
 /// *** Begin Patch
 /// *** Add File: path/of/a/new/file
 /// +every line of it, with a plus in front
 /// *** Update File: path/of/another
 /// *** Move to: its/new/path (only to move or rename it)
-/// @@ a line above the change, such as the head of a function (only if the lines below are not
-/// unique)
+/// @@ a line above the change, such as the head of a function (only if the lines below are not unique)
 ///  an unchanged line, with a space in front
 /// -a line to remove
 /// +a line to add
 /// *** Delete File: path/of/a/third
 /// *** End Patch
+/// ```
 ///
 /// Paths are relative to the workspace. Give about three unchanged lines before and after each
 /// change, exactly as the file has them; several changes of one file are blocks that each begin
