@@ -122,3 +122,14 @@ fn unwrap_lines(text: &str) -> String {
     });
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_lines_are_joined_and_fenced_ones_stay() {
+        let text = "One\nsentence.\n\n```text\n*** Begin\n+ line\n```\n\nLast\nwords.";
+        assert_eq!(unwrap_lines(text), "One sentence.\n\n*** Begin\n+ line\n\nLast words.");
+    }
+}

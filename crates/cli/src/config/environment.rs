@@ -226,7 +226,8 @@ fn any_matches(patterns: &[String], name: &str) -> bool {
 /// to both lengths at most: a later `*` never has to give back what an earlier one took.
 fn matches(pattern: &str, name: &str) -> bool {
     let first = |text: &str| text.chars().next().and_then(|first| first.to_lowercase().next());
-    // Most names differ in their first letter, and every start tries each variable with each pattern.
+    // Most names differ in their first letter, and every start tries each variable with each
+    // pattern.
     if !pattern.starts_with(['*', '?']) && first(pattern) != first(name) {
         return false;
     }
