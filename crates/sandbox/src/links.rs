@@ -66,7 +66,8 @@ pub struct Inside {
     pub is_all: bool,
 }
 
-/// Returns the links and directories directly inside a directory. An unchanged directory is not read again.
+/// Returns the links and directories directly inside a directory. An unchanged directory is not
+/// read again.
 pub fn inside(directory: &Path) -> Arc<Inside> {
     static SEEN: StatCache<Arc<Inside>> = StatCache::new();
     SEEN.get_or_read(directory, || Arc::new(read(directory)))

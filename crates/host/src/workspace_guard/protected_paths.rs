@@ -61,7 +61,9 @@ pub(super) fn collect(
         found: ProtectedPaths::default(),
     };
     collector.global_settings();
-    homes.iter().for_each(|home| collector.linked_from_home(home));
+    for home in homes {
+        collector.linked_from_home(home);
+    }
     for (root, scan) in roots {
         for home in homes.iter().filter(|home| home.starts_with(&root.path)) {
             collector.home(home, scan, &root.path);
