@@ -102,7 +102,7 @@ pub(crate) fn has_protected_name(path: &Path, workspace: &Path, homes: &[PathBuf
 }
 
 /// Returns the protected entry of a home directory that a path is or lies in.
-pub(super) fn entry_in_home<'a>(
+pub(crate) fn entry_in_home<'a>(
     homes: impl IntoIterator<Item = &'a PathBuf>,
     path: &Path,
 ) -> Option<PathBuf> {
