@@ -10,6 +10,7 @@ mod git;
 mod hidden;
 mod name;
 mod network;
+mod pieces;
 mod table;
 
 pub(crate) use hidden::hides_program;
@@ -106,6 +107,10 @@ pub(crate) fn code_effects(text: &str) -> BTreeSet<OutwardEffect> {
     let blanks = [r"\n", r"\t", r"\_", r"\0"];
     let spaced = blanks.iter().fold(text.to_owned(), |text, blank| text.replace(blank, " "));
     found.extend(hidden::scattered_in(&shell::bare_text(&spaced)));
+    if let Some(whole) = pieces::put_together(text) {
+        found.extend(text_effects(&whole));
+        found.extend(hidden::scattered_in(&shell::bare_text(&whole)));
+    }
     found
 }
 

@@ -18,6 +18,10 @@ const DOWNLOADERS: &[&str] =
 const INTERPRETERS: &[&str] =
     &["eval", "source", ".", "python", "python2", "python3", "perl", "ruby", "node", "php"];
 
+/// Maximum number of commands that are searched for a download. A script with more is asked about in
+/// any case.
+const MAX_COMMANDS: usize = 256;
+
 /// Builtins that store their input in variables.
 const READERS: &[&str] = &["read", "mapfile", "readarray"];
 
@@ -25,7 +29,7 @@ const READERS: &[&str] = &["read", "mapfile", "readarray"];
 /// that is not a plain pipe.
 pub(super) fn find(script: &ShellScript, at: usize) -> Option<CommandDanger> {
     let simple = script.commands.get(at)?;
-    let downloads: Vec<_> = script.commands.iter().filter(|simple| is_by(simple, is_download)).collect();
+    let downloads: Vec<_> = looked_at(script).filter(|simple| is_by(simple, is_download)).collect();
     if downloads.is_empty() {
         return None;
     }
@@ -36,6 +40,11 @@ pub(super) fn find(script: &ShellScript, at: usize) -> Option<CommandDanger> {
     }
     // The file stays, so that a person can look at it before.
     runs_file(simple, &downloads).then(|| danger().softened())
+}
+
+/// Returns the commands that are searched for a download.
+fn looked_at(script: &ShellScript) -> impl Iterator<Item = &SimpleCommand> {
+    script.commands.iter().take(MAX_COMMANDS)
 }
 
 pub(super) fn danger() -> CommandDanger {
@@ -53,6 +62,10 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 
 /// Returns true if the program of a command, or one of the wrappers around it, passes a test.
 fn is_by(simple: &SimpleCommand, test: fn(&str) -> bool) -> bool {
+    // Most commands do not name any: following wrappers takes longer.
+    if !simple.words.iter().any(|word| test(base_name(&word.text))) {
+        return false;
+    }
     let mut commands = successors(Some(&simple.words[..]), |words| words.get(wrapper::command(words)?));
     commands.any(|words| words.first().is_some_and(|program| test(base_name(&program.text))))
 }
@@ -85,7 +98,7 @@ fn runs_variable(script: &ShellScript, simple: &SimpleCommand) -> bool {
         }
         _ => return false,
     };
-    let mut names = script.commands.iter().flat_map(|simple| stored(script, simple));
+    let mut names = looked_at(script).flat_map(|simple| stored(script, simple));
     names.any(|name| code.iter().any(|word| expands(word, name)))
 }
 
