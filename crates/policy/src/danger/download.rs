@@ -18,8 +18,8 @@ const DOWNLOADERS: &[&str] =
 const INTERPRETERS: &[&str] =
     &["eval", "source", ".", "python", "python2", "python3", "perl", "ruby", "node", "php"];
 
-/// Maximum number of commands that are searched for a download. A script with more is asked about in
-/// any case.
+/// Maximum number of commands that are searched for a download. A script with more is asked about
+/// in any case.
 const MAX_COMMANDS: usize = 256;
 
 /// Builtins that store their input in variables.

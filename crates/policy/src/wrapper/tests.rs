@@ -1,3 +1,5 @@
+//! Checks which commands are found inside others.
+
 use super::*;
 use crate::shell::ShellScript;
 
