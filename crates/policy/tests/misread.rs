@@ -104,6 +104,17 @@ fn a_download_that_the_same_line_runs_is_found() {
 }
 
 #[test]
+fn a_text_that_is_decoded_and_run_is_asked_about() {
+    for line in [
+        "$(echo bHMgLWxh | base64 -d)",
+        "eval \"$(echo bHMgLWxh | base64 -d)\"",
+        "bash <(echo bHMgLWxh | base64 -d)",
+    ] {
+        assert_eq!(judged(line, &Rules::default()).class, Class::Dangerous, "{line:?}");
+    }
+}
+
+#[test]
 fn everyday_lines_with_such_words_stay_quiet() {
     let table = include_str!("cases/quiet.txt");
     let is_quiet = |found: &Judgement| found.outward.is_empty() && found.class <= Class::Ordinary;

@@ -1,5 +1,5 @@
-//! Commands that run what another command of the same script downloads: from a pipe, a variable, a
-//! file, a process substitution.
+//! Commands that run what another command of the same script downloads, from a pipe, a variable, a
+//! file or a process substitution, or what it decodes.
 
 use std::iter::successors;
 
@@ -22,6 +22,9 @@ const INTERPRETERS: &[&str] =
 /// in any case.
 const MAX_COMMANDS: usize = 256;
 
+/// Programs that turn a text into another one which it does not show.
+const DECODERS: &[&str] = &["base64", "base32", "basenc", "xxd", "uudecode", "openssl", "gpg"];
+
 /// Builtins that store their input in variables.
 const READERS: &[&str] = &["read", "mapfile", "readarray"];
 
@@ -29,6 +32,11 @@ const READERS: &[&str] = &["read", "mapfile", "readarray"];
 /// that is not a plain pipe.
 pub(super) fn find(script: &ShellScript, at: usize) -> Option<CommandDanger> {
     let simple = script.commands.get(at)?;
+    if runs_decoded(script, simple) {
+        return Some(
+            CommandDanger::ask("this runs a text that it decodes first").instead("look at it first"),
+        );
+    }
     let downloads: Vec<_> = looked_at(script).filter(|simple| is_by(simple, is_download)).collect();
     if downloads.is_empty() {
         return None;
@@ -77,6 +85,15 @@ fn reads_unseen(simple: &SimpleCommand) -> bool {
         simple.here.is_some() || simple.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Text);
     let only_shows = simple.words.iter().any(|word| matches!(word.text.as_str(), "--version" | "--help"));
     is_by(simple, is_shell) && wrapper::reads_input(simple) && !is_given && !only_shows
+}
+
+/// Returns true if a command runs the output of a decoder: `eval "$(… | base64 -d)"`.
+fn runs_decoded(script: &ShellScript, simple: &SimpleCommand) -> bool {
+    let name = simple.program().map(base_name).unwrap_or_default();
+    let is_file = || simple.words.iter().any(|word| word.text.starts_with("<("));
+    let runs = hides_program(&simple.words) || name == "eval" || is_interpreter(name) && is_file();
+    let inner = script.commands.get(simple.inner.clone()).unwrap_or_default();
+    runs && inner.iter().any(|simple| is_by(simple, |name| DECODERS.contains(&name)))
 }
 
 /// Returns true if a command prints into a shell: `tee >(sh)`.
