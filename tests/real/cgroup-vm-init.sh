@@ -46,7 +46,7 @@ expect() { # expect WHAT VALUE WANTED
 
 echo "== Linux $(busybox uname -r)"
 expect "the doctor, in a cgroup of its own" "$(given 0 windlass doctor | busybox grep limits:)" "*by a cgroup of each command*"
-expect "the doctor, among others" "$(/bin/setpriv --reuid 1000 --regid 1000 --clear-groups windlass doctor | busybox grep limits:)" "*what helps: systemd-run*"
+expect "the doctor, among others" "$(/bin/setpriv --reuid 1000 --regid 1000 --clear-groups windlass doctor | busybox grep limits:)" "*remedy: systemd-run*"
 
 given 1 cgroup-test --nocapture
 expect "the test of the host, as a user" $? 0

@@ -1,6 +1,6 @@
 //! House rules about names, comments and documents that a machine can check.
 
-use std::{fs, path::Path};
+use std::{fs, ops::RangeInclusive, path::Path};
 
 use crate::{
     report::{CodeReport, doc_openings},
@@ -10,15 +10,13 @@ use crate::{
 /// Maximum number of columns of comments and Markdown prose.
 const MAX_COLUMNS: usize = 100;
 
-/// Crates whose comments are not yet wrapped at `MAX_COLUMNS`. Doc comments of `tools` and `cli`
-/// are also prompts and help texts.
-const UNWRAPPED_CRATES: [&str; 3] = ["crates/cli/src/", "crates/contract/src/", "crates/tools/src/"];
-
-/// Crates whose doc comments may still open with a question word.
-const QUESTIONING_CRATES: [&str; 3] = UNWRAPPED_CRATES;
-
 /// Words that a doc comment does not open with: the sentence has no subject then.
-const REFUSED_OPENINGS: [&str; 3] = ["What", "Whether", "Who"];
+const REFUSED_OPENINGS: [&str; 6] = ["How", "What", "Where", "Whether", "Who", "Why"];
+
+/// The crate of the tools. There, the doc comments of a type with a JSON Schema are not for readers
+/// of the code: models read them as descriptions of arguments (`Whether to replace every
+/// occurrence.`).
+const TOOLS_CRATE: &str = "crates/tools/src/";
 
 /// Words in the name of a constant that is a bound, whose name should begin with `MAX_` instead.
 const BOUND_WORDS: [&str; 4] = ["LARGEST", "LIMIT", "LONGEST", "MOST"];
@@ -50,12 +48,9 @@ pub(crate) fn problems(root: &Path, sources: &[Source]) -> Vec<String> {
 
 fn source_problems(source: &Source) -> Vec<String> {
     let Source { path, text } = source;
-    let is_in = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     let mut problems = Vec::new();
-    if !is_in(&UNWRAPPED_CRATES) {
-        let lines = wide_comments(text).into_iter();
-        problems.extend(lines.map(|line| format!("{path}:{line}: wider than {MAX_COLUMNS} columns")));
-    }
+    let lines = wide_comments(text).into_iter();
+    problems.extend(lines.map(|line| format!("{path}:{line}: wider than {MAX_COLUMNS} columns")));
     let module = path.rsplit('/').next().and_then(|name| name.strip_suffix(".rs")).unwrap_or_default();
     if REFUSED_MODULES.contains(&module) {
         problems.push(format!("{path}: name the module after what it knows, not `{module}`"));
@@ -63,17 +58,33 @@ fn source_problems(source: &Source) -> Vec<String> {
     if !source.is_product() {
         return problems;
     }
-    if !is_in(&QUESTIONING_CRATES) {
-        let openings = doc_openings(source.product_code());
-        let refused = openings.into_iter().filter(|(_, word)| REFUSED_OPENINGS.contains(word));
-        problems.extend(refused.map(|(line, word)| {
-            format!("{path}:{line}: begin the doc comment with a verb or the thing, not `{word}`")
-        }));
-    }
+    let code = source.product_code();
+    let described = if path.starts_with(TOOLS_CRATE) { schema_types(code) } else { Vec::new() };
+    let is_description = |line: &usize| described.iter().any(|lines| lines.contains(line));
+    let openings = doc_openings(code).into_iter().filter(|(line, _)| !is_description(line));
+    let refused =
+        openings.filter(|(_, word)| REFUSED_OPENINGS.contains(&word.trim_end_matches(['.', ',', ':', ';'])));
+    problems.extend(refused.map(|(line, word)| {
+        format!("{path}:{line}: begin the doc comment with a verb or the thing, not `{word}`")
+    }));
     let constants = source.product_code().lines().filter_map(defined_constant);
     let bounds = constants.filter(|name| is_misnamed_bound(name));
     problems.extend(bounds.map(|name| format!("{path}: `{name}` is a bound; call it `MAX_…`")));
     problems
+}
+
+/// Returns the line numbers of each type that derives `JsonSchema`, with its doc comment.
+fn schema_types(code: &str) -> Vec<RangeInclusive<usize>> {
+    let lines: Vec<_> = code.lines().collect();
+    let derives = lines.iter().enumerate().filter(|(_, line)| {
+        line.strip_prefix("#[derive(").is_some_and(|traits| traits.contains("JsonSchema"))
+    });
+    let spans = derives.map(|(at, _)| {
+        let comment = lines[..at].iter().rev().take_while(|line| line.starts_with("///")).count();
+        let end = lines[at..].iter().position(|line| line.starts_with('}') || line.ends_with(';'));
+        at + 1 - comment..=end.map_or(lines.len(), |length| at + 1 + length)
+    });
+    spans.collect()
 }
 
 fn repeated_types(report: &CodeReport) -> Vec<String> {
@@ -210,6 +221,18 @@ mod tests {
         assert!(
             source_problems(&source("crates/files/tests/a.rs", "/// What it is.\nfn a() {}\n")).is_empty()
         );
+    }
+
+    #[test]
+    fn descriptions_of_arguments_may_open_as_they_are() {
+        let code = "/// How far.\n#[derive(Debug, JsonSchema)]\nstruct A {\n    /// Whether.\n    b: bool,\n}\n\n\
+                    /// Why not.\n#[derive(Debug)]\nstruct C {\n    /// Where.\n    d: bool,\n}\n";
+        let lines = |path: &str| -> Vec<_> {
+            let problems = source_problems(&source(path, code)).into_iter();
+            problems.map(|problem| problem.split(':').nth(1).unwrap().parse::<usize>().unwrap()).collect()
+        };
+        assert_eq!(lines("crates/tools/src/a.rs"), [8, 11]);
+        assert_eq!(lines("crates/files/src/a.rs"), [1, 4, 8, 11]);
     }
 
     #[test]

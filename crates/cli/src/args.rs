@@ -1,4 +1,5 @@
-//! The command line. Its `--help` is the reference, so every doc comment here is user documentation.
+//! The command line. Its `--help` is the reference, so every doc comment here is user
+//! documentation.
 
 mod agent;
 mod calls;
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use windlass::{ApprovalPolicy, SandboxMode};
 
-/// The tool-calling runtime for AI agents: a model asks for tools; Windlass decides, runs, records and answers.
+/// Tool-calling runtime for AI agents: checks, sandboxes, runs and records tool calls.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct CliArgs {
@@ -39,69 +40,72 @@ pub(crate) enum CliCommand {
     /// Open an interactive session, as `windlass` alone does.
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(Box<ChatOptions>),
-    /// Go on with an earlier session, interactively.
+    /// Continue an earlier session interactively.
     Resume(Box<ResumeOptions>),
-    /// Run an agent until it answers: progress on stderr, the answer on stdout.
-    #[command(visible_alias = "e", after_help = EXIT_CODES)]
+    /// Run an agent on a prompt: progress on stderr, the answer on stdout.
+    #[command(visible_alias = "e", after_help = EXEC_EXIT_CODES)]
     Exec(Box<ExecArguments>),
-    /// Run one tool through the whole pipeline, without a model.
-    #[command(after_help = EXIT_CODES)]
+    /// Run one tool without a model, with the checks and the sandbox of an agent.
+    #[command(after_help = CALL_EXIT_CODES)]
     Call(CallOptions),
-    /// Apply a patch to the files of this directory, all of it or nothing.
+    /// Apply a patch to files in this directory, completely or not at all.
     #[command(name = "apply-patch", alias = "apply_patch")]
     ApplyPatch {
-        /// The patch itself, or a unified diff as `git diff` writes it. Without it, or with `-`, it is read from stdin.
+        /// Patch text, or a unified diff as `git diff` prints it. If omitted or `-`, read from
+        /// stdin.
         patch: Option<std::ffi::OsString>,
     },
-    /// Take back what tools have changed in files.
+    /// Undo changes made by tools and commands.
     Undo(UndoOptions),
-    /// Take back the last undo.
+    /// Reverse the last undo.
     Redo(RedoOptions),
-    /// See which tools there are.
+    /// List, show and search tools.
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// See how a model calls tools.
+    /// Test how a model calls tools.
     #[command(subcommand)]
     Models(ModelsCommand),
-    /// Run any command in the sandbox: input, output and exit code are its own.
+    /// Run any command in the sandbox; its input, output and exit code pass through.
     #[command(after_help = SANDBOX_EXIT_CODES)]
     Sandbox(SandboxRun),
-    /// See what this machine can enforce, and what to do about the rest.
+    /// Show what this machine can enforce, and how to enable the rest.
     Doctor {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// See and check the configuration.
+    /// Show the configuration, its file and its schema.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// See what would happen to a command, and why.
+    /// Explain decisions about commands, and manage rules.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// How often tools work, how long they take and how they fail.
+    /// Show success rates, durations and failures of tools.
     Stats(StatsOptions),
-    /// Which calls there were, the newest first.
+    /// List tool calls, newest first.
     History(HistoryOptions),
-    /// All that is on record about one call.
+    /// Show everything on record about one call.
     Show {
-        /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
+        /// Id of the call in `windlass history` (a unique prefix is enough), or the id that the
+        /// model gave it.
         call: String,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// See which sessions there are, what they take on the disk, and remove what is too old.
+    /// List sessions, show their disk usage, and remove old data.
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Say whether a call was of use. Tools are ranked by it; the verdict stays what it was.
+    /// Rate a call as good or bad; ratings affect the ranking of tools.
     Feedback(FeedbackOptions),
-    /// Prove what a session file says, or make a bug report from it.
+    /// Verify a session file, or export it as a bug report.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Take secrets out of text: stdin becomes stdout, with a label in the place of each.
+    /// Copy stdin to stdout, with each secret replaced by a label.
     ///
-    /// Secrets are known by their form, by the name they are given, and by their value if they are in the environment or
-    /// in a `.env` file of this directory.
+    /// Secrets are recognised by their form and by the name they are assigned to. Values in the
+    /// environment and in `.env` files of this directory that look like credentials are recognised,
+    /// too.
     #[command(after_help = REDACT_EXIT_CODES)]
     Redact(RedactOptions),
 }
@@ -113,13 +117,16 @@ Examples:
   windlass chat --provider ollama --model qwen3 --fullscreen";
 
 const SANDBOX_EXIT_CODES: &str = "\
-Exit codes are the command's own, 128 and the number of the signal that ended it, or:
-  124  it took longer than wall_s
-  137  it was killed, as it is for mem_mb, pids, disk_mb and out_kb
+Exit codes are those of the command (128+N if signal N ended it), or:
+  1    the command succeeded, but its preview could not be applied
+  2    invalid usage or configuration
+  3    the command succeeded, but its preview was not approved
+  124  the time limit wall_s was reached
   125  the sandbox could not be set up, and nothing ran
-  126  it could not be started
-  127  it was not found
-  1, 3 it ended with 0, and its preview could not be applied (1), or was not (3)
+  126  the command could not be started
+  127  the command was not found
+  130  interrupted
+  137  the command was killed, as for the limits mem_mb, pids, disk_mb and out_kb
 
 Examples:
   windlass sandbox --policy workspace-write -- make test
@@ -127,135 +134,168 @@ Examples:
 
 const SELECT_EXIT_CODES: &str = "\
 Exit codes:
-  0    some tool fits
-  1    none does
-  2    wrong usage or configuration";
+  0    at least one tool fits
+  1    no tool fits
+  2    invalid usage or configuration
+
+Example:
+  windlass tools select \"find all files that mention TODO\"";
 
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:
-  0    all of the input was cleaned, whether or not there was something to hide
-  1    the input could not be read or the output not written
-  2    wrong usage";
+  0    all of the input was processed, with or without secrets in it
+  1    the input could not be read, or the output could not be written
+  2    invalid usage
 
-const EXIT_CODES: &str = "\
+Example:
+  windlass redact --report < build.log > clean.log";
+
+const EXEC_EXIT_CODES: &str = "\
 Exit codes:
-  0    done
-  1    the turn or the call failed, or the offline rules did not do what they were asked
-  2    wrong usage or configuration
-  3    a call was refused because nobody could approve it, and nothing later made up for it; or a preview was not applied
-  4    a limit on time or tokens was reached, or the model went in circles
-  130  interrupted";
+  0    success
+  1    the turn failed, or the offline rules declined the request
+  2    invalid usage or configuration
+  3    a call was refused because it needed approval, and no later call replaced it,
+       or a preview was not applied
+  4    a limit on time or tokens was reached, or a loop was detected
+  130  interrupted
 
-/// Settings that every command takes.
+Examples:
+  windlass exec -s workspace-write \"fix the failing test\"
+  windlass exec --json - < prompt.txt
+  windlass exec resume --last \"now update the documentation\"";
+
+const CALL_EXIT_CODES: &str = "\
+Exit codes:
+  0    success
+  1    the call failed
+  2    invalid usage or configuration, or an unknown tool
+  3    the call was refused, or a preview was not applied
+  4    the time limit of the call was reached
+  130  interrupted
+
+Examples:
+  windlass call shell_command '{\"command\": \"date\"}'
+  windlass call --json -s workspace-write shell_command '{\"command\": \"make\"}'";
+
+/// The heading of options that every command has, so that the options of a command stand together.
+const GLOBAL_OPTIONS: &str = "Global options";
+
+/// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CommonOptions {
-    /// Set a configuration key, as in `-c model_reasoning_effort="high"`. May be repeated; the last one counts.
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", global = true)]
+    /// Set a configuration key, as in `-c model=gpt-5`. Repeatable; the last value wins.
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) config: Vec<String>,
-    /// How tightly commands are held.
-    #[arg(short = 's', long, value_name = "MODE", value_enum, global = true)]
+    /// Sandbox mode for commands. Default: `sandbox_mode` of the configuration, or read-only.
+    #[arg(short = 's', long, value_name = "MODE", value_enum, help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) sandbox: Option<SandboxFlag>,
-    /// When to ask a person. `exec` asks nobody: what would need a question is refused.
+    /// Approval policy. Default: `approval_policy` of the configuration, or on-request. `exec`
+    /// cannot ask and refuses what would need approval.
     #[arg(
         short = 'a',
         long = "ask-for-approval",
         alias = "approval",
         value_name = "POLICY",
         value_enum,
+        help_heading = GLOBAL_OPTIONS,
         global = true
     )]
     pub(crate) approval: Option<ApprovalFlag>,
-    /// No sandbox and no questions. Only for machines that are themselves a sandbox.
+    /// Disable the sandbox and all questions. Only for machines that are themselves a sandbox.
     #[arg(
         long = "dangerously-bypass-approvals-and-sandbox",
         alias = "yolo",
         conflicts_with_all = ["sandbox", "approval"],
+        help_heading = GLOBAL_OPTIONS,
         global = true
     )]
     pub(crate) bypass: bool,
-    /// Work in this directory.
-    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true)]
+    /// Change to this directory first.
+    #[arg(short = 'C', long = "cd", value_name = "DIR", help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) cd: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// Every tool in one line.
+    /// List all tools, one per line.
     List {
-        /// With these tools of your own, as programs (see docs/tools.md).
+        /// Add your own tools from this file (see docs/tools.md).
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// All there is to know about one tool.
+    /// Show everything about one tool.
     Show {
-        /// The tool, by name or alias.
+        /// Name or alias of the tool.
         name: String,
-        /// With these tools of your own, as programs (see docs/tools.md).
+        /// Add your own tools from this file (see docs/tools.md).
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Find tools by words and meaning, in English or Chinese; the best first.
+    /// Search tools by words and meaning, in English or Chinese, best match first.
     #[command(after_help = SELECT_EXIT_CODES)]
     Search(ToolQuery),
-    /// Choose the tool for a request, or say that none fits.
+    /// Select the tool for a request, or report that none fits.
     ///
-    /// What a request forbids is left out: `do not change anything` leaves only what looks.
+    /// Tools that the request forbids are left out: `do not change anything` leaves only read-only
+    /// tools.
     #[command(after_help = SELECT_EXIT_CODES)]
     Select {
         #[command(flatten)]
         choosing: ToolQuery,
-        /// Show what was understood, and every candidate with the parts of its score.
+        /// Show how the request was understood, and the score of every candidate in detail.
         #[arg(long)]
         explain: bool,
     },
-    /// Answer every set of requests in a directory, for a scorer to judge.
+    /// Answer sets of requests in a directory, for a scorer to evaluate.
     Bench {
-        /// Where the sets are: `S.tools.jsonl`, `S.queries.jsonl`, `S_select.jsonl`, `S_irrel.jsonl`, `S_args.jsonl`,
-        /// `S_params.jsonl`.
+        /// Directory with the sets: `S.tools.jsonl`, `S.queries.jsonl`, `S_select.jsonl`,
+        /// `S_irrel.jsonl`, `S_args.jsonl`, `S_params.jsonl`.
         dir: PathBuf,
-        /// Where the predictions go.
+        /// Directory for the predictions.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Tokens that telling the model about tools costs, and which it must find.
+    /// Show the token cost of tools in each request, and which ones are found by search.
     Cost {
-        /// With these tools of your own, as programs (see docs/tools.md).
+        /// Add your own tools from this file (see docs/tools.md).
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// All tools by category, for a model or a person to read.
+    /// Print all tools by category, for a model or a person to read.
     Manifest {
-        /// With these tools of your own, as programs (see docs/tools.md).
+        /// Add your own tools from this file (see docs/tools.md).
         #[arg(long, value_name = "FILE")]
         tools: Option<PathBuf>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
 }
 
-/// What is wanted, and from which tools.
+/// A request, and the tools to answer it with.
 #[derive(Debug, Args)]
 pub(crate) struct ToolQuery {
-    /// What is wanted, in plain words or as a tool's name. With `-`, it is read from stdin.
+    /// Request in plain words, or the name of a tool. `-` reads it from stdin.
     pub(crate) request: String,
-    /// How many tools at most.
+    /// Maximum number of tools.
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     pub(crate) limit: usize,
-    /// Choose from this list instead: one JSON object per line, or an array of them, with `name`, and `description`,
-    /// `parameters` (a JSON Schema), `category`, `server`, `examples`, `changes` as far as known.
+    /// Use the tools of this list instead: JSON Lines, or an array, of objects with `name` and
+    /// optionally `description`, `parameters` (a JSON Schema), `category`, `server`, `examples`,
+    /// `changes`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -263,13 +303,13 @@ pub(crate) struct ToolQuery {
 /// The sandbox modes, as flags spell them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SandboxFlag {
-    /// Nothing may be written, no network.
+    /// No writes, no network.
     ReadOnly,
-    /// The workspace may be written, no network.
+    /// Writes only in the workspace, no network.
     WorkspaceWrite,
-    /// No sandbox at all.
+    /// No sandbox.
     DangerFullAccess,
-    /// No sandbox of ours: something outside already holds everything.
+    /// No sandbox of its own: the whole program already runs in one.
     #[value(name = "external-sandbox", alias = "external")]
     External,
 }
@@ -288,13 +328,13 @@ impl From<SandboxFlag> for SandboxMode {
 /// The approval policies, as flags spell them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApprovalFlag {
-    /// Before everything that is not known to be harmless.
+    /// Ask before everything that is not known to be harmless.
     Untrusted,
-    /// When the sandbox has stopped something.
+    /// Ask when the sandbox has blocked something.
     OnFailure,
-    /// When the model asks for more than the sandbox allows.
+    /// Ask when the model requests more than the sandbox allows.
     OnRequest,
-    /// Never.
+    /// Never ask; refuse what would need approval.
     Never,
 }
 

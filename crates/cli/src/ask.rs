@@ -96,10 +96,10 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
-            ("run, with a terminal to type to", vec![done(&command.display())])
+            ("run in an interactive terminal", vec![done(&command.display())])
         }
         (Some(command), _) => ("run", vec![done(&command.display())]),
-        (None, Some(typed)) => ("type, to a program that runs", vec![done(&typed.display())]),
+        (None, Some(typed)) => ("type into a running program", vec![done(&typed.display())]),
         (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
         (None, None) => {
             ("write", effects.writes.iter().map(|path| done(&paths.show(&cwd.join(path)))).collect())
@@ -149,7 +149,7 @@ fn limited_text(text: &str, limit: usize) -> String {
     let counted = count_blanks(text, MAX_BLANKS).replace('\t', " ");
     let (shown, more) = (counted.chars().take(limit).collect::<String>(), counted.chars().count());
     let shown = visible(&shown);
-    if more > limit { format!("{shown}… ({} characters more)", more - limit) } else { shown }
+    if more > limit { format!("{shown}… ({} more characters)", more - limit) } else { shown }
 }
 
 /// Wraps a line to the width of the terminal; all parts but the first are marked. It is wrapped
@@ -181,7 +181,7 @@ fn choices(question: &Question, paths: &PathDisplay) -> Vec<String> {
         (None, None) => "change",
     };
     let held = visible(&match &question.beyond {
-        Beyond::Nothing => "as the sandbox mode says".to_owned(),
+        Beyond::Nothing => "with the current sandbox mode".to_owned(),
         Beyond::Wider { writable, network } => {
             format!("in the sandbox, with {} as well", more(writable, *network, paths))
         }
@@ -196,7 +196,7 @@ fn choices(question: &Question, paths: &PathDisplay) -> Vec<String> {
         lines.push(format!("  p  yes, always in this project: {allows}, {held}"));
         lines.push(format!("  a  yes, always: {allows}, {held}"));
     }
-    lines.push("  n  no; what you write after it is told to the model".to_owned());
+    lines.push("  n  no; text after it is sent to the model".to_owned());
     lines.push("  q  no, and stop".to_owned());
     lines
 }
@@ -288,8 +288,8 @@ mod tests {
             command, once, in the sandbox, with `/etc` writable and the network as well\n  s  yes, for this session: the \
             same command in the same place, in the sandbox, with `/etc` writable and the network as well\n  p  yes, always \
             in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
-            every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; what you write after it \
-            is told to the model\n  q  no, and stop\nAllow it? ";
+            every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; text after it is \
+            sent to the model\n  q  no, and stop\nAllow it? ";
         assert_eq!(in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 1000), expected);
     }
 
@@ -353,7 +353,7 @@ mod tests {
         let tabs = about("make\t\t; touch evil", "j");
         assert!(tabs.contains("make\\t\\t; touch evil"), "{tabs}");
         let long = about("make", &"A".repeat(6000));
-        assert!(long.contains("… (5700 characters more)") && long.lines().count() <= 20, "{long}");
+        assert!(long.contains("… (5700 more characters)") && long.lines().count() <= 20, "{long}");
         assert!(!long.contains("again, "), "{long}");
     }
 

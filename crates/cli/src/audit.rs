@@ -73,9 +73,9 @@ fn examined(
     if let Some(known) = known.filter(|_| !audit.passed) {
         let (lines, there) = (known.lines, audit.head.lines);
         problems.push(if there < lines {
-            format!("lines are missing at the end: there were {lines}, and there are {there}")
+            format!("lines are missing at the end: expected {lines}, found {there}")
         } else {
-            format!("line {lines} is not the one that stood there when the index of calls last read the file")
+            format!("line {lines} differs from the one that the index of calls has recorded")
         });
     }
     if let Some(head) = head {
@@ -99,25 +99,23 @@ fn as_text(found: &AuditFinding) -> String {
     let mut text: String = problems.iter().map(|problem| format!("{}\n", visible(problem))).collect();
     if problems.is_empty() {
         text.push_str(&format!(
-            "{} lines follow from each other; none was changed, removed, added or moved\n",
+            "{} lines verified; none was changed, removed, added or moved\n",
             audit.head.lines
         ));
     }
     if audit.unchained > 0 {
         text.push_str(&format!(
-            "lines 1 to {} name no line before them, as an earlier version wrote them: nothing is proved about those\n",
+            "lines 1 to {} cannot be verified: an earlier version wrote them without hashes\n",
             audit.unchained
         ));
     }
     if audit.torn {
-        text.push_str(
-            "half a line stands at the end, as when the program was killed; resuming takes it away\n",
-        );
+        text.push_str("the last line is incomplete, as after a crash; resuming the session removes it\n");
     }
     match remembered {
-        Ok(Some(head)) => text.push_str(&format!("the end is known up to line {}\n", head.lines)),
+        Ok(Some(head)) => text.push_str(&format!("the index of calls has recorded the file up to line {}\n", head.lines)),
         Ok(None) => text.push_str(
-            "nobody remembers where the file ended: lines may be missing there (`windlass stats` would remember from now on)\n",
+            "the end of the file is not on record: lines may be missing there (`windlass stats` records it from now on)\n",
         ),
         Err(problem) => text.push_str(&format!("lines may be missing at the end: {}\n", visible(problem))),
     }
@@ -149,7 +147,7 @@ fn export(setup: &ProgramSetup, session: &str, output: Option<&Path>) -> Result<
     let config = config::show(&setup.loaded, ConfigFormat::Json);
     let report = json!({
         "note": "Made by `windlass audit export --redacted`. Secrets are replaced by labels, and the home directory by `~`; \
-                 the hashes are those of the lines as they were before. Look through it all the same before you send it.",
+                 the hashes are those of the original lines. Read it before you send it.",
         "windlass": env!("CARGO_PKG_VERSION"),
         "system": {"os": std::env::consts::OS, "arch": std::env::consts::ARCH},
         "made": format!("{:.0}", Timestamp::now()),

@@ -25,7 +25,7 @@ pub(crate) fn open(setup: &ProgramSetup) -> Result<Calls, CliProblem> {
             Ok(calls) => return Ok(calls),
             Err(CallIndexError::Session(error)) => return Err(CliProblem::failed(chain(&error))),
             Err(error) => crate::note(&format!(
-                "warning: {}; counting from the session files for now",
+                "warning: {}; using the session files instead",
                 visible(&error.to_string())
             )),
         }
@@ -43,7 +43,7 @@ pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, CliProblem> {
             let line =
                 |call: &Call| format!("\n  {}  {:.0}  {}", call.handle, call.time, named(call.tool.as_str()));
             let lines: String = found.iter().map(line).collect();
-            Err(CliProblem::usage(format!("`{name}` may be any of these calls; name one of them:{lines}")))
+            Err(CliProblem::usage(format!("`{name}` is ambiguous; choose one of these calls:{lines}")))
         }
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn since(text: Option<&str>) -> Result<Option<Timestamp>, CliProblem>
     text.map(|text| {
         parse_time(text, Timestamp::now()).ok_or_else(|| {
             CliProblem::usage(format!(
-                "`--since {text}` is no time; say how long ago (`30m`, `12h`, `7d`, `2w`) or a date (`2026-11-01`)"
+                "`--since {text}` is not a time; use a duration (`30m`, `12h`, `7d`, `2w`) or a date (`2026-11-01`)"
             ))
         })
     })

@@ -1,7 +1,8 @@
 //! Configuration: all keys, and how files, variables and options become one set of values.
 //!
-//! The doc comment of a field is its user documentation: it is the JSON Schema that `windlass config schema` prints and
-//! that `docs/config.schema.json` holds. Known keys, types and the "did you mean" of an error are all derived from it.
+//! The doc comment of a field is its user documentation: it becomes the JSON Schema that `windlass
+//! config schema` prints and that `docs/config.schema.json` holds. Known keys, types and the
+//! suggestions of error messages are all derived from it.
 
 use std::{collections::BTreeMap, iter, num::NonZeroU64, path::PathBuf};
 
@@ -50,109 +51,116 @@ const MAX_TIMEOUT_SEC: NonZeroU64 = NonZeroU64::new(3600).unwrap();
 #[schemars(title = "Configuration of Windlass")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub(crate) struct WindlassConfig {
-    /// The model to use, by the name its provider has for it.
+    /// The model, by its provider's name for it.
     pub(crate) model: Option<String>,
     /// The provider of the model: a key of `model_providers`.
     pub(crate) model_provider: Option<String>,
-    /// Where models are served, by name. Some are built in (`openai`, `openrouter`, `ollama`, `lmstudio`, `llama.cpp`,
-    /// `vllm`, `scripted`); a table of the same name changes only the keys it sets.
+    /// Providers of models, by name. Some are built in: `openai`, `openrouter`, `ollama`,
+    /// `lmstudio`, `llama.cpp`, `vllm`, `scripted`. A table of the same name changes only the keys
+    /// it sets.
     pub(crate) model_providers: BTreeMap<String, Provider>,
-    /// Where the built-in provider `openai` is reached: a short way to set `model_providers.openai.base_url`.
+    /// The URL of the built-in provider `openai`; the same as `model_providers.openai.base_url`.
     pub(crate) openai_base_url: Option<String>,
-    /// How much the model is to think: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, or what else its server
-    /// understands. Unset means the server's choice.
+    /// Reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, or another value that
+    /// the server accepts. Unset means the server's default.
     pub(crate) model_reasoning_effort: Option<String>,
-    /// How the model is to summarise its reasoning. Unset means `auto` for models known to reason, and nothing for others.
+    /// The form of reasoning summaries. Unset means `auto` for models known to reason, and none for
+    /// others.
     pub(crate) model_reasoning_summary: Option<ReasoningSummary>,
-    /// How much the model is to write. Unset means the server's choice.
+    /// The length of answers. Unset means the server's default.
     pub(crate) model_verbosity: Option<ModelVerbosity>,
-    /// The most tokens one answer of the model may have. Unset means the server's choice.
+    /// Maximum number of tokens of one answer. Unset means the server's default.
     pub(crate) model_max_output_tokens: Option<NonZeroU64>,
-    /// A file whose text replaces the built-in instructions of the model.
+    /// A file whose text replaces the built-in instructions.
     pub(crate) model_instructions_file: Option<PathBuf>,
-    /// Instructions given to the model in addition to its own.
+    /// Additional instructions for the model.
     pub(crate) developer_instructions: Option<String>,
-    /// Whether the model may ask for several tool calls at once. Unset means what is known to work for the model.
+    /// Lets the model request several tool calls at once. Unset means the known best value for the
+    /// model.
     pub(crate) parallel_tool_calls: Option<bool>,
-    /// When a person is asked.
+    /// The policy that decides when a person is asked.
     pub(crate) approval_policy: ApprovalPolicy,
-    /// Effects beyond this machine that are asked about with the policies `untrusted` and `on-request`, also without a
-    /// sandbox: `install`, `send`, `push`, `remote`, `publish`, `deploy`. Default: all of them.
+    /// Effects beyond this machine that need a question with `untrusted` and `on-request`, also
+    /// without a sandbox: `install`, `send`, `push`, `remote`, `publish`, `deploy`. Default: all of
+    /// them.
     pub(crate) ask_before: Vec<OutwardEffect>,
-    /// How tightly tools are held.
+    /// The sandbox mode of tools.
     pub(crate) sandbox_mode: SandboxMode,
-    /// What `sandbox_mode = "workspace-write"` allows.
+    /// Access that `sandbox_mode = "workspace-write"` allows.
     pub(crate) sandbox_workspace_write: WorkspaceWrite,
-    /// Files and directories with credentials that commands and file tools may read all the same.
+    /// Files and directories with credentials that commands and file tools may read anyway.
     pub(crate) readable_secrets: Vec<PathBuf>,
     /// The environment of the programs that tools start.
     pub(crate) shell_environment_policy: ShellEnvironmentPolicy,
-    /// Which shell tool the model is offered.
+    /// The shell tool that the model is offered.
     pub(crate) shell_tool: ShellTool,
-    /// Switches of other agents that have a key of their own here.
+    /// Switches of other agents, for compatibility.
     pub(crate) features: FeatureSwitches,
-    /// Whether the model is offered tools that read files: `read_file`, `grep_files`, `list_dir`, `view_image`.
+    /// Offers the tools that read files: `read_file`, `grep_files`, `list_dir`, `view_image`.
     pub(crate) file_tools: FileToolsMode,
-    /// Which tools for changing files the model is offered.
+    /// The tools for changing files that the model is offered.
     pub(crate) edit_tool: EditTool,
-    /// Whether the model is offered `update_plan`, by which it shows the steps of its work.
+    /// Enables `update_plan`, with which the model shows the steps of its work.
     pub(crate) include_plan_tool: bool,
-    /// `true` offers `apply_patch` also to models that were not trained on patches; with `false` it is not there at all.
-    /// Unset means as `edit_tool` says.
+    /// `true` offers `apply_patch` also to models that were not trained on patches; `false` removes
+    /// it. Unset: `edit_tool` decides.
     pub(crate) include_apply_patch_tool: Option<bool>,
-    /// Whether there is `view_image`. Models that cannot see are not offered it in any case.
+    /// Enables `view_image`. Models that cannot read images are never offered it.
     pub(crate) include_view_image_tool: bool,
-    /// Whether `test_sync_tool` can be called, by which tests see that calls overlap. The model is never offered it.
+    /// Makes `test_sync_tool` callable, for tests of parallel calls. The model is never offered it.
     pub(crate) include_test_sync_tool: bool,
-    /// Whether the model's server may search the web. Only the Responses API can.
+    /// Lets the model's server search the web. Only the Responses API can.
     pub(crate) web_search: WebSearchMode,
-    /// The same switches by names that other agents use.
+    /// Switches of tools by the names that other agents use.
     pub(crate) tools: ToolSwitches,
-    /// Whether commands run beside each other even if they may change something. Commands known to change nothing
-    /// always do.
+    /// Runs commands in parallel even if they may change something. Those known to change nothing
+    /// always run in parallel.
     pub(crate) parallel_commands: bool,
-    /// The most tokens of one tool's output that the model is given; the middle of a longer one is left out. Unset
-    /// means what is known to work for the model.
+    /// Maximum number of tokens of one tool's output that the model gets; the middle of a longer
+    /// one is left out. Unset means the known best value for the model.
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
-    /// The same for some tools, by name.
+    /// The same limit for single tools, by name.
     pub(crate) tool_output_token_limits: BTreeMap<String, NonZeroU64>,
-    /// How many tokens the model can read at once. Unset means what is known of models of its name.
+    /// The size of the context window, in tokens. Unset means the known size for the model's name.
     pub(crate) model_context_window: Option<NonZeroU64>,
-    /// How much of that the tools that are not built in may take, in percent. If they would take more, the model is not told
-    /// of them and finds them with `tool_search`.
+    /// The share of the context window that tools that are not built in may take, in percent. If
+    /// they would take more, the model finds them with `tool_search`.
     #[serde(deserialize_with = "percent")]
     #[schemars(range(min = 1, max = 100))]
     pub(crate) tool_context_percent: u8,
-    /// Who judges whether a call did what was asked.
+    /// The judge of whether a call did what was asked.
     pub(crate) judge: VerdictJudge,
-    /// How long the model is waited for with `judge = "model"`, in seconds; then the verdict stays as it is.
+    /// Maximum time for the model's opinion with `judge = "model"`, in seconds. After that, the
+    /// verdict stays as it is.
     pub(crate) judge_time_limit_sec: NonZeroU64,
-    /// When the model reads the verdict on its call, as one line behind the result.
+    /// Shows the model the verdict on its call, as one line after the result.
     pub(crate) show_verdict: ShowVerdict,
-    /// The longest time limit that a call may ask for a command, in seconds. A longer one is cut to it, and the result says
+    /// Maximum time limit of a command, in seconds. A longer one is cut to it, and the result says
     /// so.
     pub(crate) max_timeout_sec: NonZeroU64,
-    /// The longest that all commands of a run may take together, in seconds; then those that run are ended and no more
-    /// are started. Unset means no limit.
+    /// Maximum wall time of all commands of a run together, in seconds. Then running ones are ended
+    /// and no more are started. Unset means no limit.
     pub(crate) command_time_limit_sec: Option<NonZeroU64>,
-    /// The most time of the processors that all commands of a run may take together, in seconds; then no more are
-    /// started. Unset means no limit.
+    /// Maximum CPU time of all commands of a run together, in seconds. Then no more are started.
+    /// Unset means no limit.
     pub(crate) command_cpu_limit_sec: Option<NonZeroU64>,
-    /// Limits of each command in the sandbox, where `--limit` sets no other.
+    /// Limits of each command in the sandbox, unless `--limit` sets another.
     pub(crate) limits: CommandLimits,
-    /// Recording what commands change, so that `windlass undo` can take it back.
+    /// Recording of changes by commands, for `windlass undo`.
     pub(crate) undo: UndoOfCommands,
-    /// The longest a turn may take, in seconds. Unset means no limit.
+    /// Maximum duration of a turn, in seconds. Unset means no limit.
     pub(crate) turn_time_limit_sec: Option<NonZeroU64>,
-    /// The most tokens a turn may use, as servers count them, or estimated where they do not. Unset means no limit.
+    /// Maximum number of tokens of a turn, as servers count them, or estimated if they do not.
+    /// Unset means no limit.
     pub(crate) turn_token_limit: Option<NonZeroU64>,
-    /// What the index of calls remembers, which `windlass stats` and `windlass history` ask.
+    /// Limits of the index of calls, which `windlass stats` and `windlass history` query.
     pub(crate) history: HistoryLimits,
-    /// When the session file is flushed to the disk.
+    /// The times at which the session file is flushed to the disk.
     pub(crate) durability: SessionDurability,
-    /// Limits on what is kept below the home directory of Windlass.
+    /// Limits on the data below the home directory of Windlass.
     pub(crate) retention: RetentionSettings,
-    /// Accepted for clients of other agents. Has no effect: reasoning is shown whenever the server sends it.
+    /// Accepted for compatibility with other agents; has no effect. Reasoning is shown whenever the
+    /// server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
 }
 
@@ -227,34 +235,34 @@ impl WindlassConfig {
         let near = known().filter_map(|known| Some((nearness(name, known)?, known))).min();
         let hint = match near {
             Some((_, known)) => format!("did you mean `{known}`?"),
-            None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+            None => format!("the providers are {}", known().collect::<Vec<_>>().join(", ")),
         };
         Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
     }
 }
 
-/// What may be written and reached under `sandbox_mode = "workspace-write"`.
+/// Access that `sandbox_mode = "workspace-write"` allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WorkspaceWrite {
-    /// Directories that may be written beside the workspace.
+    /// Directories that may be written in addition to the workspace.
     pub(crate) writable_roots: Vec<PathBuf>,
-    /// Whether the network may be used.
+    /// Allows the network.
     pub(crate) network_access: bool,
-    /// Has no effect: `TMPDIR` is a directory of the session's own, and the user's cannot be written.
+    /// Has no effect: `TMPDIR` is private to the session, and the user's cannot be written.
     pub(crate) exclude_tmpdir_env_var: bool,
-    /// Has no effect: `/tmp` is a directory of the session's own, and the system's cannot be written.
+    /// Has no effect: `/tmp` is private to the session, and the system's cannot be written.
     pub(crate) exclude_slash_tmp: bool,
 }
 
-/// What the index of calls remembers. Session files are not touched by it.
+/// Limits of the index of calls. They do not affect session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "History")]
 pub(crate) struct HistoryLimits {
-    /// How many days a call is remembered.
+    /// Number of days that a call is kept.
     pub(crate) keep_days: u32,
-    /// The most megabytes it may take; then the oldest calls are forgotten.
+    /// Maximum size of the index, in megabytes; then the oldest calls are removed.
     pub(crate) max_megabytes: u32,
 }
 
@@ -271,136 +279,140 @@ impl From<HistoryLimits> for Keep {
     }
 }
 
-/// How reasoning is summarised.
+/// The form of reasoning summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReasoningSummary {
-    /// As the model sees fit.
+    /// The model decides.
     Auto,
-    /// In a few words.
+    /// A short summary.
     Concise,
-    /// At length.
+    /// A long summary.
     Detailed,
-    /// Not at all.
+    /// None.
     None,
 }
 
-/// How much a model writes.
+/// The length of a model's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Verbosity")]
 pub(crate) enum ModelVerbosity {
-    /// Little.
+    /// Short.
     Low,
-    /// As usual.
+    /// Normal.
     Medium,
-    /// Much.
+    /// Long.
     High,
 }
 
-/// Which shell tool a model is offered.
+/// The shell tool that a model is offered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ShellTool {
-    /// The one its family knows best.
+    /// The one that the model's family knows best.
     #[default]
     Auto,
     /// `shell`: a program and its arguments as a list.
     Shell,
     /// `shell_command`: one line for a shell.
     ShellCommand,
-    /// `local_shell`: known to some models without a schema.
+    /// `local_shell`: some models know it without a schema.
     LocalShell,
-    /// `exec_command` and `write_stdin`: lines for a shell that may go on from call to call.
+    /// `exec_command` and `write_stdin`: command lines in shells that can keep running between
+    /// calls.
     UnifiedExec,
     /// None.
     Disabled,
 }
 
-/// Switches that other agents have.
+/// Switches of other agents, for compatibility.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Features")]
 pub(crate) struct FeatureSwitches {
-    /// Where `shell_tool` is `auto`: `true` means `unified_exec`, and `false` that it is not chosen for the model.
+    /// If `shell_tool` is `auto`, `true` selects `unified_exec`, and `false` selects another tool
+    /// for models that know it best.
     pub(crate) unified_exec: Option<bool>,
 }
 
-/// Switches of tools that other agents have in a table.
+/// Switches of tools, in the table that other agents use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ToolSwitches {
     /// `false` is `include_view_image_tool = false`.
     pub(crate) view_image: Option<bool>,
-    /// `true` is `web_search = "live"`, `false` is `web_search = "disabled"`. Where it is set, `web_search` does not count.
+    /// `true` is `web_search = "live"`, `false` is `web_search = "disabled"`. If set, the key
+    /// `web_search` is ignored.
     pub(crate) web_search: Option<bool>,
 }
 
-/// Who judges calls.
+/// The judge of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Judge")]
 pub(crate) enum VerdictJudge {
-    /// What was observed and what its tool promises decide.
+    /// Observed facts and the promises of the tool decide.
     #[default]
     Facts,
-    /// After that the model is asked about each call that went well and may have changed something. It can only lower
-    /// a verdict. Costs a request each.
+    /// In addition, the model is asked about each successful call that may have changed something.
+    /// It can only lower a verdict. Each costs a request.
     Model,
 }
 
-/// When a model reads verdicts.
+/// The calls after which a model reads the verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ShowVerdict {
     /// Never.
     Never,
-    /// When a call failed and the verdict says more than its result.
+    /// After a failed call, if the verdict says more than the result.
     #[default]
     OnFailure,
-    /// With every call.
+    /// After every call.
     Always,
 }
 
-/// Whether a model is offered tools that read files.
+/// The offer of tools that read files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FileTools")]
 pub(crate) enum FileToolsMode {
-    /// If its family knows them or nobody knows its family. Those trained to use a shell may still call them.
+    /// If the model's family knows them, or is unknown. Models trained to use a shell may still
+    /// call them.
     #[default]
     Auto,
     /// Always.
     Enabled,
-    /// They are not there at all.
+    /// Never; calls of them fail, too.
     Disabled,
 }
 
-/// Which tools for changing files a model is offered. The others stay callable.
+/// The tools for changing files that a model is offered. The others stay callable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EditTool {
-    /// Those its family knows best.
+    /// Those that the model's family knows best.
     #[default]
     Auto,
     /// `apply_patch`: any number of files in one patch.
     ApplyPatch,
-    /// `edit_file` and `write_file`: one piece of text, or a whole file.
+    /// `edit_file` and `write_file`: one replacement, or a whole file.
     EditFile,
-    /// None of them is there at all.
+    /// None; calls of them fail, too.
     Disabled,
 }
 
-/// How far the model's server may search the web.
+/// The web search of the model's server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "WebSearch")]
 pub(crate) enum WebSearchMode {
     /// The live web.
     Live,
-    /// What the server has stored.
+    /// Pages that the server has stored.
     Cached,
-    /// Not at all.
+    /// None.
     #[default]
     Disabled,
 }

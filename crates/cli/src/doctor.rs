@@ -74,11 +74,11 @@ fn undo_as_text(undo: Option<&Value>) -> String {
         "no (`undo.commands` is false)".to_owned()
     } else if let (Some(contents), Some(bytes)) = (undo["contents"].as_u64(), undo["bytes"].as_u64()) {
         let scanned = undo["scanned"].as_str().unwrap_or("never");
-        format!("yes; {contents} contents, {} MB, last scan {scanned}", bytes.div_ceil(MEGABYTE))
+        format!("yes; {contents} file contents, {} MB, last scan {scanned}", bytes.div_ceil(MEGABYTE))
     } else {
         "yes; nothing is kept of this directory yet".to_owned()
     };
-    format!("\nchanges of commands can be undone (`undo` in the configuration): {state}\n")
+    format!("\nundo of changes by commands (`undo` in the configuration): {state}\n")
 }
 
 /// Lists the variables that commands do not get, grouped by the reason.
@@ -92,7 +92,7 @@ fn variables(left_out: &[(String, String)]) -> String {
     if lines.is_empty() {
         return lines;
     }
-    format!("\nvariables that commands are not given (`shell_environment_policy`):\n{lines}")
+    format!("\nvariables that are not passed to commands (`shell_environment_policy`):\n{lines}")
 }
 
 fn as_json(diagnosis: &Diagnosis, limits: &CommandLimits) -> Value {
@@ -137,15 +137,14 @@ fn value(diagnosis: &Diagnosis) -> Value {
 
 fn as_text(diagnosis: &Diagnosis) -> String {
     let rung = diagnosis.rung.map_or("nothing: commands are refused", windlass::Mechanism::name);
-    let mut text = format!("commands are held by: {rung}\n");
+    let mut text = format!("commands are confined by: {rung}\n");
     if let Some(missing) = &diagnosis.missing {
         text.push_str(&format!("\nno namespaces: {}\n", visible(&missing.reason)));
-        let remedy =
-            missing.remedy.as_deref().unwrap_or("no remedy is known; the reason is the system's own");
-        text.push_str(&format!("what helps: {}\n", visible(remedy)));
+        let remedy = missing.remedy.as_deref().unwrap_or("none known; the reason is a message of the system");
+        text.push_str(&format!("remedy: {}\n", visible(remedy)));
     }
     if !diagnosis.layers.is_empty() {
-        text.push_str("\nwhat each layer does:\n");
+        text.push_str("\nlayers of the sandbox:\n");
         for (name, what) in &diagnosis.layers {
             text.push_str(&format!("  {name}: {}\n", visible(what)));
         }
@@ -167,7 +166,7 @@ mod tests {
         let left_out = [pair("A", "r"), pair("B", "s"), pair("C", "r")];
         assert_eq!(
             variables(&left_out),
-            "\nvariables that commands are not given (`shell_environment_policy`):\n  A, C (r)\n  B (s)\n"
+            "\nvariables that are not passed to commands (`shell_environment_policy`):\n  A, C (r)\n  B (s)\n"
         );
         assert_eq!(variables(&[]), "");
     }
@@ -197,8 +196,8 @@ mod tests {
         };
         assert_eq!(
             as_text(&diagnosis),
-            "commands are held by: nothing: commands are refused\n\nno namespaces: making namespaces: no\n\
-             what helps: do this\n\nnot covered:\n  everything\n"
+            "commands are confined by: nothing: commands are refused\n\nno namespaces: making namespaces: no\n\
+             remedy: do this\n\nnot covered:\n  everything\n"
         );
     }
 }

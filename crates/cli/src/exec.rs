@@ -30,7 +30,8 @@ use crate::{
     user_tools,
 };
 
-/// Maximum size of a prompt, an image or a schema. The input of a call has a lower limit of its own.
+/// Maximum size of a prompt, an image or a schema. The input of a call has a lower limit of its
+/// own.
 const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Runs the command.
@@ -98,9 +99,9 @@ fn which(
     match (session, last) {
         (Some(session), false) => Ok((Which::Id(session.as_str().into()), None)),
         (session, true) => Ok((Which::LastIn(setup.cwd.clone()), session)),
-        (None, false) => {
-            Err(CliProblem::usage("which session? give its id, or --last for the newest of this directory"))
-        }
+        (None, false) => Err(CliProblem::usage(
+            "no session given; pass its id, or --last for the newest of this directory",
+        )),
     }
 }
 
@@ -133,7 +134,7 @@ async fn turn(
 /// Returns one line that names the model.
 fn who_answers(model: &ModelInfo) -> String {
     if model.provider == RULES {
-        return "offline rules, no model: set OPENAI_API_KEY or choose a --provider for one".to_owned();
+        return "offline rules, no model; for a model, set OPENAI_API_KEY or choose a --provider".to_owned();
     }
     format!("model {} ({})", model.model, model.provider)
 }
@@ -190,7 +191,7 @@ fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, C
 pub(crate) fn from_stdin(what: &str) -> Result<String, CliProblem> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        crate::note(&format!("reading {what} from stdin; end it with Ctrl-D"));
+        crate::note(&format!("reading {what} from stdin; press Ctrl-D to end"));
     }
     let mut bytes = Vec::new();
     let read = stdin.lock().take(MAX_READ_BYTES + 1).read_to_end(&mut bytes);
@@ -225,7 +226,7 @@ fn image(path: &Path) -> Result<Content, CliProblem> {
 fn answer_schema(path: &Path, setup: &ProgramSetup) -> Result<AnswerSchema, CliProblem> {
     if !setup.has_model() {
         let message =
-            "--output-schema needs a model: the builtin rules answer in words; choose a `--provider`";
+            "--output-schema needs a model: the offline rules answer only in text; choose a `--provider`";
         return Err(CliProblem::usage(message));
     }
     let bytes = read_file(path, "the output schema")?;

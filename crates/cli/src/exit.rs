@@ -13,10 +13,9 @@ pub(crate) enum ProgramExit {
     Failed,
     /// The command line or the configuration is wrong.
     Usage,
-    /// A call was refused because there was no person to approve it, and no later call made up for
-    /// it.
+    /// A call was refused because there was no person to approve it, and no later call replaced it.
     Refused,
-    /// A limit on time or tokens was reached, or the model went in circles.
+    /// A limit on time or tokens was reached, or a loop was detected.
     Limit,
     /// Someone pressed Ctrl-C, closed the terminal, or asked the process to end.
     Interrupted,

@@ -31,7 +31,9 @@ pub(crate) fn run(common: &CommonOptions, args: &FeedbackOptions) -> Result<Prog
     let note = args.note.as_deref().unwrap_or_default();
     if note.len() > MAX_NOTE_BYTES {
         let bytes = note.len();
-        return Err(CliProblem::usage(format!("the note has {bytes} bytes; it may have {MAX_NOTE_BYTES}")));
+        return Err(CliProblem::usage(format!(
+            "the note has {bytes} bytes; the maximum is {MAX_NOTE_BYTES}"
+        )));
     }
     let note = setup.secrets().clean_text(note.to_owned());
     let rating = args.rating.map(Rating::from);

@@ -19,8 +19,8 @@ pub(crate) fn visible_json(json: &str) -> String {
     text
 }
 
-/// Characters of Unicode 16 that are `Default_Ignorable_Code_Point` or of the category `Cf`, and two blanks of no such
-/// class: U+2800 and U+FFFC.
+/// Characters of Unicode 16 that are `Default_Ignorable_Code_Point` or of the category `Cf`, and
+/// two blanks outside of both: U+2800 and U+FFFC.
 const INVISIBLE: &[RangeInclusive<char>] = &[
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',

@@ -41,7 +41,7 @@ pub(crate) fn run(common: &CommonOptions, args: &HistoryOptions) -> Result<Progr
         return print(&lines.collect::<String>());
     }
     if found.is_empty() {
-        crate::note("no calls are on record for that");
+        crate::note("no matching calls are on record");
         return Ok(ProgramExit::Done);
     }
     let rows = found.iter().map(|(call, input)| row(call, &seen(call, input, &setup))).collect();
@@ -102,7 +102,7 @@ fn row(call: &Call, input: &str) -> [String; 6] {
     let status = call.status.as_deref().unwrap_or("running");
     let mut status = call.class.as_ref().map_or(status.to_owned(), |class| format!("{status}: {class}"));
     if let Some(rating) = call.feedback {
-        status.push_str(&format!(", said {}", rating.as_str()));
+        status.push_str(&format!(", rated {}", rating.as_str()));
     }
     let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
     let tool = visible(call.tool.as_str());

@@ -35,8 +35,8 @@ pub(crate) fn code() -> u8 {
 /// process. The window size follows the terminal.
 ///
 /// The thread is never joined; it ends with the process. It is a separate thread because everything
-/// else may be blocked in a write to a reader that never comes, and then the second signal would be
-/// lost.
+/// else may be blocked in a write to a reader that never comes. The second signal would be lost
+/// then.
 pub(crate) fn watch(stop: Stop, window: Window) -> Result<(), CliProblem> {
     start(stop, window).map_err(|error| CliProblem::failed(format!("cannot watch for Ctrl-C: {error}")))
 }

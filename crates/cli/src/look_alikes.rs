@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-/// Characters of Unicode 16 whose compatibility decomposition (NFKC) is ASCII, and mathematical Greek letters. Not those that
-/// are raised, lowered, circled or squared, which look like it, nor `…` and `№`.
+/// Characters of Unicode 16 whose compatibility decomposition (NFKC) is ASCII, and mathematical
+/// Greek letters. Raised, lowered, circled and squared ones are not listed, because they do not
+/// look like ASCII; nor are `…` and `№`.
 const STYLED: &[RangeInclusive<char>] = &[
     '\u{132}'..='\u{133}',
     '\u{17f}'..='\u{17f}',

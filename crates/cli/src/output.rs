@@ -35,7 +35,7 @@ pub(crate) fn written(result: io::Result<()>) -> Result<ProgramExit, CliProblem>
 pub(crate) fn check() -> Result<(), CliProblem> {
     if stdout_was_closed() {
         return Err(CliProblem::failed(
-            "stdout is closed, so nothing was done; use `>/dev/null` to drop the output",
+            "stdout is closed, so nothing was done; use `>/dev/null` to discard the output",
         ));
     }
     Ok(())

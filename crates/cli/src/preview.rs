@@ -83,7 +83,7 @@ impl RequestedPreview {
         }
         if !matches!(setup.policy(ApprovalPolicy::Never).sandbox, SandboxMode::WorkspaceWrite) {
             return Err(CliProblem::usage(
-                "`--preview` needs the sandbox mode `workspace-write`: in others nothing can be changed, or not be held back",
+                "`--preview` needs the sandbox mode `workspace-write`: other modes allow no changes, or cannot hold them back",
             ));
         }
         let notes = notes(setup);
@@ -105,8 +105,7 @@ impl RequestedPreview {
     /// Shows the changes, asks, and applies or discards them. All commands must have ended. After
     /// an interrupt there is no question.
     pub(crate) fn settle(self, edits: &Edits, stop: &Stop) -> Result<SettledPreview, CliProblem> {
-        let failed =
-            |error: io::Error| CliProblem::failed(format!("cannot look through the preview: {error}"));
+        let failed = |error: io::Error| CliProblem::failed(format!("cannot read the preview: {error}"));
         let changes = self.preview.changes().map_err(failed)?;
         if is_attended() {
             // Keys typed before the changes are shown are not an answer to the question.
@@ -139,14 +138,14 @@ impl RequestedPreview {
         report: &mut Value,
     ) -> Result<PreviewEnd, CliProblem> {
         if !changes.layer.conflicts.is_empty() {
-            crate::note("not applied: what is named above was changed by someone else meanwhile");
+            crate::note("not applied: the files named above have changed in the meantime");
             return Ok(PreviewEnd::Failed);
         }
         if changes.is_empty() {
             return Ok(PreviewEnd::Unchanged);
         }
         if stop.reason().is_some() {
-            crate::note("not applied: it was interrupted");
+            crate::note("not applied: interrupted");
             return Ok(PreviewEnd::Interrupted);
         }
         if !self.choice.yes {
@@ -187,12 +186,12 @@ impl RequestedPreview {
                 let (path, reason) = &layer.not_kept[0];
                 format!("; it cannot be undone (`{}`: {reason})", self.paths.show(path))
             }
-            (_, 0) => format!("; `windlass undo {call}` takes it back"),
+            (_, 0) => format!("; `windlass undo {call}` undoes it"),
             (kept, left) => {
                 let (path, reason) = &layer.not_kept[0];
                 let path = self.paths.show(path);
                 format!(
-                    "; `windlass undo {call}` takes {kept} of the files back, and not {left} others (`{path}`: {reason})"
+                    "; `windlass undo {call}` restores {kept} of the files, but not {left} others (`{path}`: {reason})"
                 )
             }
         };
@@ -238,14 +237,16 @@ fn change(change: &LayerChange) -> Value {
 /// Asks the person at the terminal.
 fn ask(stop: &Stop) -> Result<ConfirmAnswer, CliProblem> {
     if !is_attended() {
-        crate::note("not applied: nobody is there to say yes; `--yes` applies it without a question");
+        crate::note(
+            "not applied: there is no terminal to ask on; pass `--yes` to apply it without a question",
+        );
         return Ok(ConfirmAnswer::No);
     }
-    let answer = crate::runtime()?.block_on(confirm("Apply these changes? (y or n) ", stop))?;
+    let answer = crate::runtime()?.block_on(confirm("Apply these changes? [y/N] ", stop))?;
     match answer {
         ConfirmAnswer::Yes => {}
         ConfirmAnswer::No => crate::note("not applied"),
-        ConfirmAnswer::Interrupted => crate::note("not applied: it was interrupted"),
+        ConfirmAnswer::Interrupted => crate::note("not applied: interrupted"),
     }
     Ok(answer)
 }

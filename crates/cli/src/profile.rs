@@ -34,7 +34,7 @@ pub(crate) fn environment(
     };
     let failed = |why: &str| {
         CliProblem::failed(format!(
-            "cannot take the environment of `{} -l` (`shell_environment_policy.experimental_use_profile`): {why}",
+            "cannot read the environment of `{} -l` (`shell_environment_policy.experimental_use_profile`): {why}",
             visible_path(shell)
         ))
     };
@@ -46,7 +46,7 @@ pub(crate) fn environment(
     match ended.report.exit {
         Exit::Code(0) => read(&ended.output).ok_or_else(|| failed("it printed too much, or no variables")),
         Exit::TimedOut => Err(failed(&format!("it took longer than {} s", LOGIN_TIMEOUT.as_secs()))),
-        exit => Err(failed(&format!("it ended with code {}", exit.code()))),
+        exit => Err(failed(&format!("it exited with code {}", exit.code()))),
     }
 }
 

@@ -32,10 +32,10 @@ pub(crate) fn run(common: &CommonOptions, args: &RedactOptions) -> Result<Progra
     let report =
         |findings: Vec<Finding>| findings.iter().for_each(|finding| crate::note(&line(finding, args.json)));
     if io::stdin().is_terminal() {
-        crate::note("reading the text from stdin; end it with Ctrl-D");
+        crate::note("reading the text from stdin; press Ctrl-D to end");
     }
     filter(&mut cleaner, &mut io::stdin().lock(), &mut io::stdout().lock(), &report)
-        .map_err(|error| CliProblem::failed(format!("cannot go on: {error}")))?;
+        .map_err(|error| CliProblem::failed(format!("cannot continue: {error}")))?;
     Ok(ProgramExit::Done)
 }
 

@@ -31,7 +31,7 @@ impl RetentionThread {
             let go_on = || !stop.load(Ordering::Relaxed);
             if let Err(error) = limits.enforce_if_due(&home, &go_on) {
                 // A failure only costs disk space.
-                crate::note(&format!("warning: cannot remove what is too old: {}", chain(&error)));
+                crate::note(&format!("warning: cannot remove old data: {}", chain(&error)));
             }
         };
         // Without a thread, the cleanup is left to the next run.

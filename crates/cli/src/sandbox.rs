@@ -76,7 +76,7 @@ pub(crate) fn run(common: &CommonOptions, args: &SandboxRun) -> Result<ExitCode,
     let settled = preview.map(|preview| preview.settle(&Edits::outside(&setup.home), &stop)).transpose()?;
     let own = code(&report);
     if settled.is_some() {
-        crate::note(&format!("the command ended with {own}"));
+        crate::note(&format!("the command exited with {own}"));
     }
     if let Some(receipt) = receipt {
         receipt.write(&report, settled.as_ref())?;

@@ -248,7 +248,7 @@ fn ending(screen: &ProgressScreen, call: &ToolCall, effects: &Effects, outcome: 
         (Facts::Session(session), None, _) if session.report.waits_for_input => {
             format!("session {} waits for input", session.session)
         }
-        (Facts::Session(session), None, _) => format!("session {} runs", session.session),
+        (Facts::Session(session), None, _) => format!("session {} is running", session.session),
         (_, _, status) => status.name().replace('_', " "),
     };
     let (mark, most) = if outcome.verdict.success {
@@ -279,11 +279,11 @@ fn tail(text: &str, total: Option<u64>, most: usize) -> String {
         lines[skipped..].iter().map(|line| format!("\n  | {}", visible_prose(line))).collect::<String>();
     let in_all = total.unwrap_or(lines.len() as u64).max(lines.len() as u64);
     let hidden = in_all - (lines.len() - skipped) as u64;
-    if skipped > 0 { format!("\n  | … {} more{shown}", counted(hidden, "line")) } else { shown }
+    if skipped > 0 { format!("\n  | … {}{shown}", counted(hidden, "more line")) } else { shown }
 }
 
 fn refused(refusal: &Refusal) -> String {
-    let made_up = if refusal.made_up_for { " (a later call made up for it)" } else { "" };
+    let made_up = if refusal.made_up_for { " (a later call replaced it)" } else { "" };
     let reason = refusal.reason.strip_prefix("refused: ").unwrap_or(&refusal.reason);
     format!("refused: {}: {}{made_up}", named(refusal.tool.as_str()), visible(reason))
 }
@@ -346,10 +346,10 @@ mod tests {
 
     #[test]
     fn all_lines_that_are_not_shown_are_counted() {
-        assert_eq!(tail("1\n2\n3", None, 2), "\n  | … 1 line more\n  | 2\n  | 3");
+        assert_eq!(tail("1\n2\n3", None, 2), "\n  | … 1 more line\n  | 2\n  | 3");
         assert_eq!(
             tail("1\n… 2990 lines …\n2999\n3000", Some(3000), 2),
-            "\n  | … 2998 lines more\n  | 2999\n  | 3000"
+            "\n  | … 2998 more lines\n  | 2999\n  | 3000"
         );
         assert_eq!(tail("1\n2", None, 2), "\n  | 1\n  | 2");
     }

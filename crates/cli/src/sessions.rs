@@ -178,7 +178,7 @@ fn one(setup: &ProgramSetup, id: &str) -> Result<SessionEntry, CliProblem> {
         _ => {
             let lines: String =
                 found.iter().map(|entry| format!("\n  {}  {}", entry.id, visible_path(&entry.cwd))).collect();
-            Err(CliProblem::usage(format!("`{id}` may be any of these sessions; name one of them:{lines}")))
+            Err(CliProblem::usage(format!("`{id}` is ambiguous; choose one of these sessions:{lines}")))
         }
     }
 }
@@ -260,7 +260,7 @@ fn collect_garbage(setup: &ProgramSetup, args: &CollectOptions) -> Result<Progra
     };
     let removed = removed.map_err(|error| match error {
         SessionError::Busy { .. } => {
-            CliProblem::failed("another process is removing what is too old; try again when it is done")
+            CliProblem::failed("another process is removing old data; try again later")
         }
         error => failed(&error),
     })?;
@@ -276,7 +276,7 @@ fn age(text: Option<&str>) -> Result<Option<Duration>, CliProblem> {
     let Some(text) = text else { return Ok(None) };
     let wrong = || {
         CliProblem::usage(format!(
-            "`--older-than {text}` is no time of the past; say how long ago (`12h`, `30d`, `2w`) or a date"
+            "`--older-than {text}` is not a time in the past; use a duration (`12h`, `30d`, `2w`) or a date"
         ))
     };
     let then = calls::parse_time(text, Timestamp::now()).ok_or_else(wrong)?;

@@ -99,7 +99,7 @@ impl ProgramSetup {
         if !has_walls && quota != quota.without_walls() {
             let mode = mode.name();
             return Err(CliProblem::usage(format!(
-                "--limit: with the sandbox `{mode}` nothing keeps limits but `wall_s` and `out_kb`"
+                "--limit: the sandbox mode `{mode}` enforces only `wall_s` and `out_kb`"
             )));
         }
         Ok(Self { quota, ..self })

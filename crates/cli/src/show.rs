@@ -54,16 +54,13 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
         &format!("{} in {}", call.thread, PathDisplay::seen_from(&call.cwd).show_whole(&call.cwd)),
     );
     say("time", &format!("{:.3}", call.time));
-    say(
-        "decision",
-        &clean(if call.decision.is_empty() { "none: it did not get to run" } else { &call.decision }),
-    );
+    say("decision", &clean(if call.decision.is_empty() { "none: it did not run" } else { &call.decision }));
     let outcome = recorded.outcome.clone().unwrap_or_default();
     for line in held(&outcome["receipt"]) {
-        say("held", &clean(&line));
+        say("receipt", &clean(&line));
     }
     match &call.status {
-        None => say("status", "running, or its end was never written down"),
+        None => say("status", "running, or its end was not recorded"),
         Some(status) => {
             let class = call.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
             say("status", &format!("{}{} after {}", visible(status), visible(&class), brief(call.duration)));

@@ -37,7 +37,7 @@ pub(crate) fn run(common: &CommonOptions, args: &StatsOptions) -> Result<Program
         return print(&format!("{:#}\n", json!(groups)));
     }
     if groups.is_empty() {
-        crate::note("no calls are on record for that");
+        crate::note("no matching calls are on record");
         return Ok(ProgramExit::Done);
     }
     print(&match by {
@@ -88,8 +88,8 @@ fn by_tool(groups: &[CallGroup], schemas: &BTreeMap<String, u64>) -> String {
         })
         .collect();
     let titles =
-        ["TOOL", "CALLS", "OK", "SAID", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "FAILS MOSTLY WITH"];
-    TextTable { titles, expendable: &["SCHEMA", "SAID", "LAST", "P99", "TREND", "P90"], rows }.text()
+        ["TOOL", "CALLS", "OK", "RATED", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "MAIN FAILURE"];
+    TextTable { titles, expendable: &["SCHEMA", "RATED", "LAST", "P99", "TREND", "P90"], rows }.text()
 }
 
 fn by_session(groups: &[CallGroup]) -> String {
@@ -101,7 +101,7 @@ fn by_session(groups: &[CallGroup]) -> String {
             [name, calls, rate(group), p50, p90, sparkline(&group.trend), last(group), worst(group)]
         })
         .collect();
-    let titles = ["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "FAILS MOSTLY WITH"];
+    let titles = ["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "MAIN FAILURE"];
     TextTable { titles, expendable: &["P90", "LAST", "TREND", "P50"], rows }.text()
 }
 

@@ -48,7 +48,7 @@ impl Drop for TelemetryGuard {
         if let Some(provider) = &self.provider
             && let Err(error) = provider.shutdown_with_timeout(otel::SHUTDOWN_TIMEOUT)
         {
-            crate::note(&format!("warning: the collector did not take all spans in time: {error}"));
+            crate::note(&format!("warning: the collector did not accept all spans in time: {error}"));
         }
     }
 }

@@ -81,7 +81,7 @@ fn asked(mut args: ToolQuery) -> Result<ToolQuery, CliProblem> {
         args.request = from_stdin("the request")?;
     }
     if args.request.trim().is_empty() {
-        return Err(CliProblem::usage("the request is empty; say what the tool should do, or name it"));
+        return Err(CliProblem::usage("the request is empty; describe the task, or name a tool"));
     }
     Ok(args)
 }
@@ -115,7 +115,7 @@ fn list(registry: &Registry, json: bool) -> String {
         .iter()
         .map(|tool| [visible(tool.name.as_str()), "left out".to_owned(), visible(&tool.reason)]);
     let rows = rows.chain(left_out).collect();
-    TextTable { titles: ["TOOL", "OFFERED", "WHAT IT DOES"], expendable: &[], rows }.text()
+    TextTable { titles: ["TOOL", "OFFERED", "DESCRIPTION"], expendable: &[], rows }.text()
 }
 
 /// Describes how a model learns about a tool.
@@ -136,7 +136,7 @@ fn show(registry: &Registry, name: &str, json: bool) -> Result<String, CliProble
 /// Returns the message for an unknown tool name.
 fn unknown(registry: &Registry, name: &str) -> String {
     let names = nearest(name, registry.tools().iter().map(|tool| tool.spec.name.as_str()));
-    format!("there is no tool `{}`; there are, the nearest first: {}", named(name), names.join(", "))
+    format!("there is no tool `{}`; the tools, closest name first: {}", named(name), names.join(", "))
 }
 
 fn manifest(registry: &Registry, json: bool) -> String {
@@ -212,8 +212,8 @@ fn describe(tool: &Registered, heading: &str) -> String {
         "Examples",
         meta.examples.iter().map(|example| format!("{}: `{}`", example.request, example.input)).collect(),
     );
-    list("Parameters also answer to", meta.parameter_aliases.iter().filter_map(alias).collect());
-    list("Also answers to", meta.aliases.iter().map(|alias| format!("`{alias}`")).collect());
+    list("Parameter aliases", meta.parameter_aliases.iter().filter_map(alias).collect());
+    list("Aliases", meta.aliases.iter().map(|alias| format!("`{alias}`")).collect());
     out.push('\n');
     out
 }
@@ -227,7 +227,7 @@ fn alias(alias: &ParameterAlias) -> Option<String> {
             Some(format!("`{}`: `true` for `{parameter}`: `{on}`", alias.name))
         }
         AliasMeaning::AlwaysSo(so) => Some(format!("`{}`: only `{so}`", alias.name)),
-        AliasMeaning::Remark => Some(format!("`{}`, which changes nothing", alias.name)),
+        AliasMeaning::Remark => Some(format!("`{}`, ignored", alias.name)),
     }
 }
 

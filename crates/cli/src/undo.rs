@@ -1,4 +1,4 @@
-//! `windlass undo`: takes back changes of tools and commands, unless the files have changed since.
+//! `windlass undo`: undoes changes of tools and commands, unless the files have changed since.
 
 use std::{
     cmp::Reverse,
@@ -109,8 +109,8 @@ fn everywhere(setup: &ProgramSetup) -> Result<Vec<EditPlace>, CliProblem> {
             let owner =
                 edits.session().map_or("calls without a session".to_owned(), |id| format!("session {id}"));
             let what = match damaged {
-                1 => "a line cannot be read, and the change it was about".to_owned(),
-                lines => format!("{lines} lines cannot be read, and the changes they were about"),
+                1 => "a line cannot be read, and its change".to_owned(),
+                lines => format!("{lines} lines cannot be read, and their changes"),
             };
             crate::note(&format!("warning: the edit log of {owner} is damaged: {what} cannot be undone"));
         }
@@ -135,7 +135,7 @@ fn list(
         return print(&format!("{:#}\n", Value::Array(all)));
     }
     if views.iter().any(|view| view.edit.command.is_some()) {
-        crate::note("note: of commands, changes of ignored files and of `.git` are not kept");
+        crate::note("note: changes that commands made to ignored files and `.git` are not recorded");
     }
     print(&views.iter().map(EditView::line).collect::<String>())
 }
@@ -151,7 +151,7 @@ fn note_newer(here: &[EditPlace], chosen_place: &EditPlace, chosen: &[&Edit], na
             place.edits.session().map_or("a call without a session".to_owned(), |id| format!("session {id}"));
         let name = names.display_name(&place.edits, edit);
         crate::note(&format!(
-            "note: {session} changed files here since then (call {}); that is left alone",
+            "note: {session} changed files here since then (call {}); those changes are kept",
             visible(&name)
         ));
     }
@@ -249,7 +249,7 @@ impl UndoRun<'_> {
         Ok(())
     }
 
-    /// Takes back the changes of a command: files, links and directories.
+    /// Undoes the changes of a command: files, links and directories.
     fn undo_command(&self, edit: &Edit, files: &[EditedFile]) -> Result<(), String> {
         let changes: Option<Vec<_>> =
             files.iter().map(|file| file.as_entry_change().map(|change| change.reversed())).collect();
@@ -259,15 +259,12 @@ impl UndoRun<'_> {
             restore_entries(&changes, &read, self.edits.notes()).map_err(|error| error.to_string())?;
         for path in &report.left {
             crate::note(&format!(
-                "left, as it holds something else: {}",
+                "not removed, because it holds something else: {}",
                 visible(&path.display().to_string())
             ));
         }
         self.edits.undoing(edit).log_undo(edit, files).map_err(|error| {
-            format!(
-                "it was undone, but that could not be written down, so it is listed still: {}",
-                chain(&error)
-            )
+            format!("it was undone, but this could not be recorded, so it is still listed: {}", chain(&error))
         })
     }
 

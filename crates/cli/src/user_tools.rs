@@ -140,9 +140,7 @@ fn is_new(
         }
         Entry::Occupied(other) => {
             let (name, other) = (named(name), other.get());
-            Err(format!(
-                "the tool `{name}` is on {other} already; leave one out, or give each a name of its own"
-            ))
+            Err(format!("the tool `{name}` is already on {other}; remove one, or rename it"))
         }
     }
 }
@@ -186,7 +184,7 @@ fn text(path: &Path) -> Result<String, CliProblem> {
     let kind = path.metadata().map_err(unread)?;
     if !kind.is_file() {
         return Err(CliProblem::usage(format!(
-            "cannot read `{}`: it is not an ordinary file; give one, or `-` for stdin",
+            "cannot read `{}`: it is not a regular file; pass one, or `-` for stdin",
             visible_path(path)
         )));
     }
@@ -200,7 +198,7 @@ fn bounded(from: impl Read, path: &Path) -> Result<String, CliProblem> {
     if text.len() as u64 > MAX_BYTES {
         let limit = MAX_BYTES / 1024 / 1024;
         return Err(CliProblem::usage(format!(
-            "`{}` is longer than {limit} MB; leave tools out",
+            "`{}` is larger than {limit} MB; remove some tools",
             visible_path(path)
         )));
     }

@@ -1,4 +1,4 @@
-//! Questions to a person, and the answers.
+//! Questions to the user, and the answers.
 
 use std::path::PathBuf;
 
@@ -6,63 +6,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BoxFuture, CallId, Clean, Effects, ToolName};
 
-/// Asks whoever may decide. Implemented by front ends, called by the gate only. A front end that cannot ask (no
-/// terminal, a closed channel) answers [`Answer::Unavailable`], which counts as a no.
+/// Asks the person who may decide. Implemented by front ends, called by the gate only. A front end
+/// that cannot ask (no terminal, a closed channel) answers [`Answer::Unavailable`], which counts as
+/// a no.
 pub trait Approver: Send + Sync {
-    /// Puts one question and waits for its answer.
+    /// Asks one question and waits for its answer.
     fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer>;
 }
 
-/// A question about one call. Everything in it is shown, nothing is cut.
+/// A question about one call. Front ends show all of it, without cutting anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Question {
     /// The call.
     pub call: CallId,
     /// Its tool.
     pub tool: ToolName,
-    /// What it would do.
+    /// Effects the call would have.
     pub effects: Effects,
-    /// Where it would do it.
+    /// Working directory of the call.
     pub cwd: PathBuf,
-    /// Why it is asked.
+    /// Reason for the question.
     pub reason: String,
-    /// What could not be told from the command's text.
+    /// Parts of the command that could not be analysed from its text.
     pub unclear: Vec<String>,
-    /// What a yes allows beyond what the sandbox mode does.
+    /// Access that a yes grants in addition to the sandbox mode.
     pub beyond: Beyond,
-    /// What a yes for the session would cover: the same again, to the letter. Empty if there is none.
+    /// Keys that a yes for the session covers. They match the same request exactly. Empty if there
+    /// can be no such yes.
     pub keys: Vec<String>,
-    /// The rule that would make this question unnecessary. Without one, there is no yes for longer than the session.
+    /// Rule that would make this question unnecessary. Without one, a yes cannot outlive the
+    /// session.
     pub rule: Option<Offer>,
 }
 
-/// What a yes allows beyond what the sandbox mode does.
+/// Access that a yes grants in addition to the sandbox mode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beyond {
     /// Nothing.
     Nothing,
-    /// The rules of the sandbox widened by this, and no further.
+    /// The sandbox rules plus exactly these permissions.
     Wider {
-        /// What may be written as well.
+        /// Additional paths that may be written.
         writable: Vec<PathBuf>,
-        /// Whether the network may be reached as well.
+        /// True if the call may also reach the network.
         network: bool,
     },
     /// No sandbox at all.
     Everything,
 }
 
-/// A rule that an answer could make.
+/// A rule that an answer could add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Offer {
-    /// The rule, as a file of rules has it.
+    /// The rule, as it is written in a rules file.
     pub toml: String,
-    /// What it would allow, in one line.
+    /// One line that says what the rule would allow.
     pub allows: String,
 }
 
-/// Where a rule made by an answer counts.
+/// Scope of a rule that an answer adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
@@ -72,14 +75,14 @@ pub enum Reach {
     Everywhere,
 }
 
-/// Keeps the rules that answers make, for later sessions. Implemented by front ends that have a place for them, called by
-/// the gate only.
+/// Stores the rules that answers add, for later sessions. Implemented by front ends that can store
+/// them, called by the gate only.
 pub trait Rulebook: Send + Sync {
-    /// Keeps a rule. The error is one line for a person.
+    /// Stores a rule. The error is one line for the user.
     fn keep(&self, reach: Reach, rule: &Offer) -> Result<(), String>;
 }
 
-/// What the person said.
+/// The answer of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -87,32 +90,32 @@ pub enum Answer {
     Once,
     /// Yes, and the same again for the rest of the session.
     Session,
-    /// Yes, and keep the rule of the question for this project.
+    /// Yes, and store the question's rule for this project.
     Project,
-    /// Yes, and keep the rule of the question.
+    /// Yes, and store the question's rule for all projects.
     Always,
-    /// No, with a word to the model.
+    /// No, with a message for the model.
     Deny(String),
     /// No, and stop the turn.
     Abort,
-    /// Nobody is there to answer.
+    /// No one is available to answer.
     Unavailable,
 }
 
-/// Who answered a question.
+/// Source of the answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
-    /// Whoever was asked.
+    /// The person who was asked.
     Person,
     /// An earlier answer for the session.
     Session,
-    /// Nobody was there.
+    /// No one was available.
     Nobody,
 }
 
 impl Answer {
-    /// The answer in one word, without what was said to the model.
+    /// Returns the answer in one word, without the message for the model.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Once => "once",
@@ -127,7 +130,7 @@ impl Answer {
 }
 
 impl AnsweredBy {
-    /// The name used in logs.
+    /// Returns the name used in logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Person => "person",

@@ -1,4 +1,4 @@
-//! Calls as a model asks for them, before anything about them is believed.
+//! Calls as a model wrote them, before anything in them is validated.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +15,12 @@ pub struct ToolCall {
     pub id: CallId,
     /// A name or alias of a tool; not yet known to exist.
     pub name: ToolName,
-    /// What the tool is to work on.
+    /// Arguments for the tool.
     pub input: Input,
 }
 
-/// The input of a call, unparsed: a model's JSON may be broken, and history keeps what it really said.
+/// The unparsed input of a call. A model's JSON may be broken, and history keeps exactly what it
+/// wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
@@ -27,11 +28,11 @@ pub enum Input {
     Json(String),
     /// Plain text for a freeform tool, such as a patch.
     Text(String),
-    /// JSON text of a search for tools, asked for in the form its wire has for that.
+    /// JSON text of a search for tools, requested in the form that the wire has for it.
     Search(String),
 }
 
-/// Which of the inputs a call carries; its output must go back in the same kind.
+/// Kind of input that a call carries. Its output must go back in the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
@@ -44,7 +45,7 @@ pub enum InputKind {
 }
 
 impl Input {
-    /// The kind of this input.
+    /// Returns the kind of this input.
     pub fn kind(&self) -> InputKind {
         match self {
             Self::Json(_) => InputKind::Json,
@@ -53,7 +54,7 @@ impl Input {
         }
     }
 
-    /// The text of any kind.
+    /// Returns the text of an input of any kind.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Json(text) | Self::Text(text) | Self::Search(text) => text,

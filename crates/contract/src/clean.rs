@@ -1,4 +1,4 @@
-//! Clean values: what may be recorded, shown and asked about.
+//! Clean values: the only ones that may be recorded, shown or put into questions.
 
 use std::ops::Deref;
 
@@ -17,7 +17,8 @@ use crate::{
 /// value itself, and cannot be changed or read back from a file.
 ///
 /// Messages between the model and the person are kept as they are: a person who asks for a password
-/// must get it. So are the contents of changed files in `Event::EditEnded`, which are never written.
+/// must get it. So are the contents of changed files in `Event::EditEnded`, which are never
+/// written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Clean<T>(T);
@@ -28,12 +29,12 @@ impl<T> Clean<T> {
         Self(value)
     }
 
-    /// The same, borrowed.
+    /// Returns a clean reference to the value.
     pub fn as_ref(&self) -> Clean<&T> {
         Clean(&self.0)
     }
 
-    /// The target of a clean pointer.
+    /// Returns a clean reference to the target of a clean pointer.
     pub fn as_deref(&self) -> Clean<&T::Target>
     where
         T: Deref,
@@ -41,7 +42,7 @@ impl<T> Clean<T> {
         Clean(&self.0)
     }
 
-    /// The value, to be used for something else.
+    /// Returns the value without the mark.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -62,7 +63,7 @@ impl From<Clean<ToolCall>> for Clean<Item> {
 }
 
 impl Clean<Intent> {
-    /// What a call is about to do.
+    /// Builds the record of what a call is about to do.
     pub fn intent(call: &Clean<ToolCall>, effects: Clean<Effects>, decision: Clean<String>) -> Self {
         let ToolCall { id, name, .. } = &call.0;
         Self(Intent { call: id.clone(), tool: name.clone(), effects: effects.0, decision: decision.0 })
@@ -70,14 +71,14 @@ impl Clean<Intent> {
 }
 
 impl Clean<Feedback> {
-    /// What a person thinks of a call.
+    /// Builds the record of a person's feedback on a call.
     pub fn feedback(call: CallId, handle: String, rating: Option<Rating>, note: Clean<String>) -> Self {
         Self(Feedback { call, handle, rating, note: note.0 })
     }
 }
 
 impl Clean<Outcome> {
-    /// The outcome of a call of which nothing is known. Fixed texts hold no secrets.
+    /// Builds the outcome of a call about which nothing is known. Fixed texts hold no secrets.
     pub fn unknown(reason: &'static str, note: &'static str) -> Self {
         Self(Outcome::plain(Verdict::failure(reason), note))
     }

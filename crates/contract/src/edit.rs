@@ -1,4 +1,4 @@
-//! Changes to files: all of them or none, and so that they can be undone.
+//! Changes to files. A set of changes is atomic and can be undone.
 
 use std::{
     collections::BTreeMap,
@@ -12,49 +12,50 @@ use crate::{
     files::{FileError, Sight, Stamp},
 };
 
-/// One thing to do with one file.
+/// One change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The file, relative to the grant's working directory.
     pub path: PathBuf,
-    /// What must be there for the change to be made.
+    /// State of the path that the change requires.
     pub expected: Expected,
-    /// What to do.
+    /// Action to take.
     pub action: Action,
 }
 
-/// What must be at a path for a change to be made. Compared by content, never by time.
+/// State of a path that a change requires. Compared by content, never by time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// Nothing.
+    /// No file.
     Absent,
-    /// A file with just this in it: what was read when the change was made up.
+    /// A file with exactly this content: the one that was read when the change was planned.
     Content(Arc<[u8]>),
 }
 
-/// What to do with a file.
+/// Action on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Makes it, or puts this in place of what it holds. A file that exists keeps its mode.
+    /// Creates the file or replaces its content. An existing file keeps its mode.
     Write(Vec<u8>),
-    /// Puts back what it was before a change: the content, the time of its modification, and of mode, owner and
-    /// extended attributes whatever the change altered. What became of the others since is kept.
+    /// Restores the state before a change: content and modification time, and of mode, owner and
+    /// extended attributes those that the change altered. Later changes to the others are kept.
     Restore {
-        /// What it was.
+        /// State to restore.
         before: Version,
-        /// What the change made of it; absent if it was removed.
+        /// State after the change; absent if the file was removed.
         after: Option<Version>,
     },
-    /// Removes it, and directories that were made for it, from the outside in, unless something else is in them.
+    /// Removes the file, and the directories that were created for it, unless they contain
+    /// something else.
     Delete {
-        /// Absolute, and without links.
+        /// Absolute and without links, the outermost first.
         folders: Vec<PathBuf>,
     },
-    /// Moves it, in place of whatever file is there, and puts this in it. It keeps its mode.
+    /// Moves the file, replaces any file at the target, and sets its content. It keeps its mode.
     Move {
-        /// Where to.
+        /// Target path.
         to: PathBuf,
-        /// What it holds then.
+        /// Its content after the move.
         bytes: Vec<u8>,
     },
 }
@@ -64,35 +65,35 @@ pub enum Action {
 pub struct Changed {
     /// Absolute, and without links.
     pub path: PathBuf,
-    /// What it was; absent if it was made.
+    /// State before the change; absent if the file was created.
     pub before: Option<Version>,
-    /// What it is; absent if it was removed.
+    /// State after the change; absent if the file was removed.
     pub after: Option<Version>,
-    /// How it is; absent if it was removed.
+    /// Stamp after the change; absent if the file was removed.
     pub stamp: Option<Stamp>,
-    /// Directories that were made for it, from the outside in.
+    /// Directories that were created for it, the outermost first.
     pub folders: Vec<PathBuf>,
-    /// How many other names (hard links) it had. They keep the old content.
+    /// Number of other names (hard links) it had. They keep the old content.
     pub other_names: u64,
 }
 
 /// A file at some time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version {
-    /// What it holds.
+    /// Its content.
     pub bytes: Arc<[u8]>,
     /// Its permission bits.
     pub mode: u32,
-    /// Its user and group. Absent where an earlier version did not keep them.
+    /// Its user and group. Absent if an earlier version of Windlass did not record them.
     pub owner: Option<(u32, u32)>,
-    /// When it was modified last: seconds since 1970, negative before, and nanoseconds beyond them. Absent where an
-    /// earlier version did not keep it.
+    /// Last modification: seconds since 1970, negative before, and nanoseconds. Absent if an
+    /// earlier version of Windlass did not record it.
     pub modified: Option<(i64, i64)>,
-    /// What else it has.
+    /// Its extended attributes.
     pub attributes: Attributes,
 }
 
-/// Extended attributes of a file by their names, access lists among them.
+/// Extended attributes of a file by name, including access control lists.
 pub type Attributes = BTreeMap<String, Vec<u8>>;
 
 impl fmt::Debug for Version {
@@ -119,25 +120,25 @@ impl fmt::Debug for HashedContent {
 /// The contents of a file before and after a change. Absent where there is no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentPair {
-    /// What it holds before.
+    /// Content before.
     pub before: Option<HashedContent>,
-    /// What it holds after.
+    /// Content after.
     pub after: Option<HashedContent>,
 }
 
 /// The names under which an archive keeps the contents of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptPair {
-    /// What it held before.
+    /// Content before.
     pub before: Option<String>,
-    /// What it holds after.
+    /// Content after.
     pub after: Option<String>,
 }
 
 /// An edit for the log of an archive.
 #[derive(Debug, Clone, Copy)]
 pub struct EditRecord<'a> {
-    /// The name of the transaction, which no other has.
+    /// Unique name of the transaction.
     pub transaction: &'a str,
     /// The call that changed the files.
     pub call: &'a CallId,
@@ -147,40 +148,43 @@ pub struct EditRecord<'a> {
     pub kept: &'a [KeptPair],
 }
 
-/// Keeps what files held before a tool changed them. Implemented by `record`, called by `files` while a change is made and
-/// after a crash. A change counts from the moment its line is in the edit log, and not before.
+/// Stores the contents that files had before a tool changed them. Implemented by `record`, called
+/// by `files` during a change and after a crash. A change is committed once its line is in the edit
+/// log, and not before.
 pub trait Archive: Send + Sync + fmt::Debug {
-    /// Keeps contents, before any file is changed. When it returns, they survive a loss of power.
+    /// Stores contents, before any file is changed. When it returns, they survive a loss of power.
     fn keep(&self, contents: &[ContentPair]) -> io::Result<Vec<KeptPair>>;
 
-    /// Appends an edit to the log: the commit point. When it returns, the line survives a loss of power. After an error
-    /// [`is_logged`](Self::is_logged) says whether the line is there nevertheless.
+    /// Appends an edit to the log: the commit point. When it returns, the line survives a loss of
+    /// power. After an error [`is_logged`](Self::is_logged) tells whether the line is there
+    /// nevertheless.
     fn log(&self, edit: &EditRecord<'_>) -> io::Result<()>;
 
-    /// Tests whether a transaction is in an edit log, which may be another one of the same user. A line that is found is
-    /// flushed before this returns.
+    /// Returns true if a transaction is in an edit log, which may be another log of the same user.
+    /// A line that is found is flushed before this returns.
     fn is_logged(&self, log: &Path, transaction: &str) -> io::Result<bool>;
 
-    /// The file of the edit log, as [`is_logged`](Self::is_logged) takes it.
+    /// Returns the path of the edit log, as [`is_logged`](Self::is_logged) takes it.
     fn log_path(&self) -> PathBuf;
 
-    /// Keeps what the model was shown, for whoever goes on with the session. That may be nobody.
+    /// Records a file that the model was shown, for the case that the session is resumed.
     fn see(&self, sight: &Sight) -> io::Result<()>;
 
-    /// What the model was shown before this process began, the oldest first.
+    /// Returns the files that the model was shown before this process began, the oldest first.
     fn seen(&self) -> io::Result<Vec<Sight>>;
 
-    /// A directory for notes about changes that are being made, the same for all processes of a user.
+    /// Returns a directory for notes about changes in progress. It is the same for all processes of
+    /// a user.
     fn notes(&self) -> &Path;
 }
 
-/// Why files were not changed. Nothing was, unless it says otherwise.
+/// Reason that files were not changed. Nothing was changed unless the message says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// A file cannot be reached.
     #[error(transparent)]
     File(#[from] FileError),
-    /// It is not what it was when the change was made up.
+    /// It changed since the change was planned.
     #[error(
         "`{path}` was changed meanwhile by someone else; nothing was written. Read it again, then try again"
     )]
@@ -188,32 +192,32 @@ pub enum CommitError {
         /// The file.
         path: PathBuf,
     },
-    /// Two changes are about one file.
+    /// Two changes target one file.
     #[error("multiple operations target {path}")]
     Twice {
         /// The file.
         path: PathBuf,
     },
-    /// One change makes a file where another needs a directory.
+    /// One change creates a file where another needs a directory.
     #[error(
         "cannot make `{path}`: `{file}` is a file in the same call; a path cannot be both a file and a directory"
     )]
     Beneath {
-        /// What cannot be made.
+        /// Path that cannot be created.
         path: PathBuf,
-        /// What is in its way.
+        /// File in its way.
         file: PathBuf,
     },
-    /// Too large to be changed by a tool, and kept for an undo.
+    /// It is too large for a tool to change and for the undo archive to store.
     #[error(
         "`{path}` has {bytes} bytes, more than the {limit_bytes} a file tool may change; use a command instead"
     )]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// How large it is.
+        /// Its size.
         bytes: u64,
-        /// What the limit is.
+        /// The limit.
         limit_bytes: u64,
     },
     /// The disk has no room for the new contents.
@@ -222,52 +226,51 @@ pub enum CommitError {
          Free some space, or write less"
     )]
     NoRoom {
-        /// The first of the files there.
+        /// First of the files on that disk.
         path: PathBuf,
-        /// How much all files there would take.
+        /// Space that all files on that disk would take.
         needed_bytes: u64,
-        /// How much there is.
+        /// Space that is free.
         free_bytes: u64,
     },
-    /// The system said no on the way. Everything is as it was.
+    /// The system reported an error, and every file is as it was before.
     #[error("cannot {step} `{path}`: {source}; nothing was changed")]
     Failed {
-        /// What could not be done.
+        /// Step that failed.
         step: &'static str,
-        /// With which file.
+        /// File of that step.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system said no on the way, and again when it was to be taken back.
-    #[error(
-        "cannot {step} `{path}`: {source}; `{left}` could not be put back and is tried again at the next start"
-    )]
+    /// The system reported an error, and another one when the change was reverted.
+    #[error("cannot {step} `{path}`: {source}; `{left}` could not be restored; the next start tries again")]
     Stuck {
-        /// What could not be done.
+        /// Step that failed.
         step: &'static str,
-        /// With which file.
+        /// File of that step.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
-        /// The file that is not as it was.
+        /// File that could not be restored.
         left: PathBuf,
     },
-    /// The system said no on the way. Everything was taken back, but for a file that someone else changed meanwhile.
+    /// The system reported an error. All files were restored, except one that someone else changed
+    /// meanwhile.
     #[error(
         "cannot {step} `{path}`: {source}; `{left}` was changed by someone else meanwhile and is left as it is{}",
-        before.as_ref().map(|before| format!("; what it was before is in `{}`", before.display())).unwrap_or_default()
+        before.as_ref().map(|before| format!("; its earlier content is in `{}`", before.display())).unwrap_or_default()
     )]
     Conflict {
-        /// What could not be done.
+        /// Step that failed.
         step: &'static str,
-        /// With which file.
+        /// File of that step.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
-        /// The file that someone else changed.
+        /// File that someone else changed.
         left: PathBuf,
-        /// Where its content from before the change is.
+        /// File with the content before the change.
         before: Option<PathBuf>,
     },
 }

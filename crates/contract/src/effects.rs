@@ -1,4 +1,4 @@
-//! Effects: all that a call would do, said before it is done.
+//! Effects: everything a call would do, declared before it runs.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wording::shell_quote;
 
-/// What a call would touch. A tool that cannot know says the widest thing.
+/// Resources a call would use. A tool that cannot know them declares the widest effects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effects {
     /// Paths it would read.
@@ -16,84 +16,89 @@ pub struct Effects {
     /// Paths it would create, change or delete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<PathBuf>,
-    /// What it would reach over the network.
+    /// Network access it would use.
     #[serde(default, skip_serializing_if = "Network::is_none")]
     pub network: Network,
     /// The program it would start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandLine>,
-    /// Whether the program gets a terminal that can be typed to. What was allowed without one was not allowed with one.
+    /// True if the program gets a terminal that can be typed to. Permission to run without a
+    /// terminal does not cover running with one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
-    /// The time limit that the call names, in milliseconds.
+    /// Time limit that the call names, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_limit_ms: Option<u64>,
-    /// What it would type to a program that already runs.
+    /// Text it would type to a program that already runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
-    /// What it would change beyond this machine. Of a command, the gate says so, from its words.
+    /// Changes it would make beyond this machine. For a command, the gate derives them from its
+    /// words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outward: Vec<OutwardEffect>,
-    /// The model wants the program to run without the sandbox. A request, never a decision.
+    /// Request of the model to run the program without the sandbox. It is never a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
 }
 
-/// A model's wish to leave the sandbox.
+/// A model's request to leave the sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
-    /// Why, in its own words. Shown to the person, believed by nobody.
+    /// Reason in the model's words. It is shown to the user and never trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// The beginning of commands it would like to run without being asked again. A suggestion.
+    /// Prefix of commands that the model suggests to allow without further questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefix_rule: Vec<String>,
 }
 
 impl Effects {
-    /// Nothing outside the tool itself.
+    /// Returns no effects outside the tool itself.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Anything at all: for tools that cannot tell.
+    /// Returns the widest effects, for tools that cannot know theirs.
     pub fn unknown() -> Self {
         Self { reads: vec!["/".into()], writes: vec!["/".into()], network: Network::Any, ..Self::default() }
     }
 
-    /// Reads one path.
+    /// Returns the effect of reading one path.
     pub fn read(path: impl Into<PathBuf>) -> Self {
         Self { reads: vec![path.into()], ..Self::default() }
     }
 
-    /// Writes one path.
+    /// Returns the effect of writing one path.
     pub fn write(path: impl Into<PathBuf>) -> Self {
         Self { writes: vec![path.into()], ..Self::default() }
     }
 
-    /// Starts a program, which may then do anything the sandbox lets it.
+    /// Returns the effect of starting a program, which may then do anything the sandbox allows.
     pub fn command(command: CommandLine) -> Self {
         Self { command: Some(command), ..Self::default() }
     }
 
-    /// Types to a program that already runs, which may then do anything its own sandbox lets it.
+    /// Returns the effect of typing to a running program, which may then do anything its own
+    /// sandbox allows.
     pub fn typed(typed: Typed) -> Self {
         Self { typed: Some(typed), ..Self::default() }
     }
 
-    /// Whether a program does the work: one that would be started, or one that is typed to.
+    /// Returns true if a program does the work: one that would be started, or one that is typed to.
     pub fn has_program(&self) -> bool {
         self.command.is_some() || self.typed.is_some()
     }
 
-    /// Whether the call may change something: such a call runs alone, and needs more than a yes by default.
+    /// Returns true if the call may change something. Such a call runs alone, and is not allowed by
+    /// default.
     pub fn may_change(&self) -> bool {
         let beyond = self.network != Network::None || !self.outward.is_empty();
         !self.writes.is_empty() || self.has_program() || beyond
     }
 }
 
-/// An effect beyond this machine, mildest first. A sandbox holds it only by having no network, and nothing takes it back.
+/// An effect beyond this machine, mildest first. It cannot be undone, and only a sandbox without
+/// network access prevents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutwardEffect {
@@ -112,11 +117,11 @@ pub enum OutwardEffect {
 }
 
 impl OutwardEffect {
-    /// Every effect there is.
+    /// All outward effects.
     pub const ALL: [Self; 6] =
         [Self::Install, Self::Send, Self::Push, Self::Remote, Self::Publish, Self::Deploy];
 
-    /// The name in rules and in the configuration.
+    /// Returns the name in rules and in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Install => "install",
@@ -128,12 +133,12 @@ impl OutwardEffect {
         }
     }
 
-    /// The effect of this name.
+    /// Returns the effect with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|effect| effect.name() == name)
     }
 
-    /// What it does, for a person: the end of a sentence that begins with "it".
+    /// Describes the effect for a person: the end of a sentence that begins with "it".
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Install => "installs software from elsewhere",
@@ -146,7 +151,7 @@ impl OutwardEffect {
     }
 }
 
-/// How much of the network a call would use.
+/// Network access of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -158,15 +163,15 @@ pub enum Network {
 }
 
 impl Network {
-    /// Whether no network is used.
+    /// Returns true if no network is used.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde's skip_serializing_if wants")]
     fn is_none(&self) -> bool {
         *self == Self::None
     }
 }
 
-/// A path without `.` and `..`, by its text alone. The gate decides by it and the host opens by it, so that both mean the
-/// same file.
+/// Removes `.` and `..` from a path, by its text alone. The gate decides by the result and the host
+/// opens it, so both mean the same file.
 pub fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -192,13 +197,14 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// The command as one line a person could paste into a shell.
+    /// Formats the command as one line that can be pasted into a shell.
     pub fn display(&self) -> String {
         self.argv.iter().map(|word| shell_quote(word)).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// Text for a program that already runs. Nobody knows what that program makes of it; it may be a shell.
+/// Text for a program that already runs. Its meaning is unknown, because the program may be a
+/// shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Typed {
     /// The program, as the model started it.
@@ -208,7 +214,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// The program and the text, on one line and each quoted where a shell would need it.
+    /// Formats the program and the text on one line, each quoted where a shell would need it.
     pub fn display(&self) -> String {
         format!("{} {}", shell_quote(&self.to), shell_quote(&self.text))
     }

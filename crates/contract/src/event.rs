@@ -1,4 +1,4 @@
-//! Events: what front ends and logs are shown while work goes on.
+//! Events that front ends and logs receive during a turn.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -16,20 +16,21 @@ use crate::{
     outcome::Refusal,
 };
 
-/// Takes events as they happen. Implemented by the cleaner, which passes them on to an [`EventSink`], and by what comes
-/// before it; called from anywhere.
+/// Receives events as they happen. Implemented by the cleaner, which passes them on to an
+/// [`EventSink`], and by its callers. Called from anywhere.
 pub trait EventEmitter: Send + Sync {
     /// Takes one event.
     fn emit(&self, event: Event);
 }
 
-/// Takes clean events. Implemented by front ends and recorders; called by the cleaner. Must not block, and cannot steer.
+/// Receives clean events. Implemented by front ends and recorders, called by the cleaner. An
+/// implementation must not block and cannot influence the turn.
 pub trait EventSink: Send + Sync {
     /// Takes one event.
     fn emit(&self, event: &Clean<Event>);
 }
 
-/// Drops every event.
+/// Discards every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -41,17 +42,17 @@ impl EventEmitter for Silent {
     fn emit(&self, _event: Event) {}
 }
 
-/// Something that happened. Results are shaped before they get here; pieces of a running command's output
-/// ([`CallOutput`](Self::CallOutput)) are as it printed them but for secrets, and only for those who ask for them.
+/// Something that happened. Results are shaped before they get here. Pieces of a running command's
+/// output ([`CallOutput`](Self::CallOutput)) are raw except for secrets, and only sent on request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum Event {
-    /// A thread was begun or taken up again.
+    /// A thread was started or resumed.
     ThreadStarted {
         /// Its id, for `exec resume`.
         thread: ThreadId,
     },
-    /// The user's request is being worked on.
+    /// Work on the user's request has begun.
     TurnStarted,
     /// A piece of the model's answer.
     TextDelta {
@@ -73,23 +74,23 @@ pub enum Event {
         /// Its text.
         text: String,
     },
-    /// The model's server searched the web by itself.
+    /// The model's server searched the web on its own.
     WebSearch {
-        /// What was looked for.
+        /// Search query.
         query: String,
     },
-    /// A person is asked about a call.
+    /// The user is asked about a call.
     ApprovalAsked {
         /// The call.
         id: CallId,
         /// Its tool.
         tool: ToolName,
-        /// Why it is asked.
+        /// Reason for the question.
         reason: String,
-        /// What it would do beyond this machine.
+        /// Effects it would have beyond this machine.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         outward: Vec<OutwardEffect>,
-        /// What a yes would allow beyond what the sandbox mode does.
+        /// Access that a yes grants in addition to the sandbox mode.
         beyond: Beyond,
     },
     /// The question about a call has its answer.
@@ -98,14 +99,14 @@ pub enum Event {
         id: CallId,
         /// Its tool.
         tool: ToolName,
-        /// What was said.
+        /// The answer.
         answer: Answer,
-        /// Who said so.
+        /// Source of the answer.
         by: AnsweredBy,
-        /// The rule that the answer makes, in words.
+        /// The rule that the answer adds, in words.
         #[serde(skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// How long the call waited for it.
+        /// Time that the call waited for the answer.
         #[serde(rename = "waited_ms", with = "millis")]
         waited: Duration,
     },
@@ -113,7 +114,7 @@ pub enum Event {
     CallStarted {
         /// The call.
         call: Clean<ToolCall>,
-        /// What it will do.
+        /// Its declared effects.
         effects: Clean<Effects>,
     },
     /// A piece of a running call's output.
@@ -123,7 +124,7 @@ pub enum Event {
         /// The piece, as text.
         text: String,
     },
-    /// The program of a running call waits for someone to type.
+    /// The program of a running call waits for input.
     InputAwaited {
         /// The call.
         id: CallId,
@@ -132,82 +133,84 @@ pub enum Event {
     CallEnded {
         /// The call.
         call: Clean<ToolCall>,
-        /// What it would have done, where that much is known.
+        /// Its declared effects, as far as they are known.
         effects: Clean<Effects>,
-        /// How it ended.
+        /// The outcome.
         outcome: Box<Clean<Outcome>>,
     },
-    /// A call has made up its mind which files to change, and how.
+    /// A call has decided which files to change, and how.
     EditStarted {
         /// The call.
         id: CallId,
         /// The files.
         files: Vec<FileEdit>,
     },
-    /// A call has changed files, all of them, or failed and changed none.
+    /// A call has changed all of its files, or failed and changed none.
     EditEnded {
         /// The call.
         id: CallId,
         /// The files.
         files: Vec<FileEdit>,
-        /// Whether they are changed.
+        /// True if the files were changed.
         success: bool,
-        /// What they were and are, with their secrets. Too much to be written down with every event.
+        /// The files before and after, with their secrets. Not serialized: too much for every
+        /// event.
         #[serde(skip)]
         changed: Vec<Changed>,
     },
-    /// Everything that tools have changed in files during the turn that ends.
+    /// All changes to files that tools made during the turn that ends.
     TurnDiff {
-        /// As a unified diff.
+        /// The changes as a unified diff.
         diff: String,
     },
     /// The model changed its plan.
     PlanUpdated(Plan),
-    /// The model's server failed and is tried again.
+    /// A request to the model's server failed and is tried again.
     Retrying {
         /// The provider.
         provider: String,
-        /// Which try comes next.
+        /// Number of the next try.
         attempt: u32,
-        /// How many there are.
+        /// Maximum number of tries.
         of: u32,
-        /// How long we wait first.
+        /// Delay before the next try.
         #[serde(rename = "delay_ms", with = "millis")]
         delay: Duration,
-        /// The time that is left for further tries.
+        /// Time that is left for further tries.
         #[serde(rename = "left_ms", with = "millis")]
         left: Duration,
-        /// What went wrong.
+        /// Cause of the failure.
         reason: String,
     },
-    /// Something a person should know.
+    /// A warning for the user.
     Warning {
-        /// What.
+        /// Its text.
         message: String,
     },
     /// The model has answered.
     TurnCompleted {
-        /// What it cost.
+        /// Tokens used.
         usage: Usage,
-        /// Whether the answer says that what was asked for is not done.
+        /// True if the answer says that the request was not fulfilled.
         #[serde(default)]
         declined: bool,
-        /// Calls nobody allowed.
+        /// Calls that were refused.
         refusals: Vec<Refusal>,
     },
     /// The turn ended without an answer.
     TurnFailed {
-        /// Why, in one line.
+        /// The cause, in one line.
         message: String,
-        /// What it cost.
+        /// Tokens used.
         usage: Usage,
-        /// Calls nobody allowed.
+        /// Calls that were refused.
         refusals: Vec<Refusal>,
     },
 }
 
 impl Event {
-    /// Whether the session file keeps it: pieces of what is kept whole elsewhere are left out.
+    /// Returns true if the session file keeps the event. Pieces of texts that are recorded as a
+    /// whole elsewhere are left out.
     pub fn is_kept(&self) -> bool {
         matches!(
             self,
@@ -226,20 +229,20 @@ impl Event {
 /// A file that is to be changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileEdit {
-    /// As the call names it.
+    /// Path as the call names it.
     pub path: PathBuf,
-    /// What is to become of it.
+    /// Planned change.
     pub kind: EditKind,
-    /// Where it is to be moved.
+    /// Target path, if it is to be moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub move_path: Option<PathBuf>,
 }
 
-/// What is to become of a file.
+/// Planned change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditKind {
-    /// It is made; one that exists is replaced.
+    /// It is created; an existing file is replaced.
     Add,
     /// It is removed.
     Delete,
@@ -250,7 +253,7 @@ pub enum EditKind {
 /// The model's plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// Why it changed.
+    /// Reason for the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
     /// The steps, in order.
@@ -260,18 +263,18 @@ pub struct Plan {
 /// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanStep {
-    /// What is to be done.
+    /// Description of the step.
     pub step: String,
-    /// How far it is.
+    /// Progress of the step.
     pub status: PlanStatus,
 }
 
-/// How far a step is.
+/// Progress of a step of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum PlanStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
     /// Being worked on.
     InProgress,

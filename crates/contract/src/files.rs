@@ -17,108 +17,112 @@ mod sight;
 
 pub use sight::{Seen, Sight, Since, Stamp};
 
-/// The files of a machine, held to one [`Grant`](crate::Grant). Implemented by `host` (and by fakes in tests), used by
-/// tools through [`Host::files`](crate::Host::files). Paths are relative to the grant's working directory; what a
-/// confined command could not read, an implementation must not read either, by whatever name, link or race. No answer
-/// waits for a pipe or a device, and every answer has a bound.
+/// The files of a machine, confined to one [`Grant`](crate::Grant). Implemented by `host` (and by
+/// fakes in tests), used by tools through [`Host::files`](crate::Host::files). Paths are relative
+/// to the grant's working directory.
+///
+/// An implementation must not read anything that a confined command could not read, through any
+/// name, link or race. No method waits for a pipe or a device, and every result is bounded.
 pub trait Files: Send + Sync {
-    /// Opens a regular file to read. What is opened stays the same file, whatever happens to its name.
+    /// Opens a regular file for reading. The handle stays on the same file even if its name
+    /// changes.
     fn open<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Box<dyn OpenFile>, FileError>>;
 
-    /// What is in a directory. Links are told, never followed.
+    /// Lists a directory. Symbolic links are listed, never followed.
     fn list<'a>(
         &'a self,
         listing: &'a Listing,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Listed, FileError>>;
 
-    /// Which files hold what fits a pattern. Files that may not be read and binary ones are passed over.
+    /// Finds files whose content matches a pattern. Unreadable and binary files are skipped.
     fn search<'a>(
         &'a self,
         search: &'a Search,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Found, FileError>>;
 
-    /// Changes files, all of them or none, whatever fails on the way and whenever this process ends. What they were is
-    /// kept under the call's id, if there is an archive. Once begun it is finished, even if nobody waits for it any more.
+    /// Changes all of the files or none, whatever fails and whenever this process ends. The old
+    /// contents are stored under the call's id if there is an archive. A commit that has begun is
+    /// finished even if the future is dropped.
     fn commit<'a>(
         &'a self,
         call: &'a CallId,
         changes: Vec<Change>,
     ) -> BoxFuture<'a, Result<Vec<Changed>, CommitError>>;
 
-    /// Remembers that the model knows a file as it is here, because it was shown it or wrote it. Holds for the session,
-    /// and for whoever goes on with it.
+    /// Records that the model knows a file in this state, because it was shown or wrote it. The
+    /// record holds for the session and is kept when it is resumed.
     fn show(&self, seen: Seen<'_>);
 
-    /// What became of a file since it was last shown to the model.
+    /// Compares a file with the state that was last shown to the model.
     fn since(&self, now: Seen<'_>) -> Since;
 }
 
-/// A file that is open to read.
+/// A file that is open for reading.
 pub trait OpenFile: Send + Sync + fmt::Debug {
-    /// Its name: absolute and without `.` and `..`, as it was asked for.
+    /// Returns the requested path, made absolute and without `.` and `..`.
     fn path(&self) -> &Path;
 
-    /// Its name without links.
+    /// Returns the path without links.
     fn real_path(&self) -> &Path;
 
-    /// How it was when it was opened.
+    /// Returns its stamp at the time it was opened.
     fn stamp(&self) -> Stamp;
 
-    /// How large it was when it was opened.
+    /// Returns its size at the time it was opened.
     fn size_bytes(&self) -> u64 {
         self.stamp().size_bytes
     }
 
-    /// At most so many bytes from a place on; fewer only at its end.
+    /// Reads at most this many bytes from an offset. Returns fewer only at the end of the file.
     fn read_at(&self, offset: u64, limit_bytes: usize) -> BoxFuture<'_, Result<Vec<u8>, FileError>>;
 }
 
-/// A question for what is in a directory.
+/// A request to list a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// The directory.
     pub path: PathBuf,
-    /// How deep to look; 1 is the directory itself.
+    /// Depth to descend to; 1 is the directory itself.
     pub depth: usize,
-    /// What ignore files hide.
+    /// Treatment of entries that ignore files hide.
     pub ignored: Ignored,
-    /// How many entries to give back at most.
+    /// Maximum number of entries to return.
     pub limit: usize,
 }
 
-/// What becomes of that which ignore files (`.gitignore`, `.ignore`) hide.
+/// Treatment of entries that ignore files (`.gitignore`, `.ignore`) hide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ignored {
-    /// It is seen like everything else.
+    /// They are included.
     #[default]
     Shown,
-    /// It is passed over.
+    /// They are skipped.
     Hidden,
 }
 
-/// What is in a directory.
+/// Content of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// The directory's name: absolute and without `.` and `..`, as it was asked for.
+    /// Requested path of the directory, made absolute and without `.` and `..`.
     pub path: PathBuf,
-    /// In no particular order.
+    /// Entries, in no particular order.
     pub entries: Vec<Entry>,
-    /// Whether there is more than the limit.
+    /// True if there are more entries than the limit.
     pub more: bool,
 }
 
-/// Something in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Relative to the directory that was listed.
     pub path: PathBuf,
-    /// What it is.
+    /// Type of the entry.
     pub kind: FileKind,
 }
 
-/// What stands at a path.
+/// Type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
@@ -146,165 +150,165 @@ impl fmt::Display for FileKind {
             Self::Fifo => "a named pipe",
             Self::Socket => "a socket",
             Self::Device => "a device",
-            Self::Other => "no regular file",
+            Self::Other => "a special file",
         })
     }
 }
 
-/// A question for files that hold something.
+/// A request to search files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
     /// A regular expression.
     pub pattern: String,
-    /// The directory or file to look through.
+    /// Directory or file to search.
     pub path: PathBuf,
-    /// Globs a file's path must fit, or with a leading `!` must not.
+    /// Globs that a file's path must match, or must not match with a leading `!`.
     pub globs: Vec<String>,
-    /// A type of files, such as `rust`.
+    /// File type, such as `rust`.
     pub file_type: Option<String>,
-    /// Whether capital letters and small ones are the same.
+    /// True if the search ignores case.
     pub case_insensitive: bool,
-    /// Whether the pattern may fit across lines.
+    /// True if the pattern may match across lines.
     pub multiline: bool,
-    /// Whether hidden files are looked through as well.
+    /// True if hidden files are searched too.
     pub hidden: bool,
-    /// What is wanted of each file.
+    /// Information to return about each file.
     pub wanted: Wanted,
-    /// How many files (or, for their lines, how many lines) to give back at most.
+    /// Maximum number of files to return, or of lines if lines are wanted.
     pub limit: usize,
 }
 
-/// What is wanted of each file that holds something.
+/// Information to return about each file that matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// Its name alone.
+    /// Its name only.
     #[default]
     Names,
-    /// The lines.
+    /// The matching lines.
     Lines {
-        /// How many lines before each.
+        /// Number of context lines before each.
         before: usize,
-        /// How many lines after each.
+        /// Number of context lines after each.
         after: usize,
     },
-    /// How many lines.
+    /// The number of matching lines.
     Counts,
 }
 
-/// What a search has found.
+/// Result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The files, the one that changed last first.
+    /// The files, most recently changed first.
     pub files: Vec<FoundFile>,
-    /// Whether there is more than the limit.
+    /// True if there are more than the limit.
     pub more: bool,
-    /// How many files there are in all, and how many of their lines fit.
+    /// Total number of files that match, and of their matching lines.
     pub total: (u64, u64),
-    /// How many files and directories were passed over because they may not be read.
+    /// Number of files and directories that were skipped because they may not be read.
     pub denied: u64,
 }
 
-/// A file that holds what was looked for.
+/// A file that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Absolute.
+    /// Absolute path.
     pub path: PathBuf,
-    /// When it changed last.
+    /// Last modification.
     pub modified: SystemTime,
-    /// How many lines fit; 1 if only names were wanted.
+    /// Number of matching lines; 1 if only names were wanted.
     pub count: u64,
-    /// The lines, if they were wanted.
+    /// The matching lines, if they were wanted.
     pub lines: Vec<FoundLine>,
 }
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub number: u64,
-    /// Whether it fits, or only stands near one that does.
+    /// True if the line matches; false for a context line.
     pub fits: bool,
-    /// What it says, without its ending, cut where it is very long.
+    /// Text without its line ending. A very long line is cut.
     pub text: String,
 }
 
-/// Why files could not be read, listed or searched.
+/// Reason that files could not be read, listed or searched.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// There is nothing of that name.
+    /// The path does not exist.
     #[error("`{path}` does not exist")]
     NotFound {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// A directory stands where a file should.
+    /// The path is a directory, not a file.
     #[error("`{path}` is a directory")]
     IsDirectory {
         /// The directory.
         path: PathBuf,
     },
-    /// Something else stands where a directory should.
+    /// The path is not a directory.
     #[error("`{path}` is not a directory")]
     NotADirectory {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// What stands there is no regular file; reading it might never end.
+    /// The path is not a regular file; reading it might never end.
     #[error("`{path}` is {kind}, not a regular file")]
     NotAFile {
-        /// The name.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// Its type.
         kind: FileKind,
     },
-    /// The sandbox does not let it.
+    /// The sandbox does not allow it.
     #[error("the sandbox does not allow it: {} ({})", .0.what, .0.rule)]
     Denied(Box<Denial>),
     /// The call declared that it uses no files.
     #[error("may not use `{path}`: the call declared that it uses no files")]
     NotGranted {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// The system does not let this user.
+    /// The user has no permission.
     #[error("no permission for `{path}`")]
     NoPermission {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// No path holds a NUL byte.
+    /// A path cannot contain a NUL byte.
     #[error("the path contains a NUL byte")]
     Nul,
-    /// The system takes no path this long.
+    /// The path is longer than the system allows.
     #[error("the path is too long: {length_bytes} bytes")]
     TooLong {
-        /// How long it is.
+        /// Its length.
         length_bytes: usize,
     },
-    /// A link leads back to itself, or there are too many.
+    /// A link leads back to itself, or there are too many links.
     #[error("`{path}` leads through a loop of links, or too many of them")]
     Loop {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// It was removed or replaced while it was looked at.
+    /// The file was removed or replaced during the operation.
     #[error("`{path}` was removed or replaced meanwhile; try again")]
     Gone {
-        /// The name.
+        /// The path.
         path: PathBuf,
     },
-    /// A pattern, glob or type makes no sense. The text names the place and what to do.
+    /// A pattern, glob or type is invalid. The text names the position and the remedy.
     #[error("{0}")]
     Pattern(String),
-    /// Nobody wants to know any more.
+    /// The operation was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// Anything else the system said.
+    /// Any other error of the system.
     #[error("`{path}`: {source}")]
     Io {
-        /// The name.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

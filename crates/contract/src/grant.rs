@@ -1,4 +1,4 @@
-//! Grants: what a call may do, which is the gate's yes as data.
+//! Grants: the gate's permission for a call, as data.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,9 +7,9 @@ use windlass_seal::GrantSeal;
 
 use crate::{CallId, Effects, effects::Network};
 
-/// What a call may do. The only thing a [`Sandbox`](crate::Sandbox) makes a host from. The gate
-/// (`runtime/gate`) makes it: the constructors take a [`GrantSeal`], which only a crate that depends
-/// on `seal` can name.
+/// Permissions of a call. A [`Sandbox`](crate::Sandbox) makes hosts from nothing else. The gate
+/// (`runtime/gate`) makes it: the constructors take a [`GrantSeal`], which only a crate that
+/// depends on `seal` can name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
     cwd: PathBuf,
@@ -25,22 +25,24 @@ pub struct Grant {
     call: Option<CallId>,
 }
 
-/// The program that a person let out of the sandbox for longer than once. It runs as it is here, whatever command the call
-/// names: no shell, no wrapper and no input of the call's is between what was approved and what runs.
+/// A program that the user allowed to run outside the sandbox more than once. It runs exactly as
+/// given here, whatever command the call names. No shell, wrapper or input of the call comes
+/// between the approval and the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectProgram {
-    /// The file of the program, then its words.
+    /// Path of the program, then its arguments.
     pub argv: Vec<String>,
-    /// Where it starts.
+    /// Working directory.
     pub cwd: PathBuf,
-    /// Directories that sandboxed commands may write. It must obey nothing that lies there.
+    /// Directories that sandboxed commands may write. The program must not follow anything that
+    /// lies there.
     pub writable: Vec<PathBuf>,
     /// Directories for temporary files, which any program may write.
     pub temporary: Vec<PathBuf>,
 }
 
 impl Grant {
-    /// Allows a call its effects under the given confinement.
+    /// Grants a call its effects under the given confinement.
     pub fn issue(
         _seal: GrantSeal,
         cwd: PathBuf,
@@ -53,118 +55,122 @@ impl Grant {
         Self { cwd, writes, network, limits, confinement, runs_command, direct, call }
     }
 
-    /// The same grant, for one program and nothing else.
+    /// Returns the same grant, restricted to one program.
     #[must_use]
     pub fn only_for(self, _seal: GrantSeal, program: DirectProgram) -> Self {
         Self { direct: Some(program), ..self }
     }
 
-    /// The one program that may run, if the grant is for one.
+    /// Returns the only program that may run, if the grant is for one.
     pub fn direct(&self) -> Option<&DirectProgram> {
         self.direct.as_ref()
     }
 
-    /// Where relative paths and commands start.
+    /// Returns the directory in which commands start and relative paths are resolved.
     pub fn cwd(&self) -> &PathBuf {
         &self.cwd
     }
 
-    /// What may be written.
+    /// Returns the paths that may be written.
     pub fn writes(&self) -> &[PathBuf] {
         &self.writes
     }
 
-    /// What may be reached.
+    /// Returns the network access that is allowed.
     pub fn network(&self) -> Network {
         self.network
     }
 
-    /// How much may be used.
+    /// Returns the resource limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Tells whether the call declared a command, for which the kernel must enforce the confinement.
+    /// Returns true if the call declared a command, for which the kernel must enforce the
+    /// confinement.
     pub fn runs_command(&self) -> bool {
         self.runs_command
     }
 
-    /// The same grant, for what this call does. It names the changes that its commands make.
+    /// Returns the same grant for one call, whose id marks the changes its commands make.
     #[must_use]
     pub fn for_call(&self, call: &CallId) -> Self {
         Self { call: Some(call.clone()), ..self.clone() }
     }
 
-    /// The call that it was given to, if it is known.
+    /// Returns the call it was issued for, if it is known.
     pub fn call(&self) -> Option<&CallId> {
         self.call.as_ref()
     }
 
-    /// What the kernel must enforce. A sandbox that cannot do exactly this refuses.
+    /// Returns the confinement that the kernel must enforce. A sandbox that cannot enforce exactly
+    /// this refuses.
     pub fn confinement(&self) -> &Confinement {
         &self.confinement
     }
 }
 
-/// How tightly a call must be held.
+/// Confinement that a call requires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confinement {
-    /// The call starts no process and touches nothing outside this program: there is nothing to confine.
+    /// The call starts no process and uses nothing outside this program, so there is nothing to
+    /// confine.
     InProcess,
-    /// Runs with the rights of the user, because the user said so.
+    /// Runs with the rights of the user, because the user chose that.
     Unconfined,
-    /// Runs with the rights of this process, because the user said that something outside holds it, and what that lets
-    /// it reach.
+    /// Runs with the rights of this process. The user says that an external sandbox confines it and
+    /// allows this network access.
     External(Network),
-    /// Whatever it starts is held by the kernel.
+    /// The kernel confines every process it starts.
     #[serde(rename = "walls")]
     Sandboxed(SandboxRules),
 }
 
-/// What the kernel must hold a command to. Everything not named here may be read and not written; which names are
-/// protected inside what may be written, and which files are secrets by default, the host knows.
+/// Rules that the kernel must enforce on a command. Every path not listed here may be read and not
+/// written. The host adds protected names inside writable directories, and the default secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxRules {
-    /// Directories that may be written, with all that is in them. The private temporary directory needs no mention.
+    /// Directories that may be written, with everything in them. The private temporary directory is
+    /// not listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<PathBuf>,
-    /// Files and directories that may not even be read, beside the secrets the host knows of.
+    /// Files and directories that may not be read, in addition to the secrets the host knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<PathBuf>,
-    /// Secrets the host would hide, and directories inside something that may not be read, that may be read all the
-    /// same.
+    /// Exceptions: secrets that the host would hide, and directories inside unreadable ones, that
+    /// may be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readable_again: Vec<PathBuf>,
-    /// What may be reached.
+    /// Network access that is allowed.
     #[serde(default)]
     pub network: Network,
 }
 
-/// What really held a call. Never less than its grant asked for.
+/// Confinement that was actually enforced. Never less than the grant requires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// By which means.
+    /// Mechanism that enforced it.
     pub rung: Mechanism,
-    /// What could be written, the private temporary directory aside.
+    /// Paths that could be written, except the private temporary directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<PathBuf>,
-    /// What could be reached.
+    /// Network access that was possible.
     #[serde(default)]
     pub network: Network,
-    /// How much could be used.
+    /// Resource limits that applied.
     #[serde(default, skip_serializing_if = "Quota::is_none")]
     pub quota: Quota,
-    /// Who keeps the limits on memory and processes, if there are any.
+    /// Enforcement of the limits on memory and processes, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting: Option<Accounting>,
-    /// What one might expect to be held and is not, one line each.
+    /// Restrictions that one might expect and that were not enforced, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,
 }
 
 impl Held {
-    /// Held by nothing but this rung's own nature.
+    /// Returns the confinement that this mechanism has by its nature, without further rules.
     pub fn by(rung: Mechanism) -> Self {
         let (writable, network) = match rung {
             Mechanism::Unconfined | Mechanism::External => (vec!["/".into()], Network::Any),
@@ -175,33 +181,32 @@ impl Held {
         Self { rung, writable, network, quota: Quota::default(), accounting: None, not_covered: Vec::new() }
     }
 
-    /// Held by something outside that nobody here has looked at.
+    /// Returns the confinement by an external sandbox, which is not checked.
     pub fn externally(network: Network) -> Self {
-        let unknown =
-            "what holds this process from outside: the user vouches for it, nothing here has checked it";
+        let unknown = "the external sandbox: the user vouches for it, and Windlass has not checked it";
         Self { network, not_covered: vec![unknown.to_owned()], ..Self::by(Mechanism::External) }
     }
 }
 
-/// Who keeps the limits on the memory and the processes of a command.
+/// Enforcement of the limits on the memory and the processes of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accounting {
-    /// Who looks after the command counts, or each process is limited for itself.
+    /// The supervisor of the command counts, or each process has its own limit.
     Counted,
-    /// The kernel, for all its processes together.
+    /// The kernel limits all its processes together.
     Cgroup,
 }
 
-/// The means by which a call can be held.
+/// Mechanism that confines a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
-    /// Nothing was started.
+    /// No process was started.
     InProcess,
-    /// Nothing held it.
+    /// Nothing confined it.
     Unconfined,
-    /// Something outside, as the user says.
+    /// An external sandbox, according to the user.
     External,
     /// Linux: namespaces, mounts, Landlock and seccomp.
     Namespaces,
@@ -212,7 +217,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// The name used on every wire and screen.
+    /// Returns the name used on every wire and screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::InProcess => "in-process",
@@ -225,23 +230,23 @@ impl Mechanism {
     }
 }
 
-/// How much a call may use.
+/// Resource limits of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Wall time where the call names none.
+    /// Wall time if the call names none.
     #[serde(with = "millis")]
     pub default_time: Duration,
-    /// The longest wall time a call may name.
+    /// Maximum wall time that a call may name.
     #[serde(with = "millis", default = "max_time")]
     pub max_time: Duration,
     /// Bytes of output kept in memory, half from the start and half from the end.
     pub output_bytes: usize,
-    /// What it may use.
+    /// Limits on other resources.
     #[serde(default)]
     pub quota: Quota,
 }
 
-/// How much a command and everything it starts may use. What is absent is not limited.
+/// Resource limits of a command and everything it starts. An absent value is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// Memory of all its processes together.
@@ -250,31 +255,32 @@ pub struct Quota {
     /// Processes and threads at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Seconds of processor time, each process for itself.
+    /// Seconds of processor time, for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_seconds: Option<u64>,
-    /// The size of any one file it writes.
+    /// Maximum size of each file it writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_bytes: Option<u64>,
-    /// What all its processes write to files together.
+    /// Bytes that all its processes together may write to files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_bytes: Option<u64>,
-    /// Open files, each process for itself.
+    /// Open files, for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// Seconds by the clock, whatever a call asks for.
+    /// Seconds of wall time, whatever the call requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_seconds: Option<u64>,
-    /// What it prints.
+    /// Bytes of output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,
-    /// Limits for what is not named above.
+    /// Default limits for values that are absent above.
     #[serde(default, skip_serializing_if = "DefaultLimits::is_none")]
     pub defaults: DefaultLimits,
 }
 
-/// Limits that hold without being asked for, wherever the sandbox can keep them. One that it cannot keep is said in the
-/// receipt (`not_covered`), where one that was asked for has the command refused.
+/// Limits that apply without being configured, wherever the sandbox can enforce them. If it cannot,
+/// the receipt says so (`not_covered`). A configured limit that cannot be enforced makes the
+/// sandbox refuse the command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultLimits {
     /// Memory of all its processes together.
@@ -283,53 +289,53 @@ pub struct DefaultLimits {
     /// Processes and threads at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Open files, each process for itself.
+    /// Open files, for each process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
 }
 
 impl DefaultLimits {
-    /// Tells whether nothing is limited.
+    /// Returns true if nothing is limited.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Quota {
-    /// The limit on memory, by default if none was asked for.
+    /// Returns the limit on memory: the configured one, else the default.
     pub fn memory_limit(&self) -> Option<u64> {
         self.memory_bytes.or(self.defaults.memory_bytes)
     }
 
-    /// The limit on processes, by default if none was asked for.
+    /// Returns the limit on processes: the configured one, else the default.
     pub fn process_limit(&self) -> Option<u64> {
         self.processes.or(self.defaults.processes)
     }
 
-    /// The limit on open files, by default if none was asked for.
+    /// Returns the limit on open files: the configured one, else the default.
     pub fn open_file_limit(&self) -> Option<u64> {
         self.open_files.or(self.defaults.open_files)
     }
 
-    /// The limits that are left to keep where the kernel keeps those on memory and processes.
+    /// Returns the remaining limits where the kernel enforces those on memory and processes.
     #[must_use]
     pub fn without_memory_and_processes(self) -> Self {
         let defaults = DefaultLimits { open_files: self.defaults.open_files, ..DefaultLimits::default() };
         Self { memory_bytes: None, processes: None, defaults, ..self }
     }
 
-    /// What is kept without walls, too: by who waits for a command and reads what it prints.
+    /// Returns the limits that hold without a sandbox too: the parent process enforces them.
     #[must_use]
     pub fn without_walls(&self) -> Self {
         Self { wall_seconds: self.wall_seconds, output_bytes: self.output_bytes, ..Self::default() }
     }
 
-    /// The longest a command may take.
+    /// Returns the maximum wall time of a command.
     pub fn wall(&self) -> Duration {
         self.wall_seconds.map_or(Duration::MAX, Duration::from_secs)
     }
 
-    /// Whether nothing is limited.
+    /// Returns true if nothing is limited.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -342,12 +348,13 @@ impl Default for Limits {
     }
 }
 
-/// Builds and test suites end within an hour; what takes longer is for a person to start.
+/// Returns the default of `max_time`. Builds and test suites end within an hour; a person should
+/// start anything longer.
 fn max_time() -> Duration {
     Duration::from_hours(1)
 }
 
-/// Durations as whole milliseconds, so that a record is readable.
+/// Durations as whole milliseconds, so that records are readable.
 pub(crate) mod millis {
     use std::time::Duration;
 

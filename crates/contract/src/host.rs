@@ -18,11 +18,12 @@ use crate::{
     report::ProcessReport,
 };
 
-/// A machine held to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by tools through
-/// [`Cx`](crate::Cx). An implementation must never do more than the grant it was made from.
+/// A machine confined to one [`Grant`]. Implemented by `host` (and by fakes in tests), used by
+/// tools through [`Cx`](crate::Cx). An implementation must never do more than the grant it was made
+/// from.
 pub trait Host: Send + Sync {
-    /// Runs a command to its end, its time limit, or cancellation; the whole process tree is gone afterwards.
-    /// A host that starts no processes need not say so.
+    /// Runs a command to its end, its time limit, or cancellation. Afterwards the whole process
+    /// tree is gone. The default is for hosts that start no processes.
     fn run<'a>(
         &'a self,
         command: &'a Command,
@@ -33,8 +34,9 @@ pub trait Host: Send + Sync {
         Box::pin(async { Err(error) })
     }
 
-    /// The same, and what was written to each stream is kept for itself too. What was written to both at once may change its
-    /// order. A host that cannot tell them apart leaves [`FinishedCommand::apart`] empty.
+    /// Like [`run`](Self::run), but also keeps the output of each stream. Simultaneous writes to
+    /// both streams may change their order. A host that cannot separate them leaves
+    /// [`FinishedCommand::apart`] empty.
     fn run_apart<'a>(
         &'a self,
         command: &'a Command,
@@ -44,12 +46,12 @@ pub trait Host: Send + Sync {
         self.run(command, cancel, output)
     }
 
-    /// The files the grant lets a call use: none, unless an implementation has some.
+    /// Returns the files that the grant allows. The default has none.
     fn files(&self) -> &dyn Files {
         &NoFiles
     }
 
-    /// Starts a command that may go on when this call has ended. A host that has no sessions need not say so.
+    /// Starts a command that may outlive this call. The default is for hosts without sessions.
     fn open<'a>(
         &'a self,
         command: &'a Command,
@@ -60,91 +62,97 @@ pub trait Host: Send + Sync {
         Box::pin(async { Err(error) })
     }
 
-    /// What is really enforced.
+    /// Returns the confinement that is actually enforced.
     fn held(&self) -> Held;
 
-    /// The changes of its commands that cannot be undone, as far as that is known before they run, one line each.
+    /// Returns the changes of its commands that cannot be undone, as far as they are known before
+    /// the start, one line each.
     fn undo_limits(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Turns a grant into a host. Implemented by `host`, called by the orchestrator; never weaker than asked.
+/// Turns a grant into a host. Implemented by `host`, called by the orchestrator. The confinement is
+/// never weaker than requested.
 pub trait Sandbox: Send + Sync {
-    /// A host held to this grant, or the reason why it cannot be enforced.
+    /// Returns a host confined to this grant, or the reason that the grant cannot be enforced.
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError>;
 
-    /// Ends every session that is still open, and says what each was, in a few words. Called by whoever will start
-    /// nothing more.
+    /// Ends every open session and returns a short description of each. Called when nothing more
+    /// will be started.
     fn close(&self) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async { Vec::new() })
     }
 }
 
-/// A command that goes on from call to call. Made by [`Host::open`], used by the tools that share it. It is held to the
-/// grant it was opened with. Dropping the last handle kills it, with all it started.
+/// A command that runs across several calls. Made by [`Host::open`], shared by the session tools.
+/// It is confined to the grant it was opened with. Dropping the last handle kills it and all its
+/// descendants.
 pub trait Session: Send + Sync {
-    /// Types some of these bytes, and says how many. Waits as long as the program takes none.
+    /// Writes some of these bytes to its input, and returns how many. Waits while the program
+    /// accepts none.
     fn write<'a>(&'a self, bytes: &'a [u8]) -> BoxFuture<'a, io::Result<usize>>;
 
-    /// What it has printed since this was last asked. If that is more than will be shown, all of it is kept, where the
-    /// host keeps outputs at all.
+    /// Returns the output since the last call. If it is longer than `shown_bytes`, the host stores
+    /// all of it, if it stores outputs at all.
     fn take(&self, shown_bytes: usize) -> BoxFuture<'_, Printed>;
 
-    /// Waits until it has printed more than so many bytes in all, or has ended; says how many it has printed.
+    /// Waits until more than `beyond` bytes were printed in total, or the command has ended.
+    /// Returns the total.
     fn progress(&self, beyond: u64) -> BoxFuture<'_, u64>;
 
-    /// Whether it is known to wait for someone to type. `false` also where that cannot be known.
+    /// Returns true if it is known to wait for input, and `false` if that cannot be known.
     fn waits_for_input(&self) -> BoxFuture<'_, bool>;
 
-    /// The programs that run in it, by name, in the order they were started. None where that cannot be known.
+    /// Returns the names of the programs that run in it, in the order of their start. Empty if that
+    /// cannot be known.
     fn running(&self) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async { Vec::new() })
     }
 
-    /// How it ended, once it has: then all it printed can be taken.
+    /// Returns its report once it has ended. All of its output can be taken then.
     fn ended(&self) -> Option<ProcessReport>;
 
-    /// Ends it and everything it started, and waits until that is done.
+    /// Kills it and everything it started, and waits until that is done.
     fn end(&self) -> BoxFuture<'_, ()>;
 
-    /// What holds it.
+    /// Returns the confinement that is enforced on it.
     fn held(&self) -> Held;
 }
 
-/// The error of a host that starts no processes.
+/// Returns the error of a host that starts no processes.
 fn not_granted(command: &Command) -> HostError {
     HostError::NotGranted { program: command.argv.first().cloned().unwrap_or_default() }
 }
 
-/// Sees the bytes a command prints as they come, in order. Must not block.
+/// Receives the output of a command as it arrives, in order. Must not block.
 pub type OutputListener<'a> = &'a (dyn Fn(&[u8]) + Send + Sync);
 
-/// Sees what a session prints as it comes. Must not block.
+/// Receives the output of a session as it arrives. Must not block.
 pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Where a session's program reads from.
+/// Standard input of a session's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keyboard {
-    /// Nowhere: its input is at its end, and it has no terminal.
+    /// None: the input is at its end, and there is no terminal.
     Absent,
-    /// A terminal, which also takes what it prints. Its size is the host's business.
+    /// A terminal, which also receives the output. The host chooses its size.
     Terminal,
 }
 
-/// A part of what a session printed.
+/// A piece of a session's output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// The bytes, at most the grant's limit: if there were more, the first and the last.
+    /// The bytes, at most the grant's limit. If there were more, the first and the last part.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` the first part ends and how many are missing there.
+    /// Offset in `bytes` at which the first part ends, and the number of bytes missing there.
     pub gap: Option<(usize, u64)>,
-    /// Where all of a long part is.
+    /// Location of the full output, if it is long.
     pub whole: Option<Whole>,
 }
 
 impl Printed {
-    /// How much was printed, kept or not.
+    /// Returns the number of bytes printed, kept or not.
     pub fn total_bytes(&self) -> u64 {
         self.bytes.len() as u64 + self.gap.map_or(0, |(_, missing)| missing)
     }
@@ -159,11 +167,11 @@ pub struct Command {
     pub cwd: Option<PathBuf>,
     /// Variables set on top of the host's own environment for children.
     pub env: BTreeMap<String, String>,
-    /// Wall time; the grant's default where absent.
+    /// Wall time limit; the grant's default if absent.
     pub time_limit: Option<Duration>,
 }
 
-/// What a program wrote to each of its streams; each at most the grant's limit, as for all of it.
+/// Output of a program by stream. Each is at most the grant's limit, as is the combined output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApartOutput {
     /// Standard output.
@@ -172,21 +180,21 @@ pub struct ApartOutput {
     pub stderr: Vec<u8>,
 }
 
-/// A command that has ended, and what it printed.
+/// A command that has ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedCommand {
-    /// How it went.
+    /// Facts about the process.
     pub report: ProcessReport,
-    /// Standard output and error in the order they were written, at most the grant's limit: if longer, the first and
-    /// the last part.
+    /// Standard output and error in the order they were written, at most the grant's limit. If
+    /// longer, the first and the last part.
     pub output: Vec<u8>,
-    /// Where in `output` the first part ends and how many bytes are missing there.
+    /// Offset in `output` at which the first part ends, and the number of bytes missing there.
     pub gap: Option<(usize, u64)>,
-    /// The same by stream, if that was wanted.
+    /// The same by stream, if that was requested.
     pub apart: Option<ApartOutput>,
 }
 
-/// What became of an output that is longer than a model is shown.
+/// Storage of an output that is longer than the model is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whole {
@@ -194,17 +202,18 @@ pub enum Whole {
     File {
         /// The file.
         path: PathBuf,
-        /// How much of the output is in it.
+        /// Number of bytes of the output in the file.
         bytes: u64,
-        /// Whether that is all.
+        /// True if that is all of it.
         complete: bool,
     },
-    /// It could not be kept, for this reason.
+    /// It could not be stored, for this reason.
     Lost(String),
 }
 
 impl Whole {
-    /// Where an output is kept, as a model may ask for it: by the number that is its name, or by its path.
+    /// Describes the location of a stored output for a model: the number that is its file name, or
+    /// its path.
     pub fn place(path: &Path) -> String {
         let number =
             path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u32>().ok());
@@ -215,25 +224,25 @@ impl Whole {
     }
 }
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By a signal; one that was killed for exceeding a limit, by 9.
+    /// It was killed by a signal. Exceeding a limit counts as signal 9.
     Signal(i32),
-    /// We killed it when its time was up.
+    /// It was killed because it exceeded its time limit.
     TimedOut,
-    /// We killed it because the call was cancelled.
+    /// It was killed because the call was cancelled.
     Cancelled,
 }
 
 impl Exit {
-    /// Killed, as for a limit. The signal has this number everywhere.
+    /// Killed, as for exceeding a limit. `SIGKILL` has this number on every system.
     pub const KILLED: Self = Self::Signal(9);
 
-    /// The code a shell would report; 124 for a time-out.
+    /// Returns the exit code that a shell would report; 124 for a time-out, 130 for a cancellation.
     pub fn code(self) -> i32 {
         match self {
             Self::Code(code) => code,
@@ -244,10 +253,10 @@ impl Exit {
     }
 }
 
-/// Why the host could not do what a tool asked.
+/// Reason that the host did not do what a tool requested.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The grant covers no program at all.
+    /// The grant does not allow any program.
     #[error("may not start `{program}`: the call declared that it starts nothing")]
     NotGranted {
         /// The program.
@@ -264,7 +273,7 @@ pub enum HostError {
     Cwd {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The program could not be started.
@@ -272,99 +281,100 @@ pub enum HostError {
     Spawn {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// All commands together have taken the time they may.
+    /// All commands together have used up their wall time.
     #[error("the commands of this session have used up the {} seconds they may take together", limit.as_secs())]
     TimeUsedUp {
-        /// That time.
+        /// The limit.
         limit: Duration,
     },
-    /// All commands together have taken the time of the processors they may.
+    /// All commands together have used up their processor time.
     #[error("the commands of this session have used up the {} seconds of processor time they may take together", limit.as_secs())]
     CpuUsedUp {
-        /// That time.
+        /// The limit.
         limit: Duration,
     },
-    /// No walls of this machine can do what was asked for, so nothing ran.
+    /// No mechanism of this machine can enforce the requested confinement, so nothing ran.
     #[error("cannot confine `{program}`: {reason}; `windlass doctor` says what this machine can do")]
     NotHeld {
         /// The program.
         program: String,
-        /// What cannot be done.
+        /// Missing capability.
         reason: String,
     },
-    /// A program outside of the sandbox could have obeyed what a sandboxed command writes.
+    /// A program outside the sandbox could have followed what a sandboxed command writes.
     #[error("`{program}` was not started: {reason}; wait for it to end, or end it, and try again")]
     NotApart {
         /// The program.
         program: String,
-        /// What runs.
+        /// Description of the command that still runs.
         reason: String,
     },
-    /// The walls could not be put up, so nothing ran.
+    /// The sandbox could not be set up, so nothing ran.
     #[error("cannot confine `{program}`: {step} failed; `windlass doctor` says what this machine can do")]
     Confine {
         /// The program.
         program: String,
-        /// What could not be done.
+        /// Step that failed.
         step: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The running program could not be followed.
+    /// The state of the running program could not be determined.
     #[error("lost track of `{program}`")]
     Wait {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Why a grant cannot be enforced here.
+/// Reason that a grant cannot be enforced here.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// This machine or this build has no way to do it.
+    /// This machine or this build cannot do it.
     #[error("commands cannot be confined here: {reason}; `windlass doctor` says what is missing")]
     Unsupported {
-        /// What the grant asks for.
+        /// Confinement that the grant requires.
         asked: Box<Confinement>,
-        /// What is missing.
+        /// Missing capability.
         reason: String,
     },
-    /// The directories that may be written cannot be used.
+    /// The writable directories cannot be used.
     #[error("the workspace cannot be used: {reason}")]
     Workspace {
-        /// What the grant asks for.
+        /// Confinement that the grant requires.
         asked: Box<Confinement>,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Something the sandbox stopped.
+/// Something that the sandbox blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denial {
-    /// Who stopped it.
+    /// Layer that blocked it.
     pub layer: Layer,
-    /// What was stopped: a path, a host, a system call, a resource.
+    /// Blocked object: a path, a host, a system call, a resource.
     pub what: String,
-    /// The rule that stopped it.
+    /// Rule that blocked it.
     pub rule: String,
-    /// What a person may be asked to grant for another attempt; nothing if that would be too much.
+    /// Effects that a person may be asked to grant for another attempt. Empty if that would be too
+    /// much.
     pub need: Effects,
-    /// How sure we are.
+    /// Evidence for the denial.
     pub proof: Proof,
-    /// The options by which a person could allow it from the start; empty if there are none.
+    /// Options by which a person could allow it in advance; empty if there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remedy: String,
 }
 
 impl Denial {
-    /// Returns one line for the reader of a failed result: the rule, what it stopped, and how to allow it. `None` for limits,
-    /// which say what they are themselves.
+    /// Returns one line for the reader of a failed result: the rule, what it blocked, and how to
+    /// allow it. Returns `None` for denials of other layers than files and network.
     pub fn advice(&self) -> Option<String> {
         let Self { layer, what, rule, remedy, proof, .. } = self;
         let stopped = match (layer, proof) {
@@ -376,7 +386,7 @@ impl Denial {
     }
 }
 
-/// Who stopped something.
+/// Layer that blocked something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layer {
@@ -392,14 +402,14 @@ pub enum Layer {
     Limit,
 }
 
-/// How a denial is known. Text alone is never enough to ask for more.
+/// Evidence for a denial. Output text alone is never enough to ask for more access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
-    /// Seen by the layer that denied it.
+    /// Observed by the layer that denied it.
     Observed,
-    /// Named by the program; the rules of the sandbox and the file system confirm it.
+    /// Named by the program, and confirmed by the sandbox rules and the file system.
     Verified,
-    /// Guessed from what the program printed. Only in older records.
+    /// Guessed from the output of the program. Only in older records.
     Suspected,
 }

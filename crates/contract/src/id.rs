@@ -1,4 +1,4 @@
-//! Names that must not be mixed up, each its own type.
+//! Identifiers, each with a type of its own so that they cannot be confused.
 
 use std::{borrow::Borrow, fmt};
 
@@ -12,7 +12,7 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// The text of the name.
+            /// Returns the text of the name.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -50,7 +50,7 @@ id! {
 }
 
 id! {
-    /// The name a model calls a tool by.
+    /// The name by which a model calls a tool.
     ToolName
 }
 

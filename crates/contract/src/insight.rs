@@ -1,4 +1,5 @@
-//! The meaning of a result, as data. Derived from what came back; what was observed is in [`Facts`](crate::outcome::Facts).
+//! The meaning of a result, as data. It is derived from the result; observed facts are in
+//! [`Facts`](crate::outcome::Facts).
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,18 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::grant::millis;
 
-/// What a result means: one line for a person, the rest for programs. Lists are bounded, and say how many there were.
+/// Meaning of a result: one line for a person, the rest for programs. Lists are bounded; counts say
+/// how many entries there were.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Insight {
     /// One line.
     pub summary: String,
-    /// The same and more, as data.
+    /// The same and more, as structured data.
     #[serde(flatten)]
     pub detail: Detail,
 }
 
 impl Insight {
-    /// What is known of the tests that ran.
+    /// Returns the report on the tests that ran, if any did.
     pub fn tests(&self) -> Option<&TestReport> {
         match &self.detail {
             Detail::Command(command) => command.tests.as_ref(),
@@ -25,7 +27,7 @@ impl Insight {
         }
     }
 
-    /// Whether the summary says more than how the call ended, which is shown anyway.
+    /// Returns true if the summary says more than how the call ended, which is shown anyway.
     pub fn is_telling(&self) -> bool {
         match &self.detail {
             Detail::Command(command) => {
@@ -39,7 +41,7 @@ impl Insight {
     }
 }
 
-/// What kind of result it is.
+/// Details by the kind of the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Detail {
@@ -51,18 +53,18 @@ pub enum Detail {
     Search(SearchInsight),
 }
 
-/// What a command's output means.
+/// Meaning of a command's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandInsight {
-    /// How it ended.
+    /// Way the command ended.
     pub class: ExitClass,
-    /// The line that says first what went wrong, if it did.
+    /// First line of the output that describes the error, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
-    /// What compilers and linters said.
+    /// Messages of compilers and linters.
     #[serde(default, skip_serializing_if = "Diagnostics::is_empty")]
     pub diagnostics: Diagnostics,
-    /// What became of tests.
+    /// Results of tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestReport>,
 }
@@ -71,28 +73,28 @@ pub struct CommandInsight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitClass {
-    /// With code 0, or with 1 where that is an answer.
+    /// With code 0, or with 1 where that means "no" and not a failure.
     Ok,
     /// With another code.
     Failed,
-    /// There is no such program.
+    /// The program does not exist.
     NotFound,
-    /// There is one, but it cannot be executed.
+    /// The program exists but cannot be executed.
     NotExecutable,
     /// By a signal.
     Signalled,
-    /// Its time was up.
+    /// It exceeded its time limit.
     TimedOut,
     /// It was cancelled.
     Cancelled,
-    /// It failed, and the sandbox is known to have stopped something.
+    /// It failed, and the sandbox is known to have blocked something.
     Denied,
-    /// It used more memory than it may.
+    /// It exceeded its memory limit.
     KilledForMemory,
 }
 
 impl ExitClass {
-    /// The name used on every wire and screen.
+    /// Returns the name used on every wire and screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -108,48 +110,49 @@ impl ExitClass {
     }
 }
 
-/// What compilers and linters said.
+/// Messages of compilers and linters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostics {
-    /// How many errors there are.
+    /// Number of errors.
     pub errors: u64,
-    /// How many warnings there are.
+    /// Number of warnings.
     pub warnings: u64,
-    /// The first of them, errors before warnings.
+    /// First entries, errors before warnings.
     pub first: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// Whether nothing was said.
+    /// Returns true if there are neither errors nor warnings.
     pub fn is_empty(&self) -> bool {
         self.errors == 0 && self.warnings == 0
     }
 }
 
-/// One thing a compiler or linter said.
+/// One message of a compiler or linter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Who said it: `rustc`, `gcc`, `tsc`, `eslint`, `python`, `go`; `other` for anything in the common form.
+    /// Source of the message: `rustc`, `gcc`, `tsc`, `eslint`, `python` or `go`; `other` for any
+    /// other tool that uses the common form.
     pub tool: String,
-    /// How bad it is.
+    /// Severity of the message.
     pub severity: Severity,
-    /// Where.
+    /// Position in the source.
     #[serde(flatten)]
     pub place: Place,
     /// The tool's name for it, such as `E0308` or `no-unused-vars`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What it is.
+    /// Text of the message.
     pub message: String,
 }
 
-/// How bad a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It must be mended.
+    /// It must be fixed.
     Error,
-    /// It should be.
+    /// It should be fixed.
     Warning,
 }
 
@@ -167,27 +170,27 @@ pub struct Place {
     pub column: Option<u32>,
 }
 
-/// What became of tests.
+/// Results of tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestReport {
-    /// Who ran them, such as `cargo` or `pytest`.
+    /// Test runner, such as `cargo` or `pytest`.
     pub runner: String,
-    /// How many passed.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// How many failed, for whatever reason.
+    /// Number of tests that failed, for any reason.
     pub failed: u64,
-    /// How many were not run.
+    /// Number of tests that were not run.
     pub skipped: u64,
-    /// How long they took, where the runner says so.
+    /// Duration of the run, if the runner reports it.
     #[serde(default, rename = "duration_ms", with = "maybe_millis", skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// The first that failed.
+    /// First tests that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<TestFailure>,
-    /// Those that took longest, where the runner says so.
+    /// Slowest tests, if the runner reports durations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowest: Vec<SlowTest>,
-    /// What to add to the runner's command to run only those that failed.
+    /// Arguments to add to the runner's command to run only the failed tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rerun: Vec<String>,
 }
@@ -197,82 +200,82 @@ pub struct TestReport {
 pub struct TestFailure {
     /// Its name, as its runner knows it.
     pub name: String,
-    /// Where it failed.
+    /// Position of the failure.
     #[serde(flatten)]
     pub place: Place,
-    /// Why: a few lines at most.
+    /// Message of the failure, at most a few lines.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
-/// A test and how long it took.
+/// A test and its duration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowTest {
     /// Its name.
     pub name: String,
-    /// The time.
+    /// Its duration.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
 }
 
-/// What a file is.
+/// Facts about a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInsight {
     /// The file.
     pub path: PathBuf,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How many lines it has, where all of it was looked at.
+    /// Number of lines, if the whole file was examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
-    /// How its characters are written.
+    /// Character encoding.
     pub encoding: String,
-    /// The language it is in.
+    /// Language of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// What it defines, from top to bottom.
+    /// Definitions in the file, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outline: Vec<Section>,
 }
 
-/// Something a file defines.
+/// Something that a file defines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// Its name.
     pub name: String,
-    /// What it is: `function`, `class`, `heading`.
+    /// Kind of definition, such as `function`, `class` or `heading`.
     pub kind: String,
-    /// Where it begins, from 1.
+    /// Line on which it begins, counted from 1.
     pub line: u32,
-    /// How many others it is in.
+    /// Number of definitions that enclose it.
     #[serde(default)]
     pub depth: u32,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchInsight {
-    /// In how many files.
+    /// Number of files with hits.
     pub files: u64,
-    /// How many lines, where they were counted.
+    /// Number of lines with hits, if they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<u64>,
-    /// Whether there is more than was asked for.
+    /// True if there are more results than were requested.
     pub more: bool,
-    /// The directories with most of it, the first with most files.
+    /// Directories with the most files found, in descending order.
     pub directories: Vec<Hits>,
 }
 
-/// How much was found in a directory, and not below it.
+/// Number of hits in a directory, without its subdirectories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hits {
     /// The directory.
     pub path: PathBuf,
-    /// In how many of its files.
+    /// Number of its files with hits.
     pub files: u64,
 }
 
-/// Durations as milliseconds, where there is one.
+/// Optional durations as milliseconds.
 mod maybe_millis {
     use std::time::Duration;
 

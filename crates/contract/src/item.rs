@@ -10,10 +10,10 @@ use crate::{CallId, ToolCall, ToolSpec, call::InputKind};
 /// One step of a conversation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Item {
-    /// What it says, in our words.
+    /// Content in the provider-independent form.
     pub body: Body,
-    /// What the provider sent, to the letter. It is sent back as it came as far as its shape is
-    /// right, so that fields and items we do not know survive.
+    /// The provider's exact JSON. It is sent back unchanged if its shape is right, so that unknown
+    /// fields and items survive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
 }
@@ -21,61 +21,62 @@ pub struct Item {
 /// A provider's own JSON for an item.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Raw {
-    /// The wire it came over, as [`ModelInfo::wire`](crate::model::ModelInfo) names it. Over another wire the body is used.
+    /// The wire it came over, as [`ModelInfo::wire`](crate::model::ModelInfo) names it. Over
+    /// another wire, the body is used instead.
     pub wire: Cow<'static, str>,
     /// The JSON.
     pub json: Box<RawValue>,
 }
 
-/// What an item says.
+/// Content of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Body {
-    /// Someone said something.
+    /// A message.
     Message {
-        /// Who.
+        /// Author of the message.
         role: Role,
-        /// What.
+        /// Parts of the message.
         content: Vec<Content>,
     },
-    /// The model thought something.
+    /// Reasoning of the model.
     Reasoning {
-        /// Its own summary.
+        /// The model's own summary.
         #[serde(default)]
         summary: Vec<String>,
-        /// The thoughts, where the provider shows them.
+        /// The reasoning text, where the provider shows it.
         #[serde(default)]
         text: Vec<String>,
     },
-    /// The model wants a tool to run.
+    /// The model requests a tool call.
     Call(ToolCall),
-    /// What came of a call.
+    /// Output of a call.
     Output {
         /// The call.
         call: CallId,
         /// The kind of its input.
         input: InputKind,
-        /// What the model is told.
+        /// Content for the model.
         content: Vec<Content>,
     },
-    /// The provider searched the web by itself.
+    /// The provider searched the web on its own.
     WebSearch {
-        /// What for.
+        /// Search query.
         query: String,
     },
-    /// Something only the provider understands; kept for its sake.
+    /// An item that only the provider understands. It is kept to be sent back.
     Other,
 }
 
-/// Who says something.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The maker of the system.
+    /// The vendor of the system.
     System,
-    /// The program around the model.
+    /// The program that runs the model.
     Developer,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -89,12 +90,12 @@ pub enum Content {
     Text(String),
     /// An image, as a URL; mostly a `data:` one.
     Image(String),
-    /// A tool that was found, and that the model can call from now on.
+    /// A tool that a search found. The model can call it from now on.
     Tool(Box<ToolSpec>),
 }
 
 impl Content {
-    /// All text of the parts, one per line.
+    /// Returns the text of all parts, one per line.
     pub fn join(parts: &[Self]) -> String {
         let texts = parts.iter().filter_map(|part| match part {
             Self::Text(text) => Some(text.as_str()),
@@ -111,13 +112,13 @@ impl From<Body> for Item {
 }
 
 impl Item {
-    /// A text message.
+    /// Builds a text message.
     pub fn message(role: Role, text: impl Into<String>) -> Self {
         Body::Message { role, content: vec![Content::Text(text.into())] }.into()
     }
 }
 
-/// A value with its wire form, which is written once and not again every turn.
+/// A value with its wire form, which is encoded once and not in every turn.
 #[derive(Debug)]
 pub struct Cached<T> {
     value: T,
@@ -130,12 +131,13 @@ impl<T> Cached<T> {
         Self { value, wire: OnceLock::new() }
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get(&self) -> &T {
         &self.value
     }
 
-    /// The value as written for a wire: kept for the first wire that asks, made anew for any other.
+    /// Returns the value encoded for a wire. The result is cached for the first wire that asks, and
+    /// computed again for any other.
     pub fn encoded(&self, wire: &'static str, encode: impl Fn(&T) -> String) -> Cow<'_, str> {
         let (kept, text) = self.wire.get_or_init(|| (wire, encode(&self.value).into()));
         if *kept == wire { Cow::Borrowed(text) } else { Cow::Owned(encode(&self.value)) }

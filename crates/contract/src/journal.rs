@@ -1,4 +1,4 @@
-//! The journal: what is written down before and after anything happens.
+//! The journal: records written before and after each action.
 
 use std::{future, io, path::PathBuf};
 
@@ -7,38 +7,39 @@ use serde_json::Value;
 
 use crate::{BoxFuture, CallId, Clean, Effects, Event, Item, Outcome, ToolName, id::ThreadId};
 
-/// Writes a session down. Implemented by `record`, called by the agent and the runtime. When `append` returns, the
-/// record survives the death of this process. After one failure every later append fails: a session that cannot be
-/// written down must not go on.
+/// Writes the records of a session. Implemented by `record`, called by the agent and the runtime.
+/// When `append` returns, the record survives the death of this process. After one failure every
+/// later append fails: a session that cannot be recorded must not continue.
 pub trait Journal: Send + Sync {
     /// Appends one record.
     fn append(&self, record: &Record<'_>) -> Result<(), JournalError>;
 
-    /// Starts at once to flush every record so far to the disk, as far as this journal is configured
-    /// to do so. The future is ready when that is done. The runtime waits for it before a call that
-    /// may change something: its intent then survives the death of the machine.
+    /// Starts at once to flush every record so far to the disk, as far as this journal is
+    /// configured to do so. The future is ready when that is done. The runtime waits for it before
+    /// a call that may change something: its intent then survives the death of the machine.
     fn flush(&self) -> BoxFuture<'static, Result<(), JournalError>> {
         Box::pin(future::ready(Ok(())))
     }
 }
 
-/// Why a record could not be written.
+/// Reason that a record could not be written.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot write the session file `{path}`: {kind}")]
 pub struct JournalError {
     /// The session file.
     pub path: PathBuf,
-    /// What the system said.
+    /// Kind of the system's error.
     pub kind: io::ErrorKind,
 }
 
-/// One line of a session file. What tools, models and people say is clean; the rest is what the program was started with.
+/// One line of a session file. Texts of tools, models and people are clean. The rest comes from the
+/// program's own configuration.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "type", content = "payload")]
 pub enum Record<'a> {
     /// The first line.
     SessionMeta(&'a SessionMeta),
-    /// What holds for the turn that begins.
+    /// Settings of the turn that begins.
     TurnContext(&'a TurnContext),
     /// An item entered the history. Outputs of calls come as `Outcome` and `Outputs` instead.
     Item(Clean<&'a Item>),
@@ -48,7 +49,7 @@ pub enum Record<'a> {
     Outcome {
         /// The call.
         call: &'a CallId,
-        /// How.
+        /// Its outcome.
         outcome: Clean<&'a Outcome>,
     },
     /// The outputs of these calls entered the history, in this order.
@@ -56,26 +57,26 @@ pub enum Record<'a> {
         /// The calls.
         calls: &'a [CallId],
     },
-    /// Something happened (see [`Event::is_kept`]).
+    /// An event that is kept (see [`Event::is_kept`]).
     Event(Clean<&'a Event>),
-    /// A person said what they think of a call.
+    /// A person rated a call.
     Feedback(Clean<&'a Feedback>),
 }
 
-/// Where a session began.
+/// Origin of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionMeta {
     /// The thread.
     pub id: ThreadId,
-    /// Where it was started.
+    /// Directory in which it was started.
     pub cwd: PathBuf,
     /// The version of Windlass that began it.
     pub version: String,
-    /// The model's instructions, fixed for the thread so that its prompt stays the same.
+    /// The model's instructions. They are fixed for the thread so that its prompt stays the same.
     pub instructions: String,
 }
 
-/// What holds for one turn.
+/// Settings of one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnContext {
     /// Working directory.
@@ -84,49 +85,49 @@ pub struct TurnContext {
     pub provider: String,
     /// Model.
     pub model: String,
-    /// Sandbox and approval settings, as configured, and whether anyone could be asked.
+    /// Sandbox and approval settings as configured, and whether anyone could be asked.
     pub policy: Value,
 }
 
-/// What is about to happen, written before it does.
+/// An action that is about to happen, written before it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
     /// The call.
     pub call: CallId,
     /// Its tool.
     pub tool: ToolName,
-    /// What it will do.
+    /// Its declared effects.
     pub effects: Effects,
-    /// Who let it.
+    /// Reason that the call was allowed, such as `approved once`.
     pub decision: String,
 }
 
-/// What a person thinks of a call. What they said last holds.
+/// A person's feedback on a call. The latest one counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
     /// The call.
     pub call: CallId,
-    /// The short name by which a person finds it, because a model may give two calls the same.
+    /// Short name by which a person finds the call. A model may give two calls the same id.
     pub handle: String,
-    /// None takes back what was said before.
+    /// `None` withdraws an earlier rating.
     pub rating: Option<Rating>,
-    /// Why, in their words.
+    /// Reason, in the person's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// Whether a call was of use.
+/// Usefulness of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rating {
-    /// It was.
+    /// It was useful.
     Good,
-    /// It was not.
+    /// It was not useful.
     Bad,
 }
 
 impl Rating {
-    /// In one word.
+    /// Returns the rating in one word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Good => "good",

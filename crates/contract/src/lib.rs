@@ -1,10 +1,11 @@
 //! The nouns and traits of Windlass.
 //!
-//! A model asks for a [`ToolCall`]. The router turns it into something [`Ready`] that can say its [`Effects`].
-//! The gate answers with a [`Grant`] or a refusal, a [`Sandbox`] turns the grant into a confined [`Host`], the tool
-//! acts through that host, and every way this can end is an [`Outcome`].
+//! A model asks for a [`ToolCall`]. The router turns it into a [`Ready`] call, which declares its
+//! [`Effects`]. The gate answers with a [`Grant`] or a refusal. A [`Sandbox`] turns the grant into
+//! a confined [`Host`], and the tool acts through that host. Every way a call can end is an
+//! [`Outcome`].
 //!
-//! Those and the other names that every crate uses are here; the rest is in the module of its subject.
+//! Names that every crate uses are re-exported here. The rest is in the module of its subject.
 //!
 //! This crate opens nothing, spawns nothing, and reads neither the clock nor the environment.
 

@@ -1,33 +1,35 @@
-//! Facts about a tool beside its schema.
+//! Facts about a tool other than its schema.
 
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::Criteria;
 
-/// What a tool says about itself, for lists, ranking and scheduling.
+/// Description of a tool by its author, for lists, ranking and scheduling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Meta {
-    /// Where it belongs in a list.
+    /// Its section in a list.
     pub category: Category,
     /// Calls that show its use.
     pub examples: Vec<Example>,
-    /// What people say when they want it, in any language. It is found by them; models are not told.
+    /// Requests that people make when they want this tool, in any language. The search for tools
+    /// uses them; models do not see them.
     pub requests: Vec<String>,
-    /// What must hold for it to work, in words.
+    /// Preconditions, in words.
     pub constraints: Vec<String>,
-    /// What it may change, in words for a person; the effects of a call are what counts.
+    /// Possible changes, in words for a person. The declared effects of a call decide, not these.
     pub side_effects: Vec<String>,
-    /// What it gives back, in words.
+    /// Description of the result, in words.
     pub returns: String,
-    /// Whether calls that change nothing may overlap with others.
+    /// True if calls that change nothing may overlap with others.
     pub parallel: bool,
-    /// Other names it answers to. They are callable, never advertised.
+    /// Other names of the tool. Models can call them, but they are never advertised.
     pub aliases: Vec<&'static str>,
-    /// Other names its parameters answer to, as other agents' tools and earlier versions call them. Never advertised.
+    /// Other names of its parameters, as other agents' tools and earlier versions call them. They
+    /// are never advertised.
     pub parameter_aliases: Vec<ParameterAlias>,
-    /// How its result is written for the model.
+    /// Format of its result for the model.
     pub format: Format,
-    /// What its calls are judged by.
+    /// Criteria by which its calls are judged.
     pub criteria: Criteria,
 }
 
@@ -49,31 +51,31 @@ impl Default for Meta {
     }
 }
 
-/// A parameter under a name the schema does not have.
+/// Another name for a parameter, which the schema does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ParameterAlias {
     /// The other name.
     pub name: &'static str,
-    /// What it stands for.
+    /// Its meaning.
     pub means: AliasMeaning,
 }
 
-/// What a parameter of another name stands for.
+/// Meaning of a parameter alias.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AliasMeaning {
     /// This parameter, with the same value.
     Parameter(&'static str),
-    /// `true` is this value of this parameter; `false` is the same as nothing.
+    /// `true` means this value of this parameter; `false` means that it is omitted.
     Switch(&'static str, &'static str),
-    /// This value asks for what the tool does in any case. No other can be taken.
+    /// This value requests what the tool always does. Any other value is an error.
     AlwaysSo(bool),
-    /// Words for a person, which change nothing about the call.
+    /// A remark for a person. It does not change the call.
     Remark,
 }
 
 impl ParameterAlias {
-    /// Other names of one parameter.
+    /// Builds aliases of one parameter.
     pub fn of(parameter: &'static str, names: &[&'static str]) -> Vec<Self> {
         names.iter().map(|name| Self { name, means: AliasMeaning::Parameter(parameter) }).collect()
     }
@@ -82,13 +84,13 @@ impl ParameterAlias {
 /// A call that shows a tool's use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Example {
-    /// What is wanted, in words.
+    /// The request, in words.
     pub request: &'static str,
-    /// The input that does it.
+    /// The input that fulfils it.
     pub input: &'static str,
 }
 
-/// What a tool is about.
+/// Subject of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
@@ -96,9 +98,9 @@ pub enum Category {
     Execution,
     /// Reads and changes files.
     Files,
-    /// Looks things up outside.
+    /// Looks up information on the network.
     Web,
-    /// Keeps the agent's own house.
+    /// Manages the agent's own state.
     Planning,
     /// Exists for tests.
     Testing,
@@ -107,7 +109,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Its heading.
+    /// Returns its heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Execution => "Execution",
@@ -120,7 +122,7 @@ impl Category {
     }
 }
 
-/// How a result is written for the model. Models of this family know them all.
+/// Format of a result for the model. Models of this family know all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -131,10 +133,10 @@ pub enum Format {
     Structured,
     /// `Exit code: 0`, `Wall time: 0.1 seconds`, `Output:`, then the output.
     Freeform,
-    /// `Chunk ID: 3fa9c1`, `Wall time: 0.1234 seconds`, `Process running with session ID 12345`, `Output:`, then the
-    /// output.
+    /// `Chunk ID: 3fa9c1`, `Wall time: 0.1234 seconds`, `Process running with session ID 12345`,
+    /// `Output:`, then the output.
     Session,
-    /// What became of tests, in place of all that was printed about them. The tool's data, if there is any, is the
+    /// Test results instead of the full output. The tool's data, if any, is the
     /// [`TestReport`](crate::insight::TestReport) that the runner wrote into files.
     Tests,
 }

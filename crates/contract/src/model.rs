@@ -1,4 +1,4 @@
-//! The client of a model, without saying which.
+//! The client of a model, independent of the provider.
 
 use std::time::Duration;
 
@@ -7,54 +7,56 @@ use serde_json::Value;
 
 use crate::{BoxFuture, Item, ToolSpec, id::ThreadId, item::Cached};
 
-/// Speaks to one model. Implemented by `model` (and by fakes in tests), called by the turn loop.
+/// Sends prompts to one model. Implemented by `model` (and by fakes in tests), called by the turn
+/// loop.
 pub trait ModelClient: Send + Sync {
-    /// Which model this is and what it can do.
+    /// Returns the model's name and its limits on retries.
     fn info(&self) -> &ModelInfo;
 
-    /// Sends a prompt, once. What comes back is an answer that has begun, or why none did; whether that is worth another
-    /// try is for the caller to decide (see [`ModelError::retry`]). Dropping the future or the stream ends the request.
+    /// Sends a prompt once. Returns an answer that has begun, or the reason that none did. The
+    /// caller decides whether to try again (see [`ModelError::retry`]). Dropping the future or the
+    /// stream ends the request.
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>>;
 }
 
-/// An answer as it arrives. Each call in it has an id that is not blank and that no earlier call of the history has, so
-/// that outputs can be paired with it.
+/// An answer as it arrives. Each call in it has an id that is not blank and that no earlier call of
+/// the history has. Outputs are paired with calls by these ids.
 pub trait ModelStream: Send {
-    /// The next event; `None` after [`ModelEvent::Completed`] or an error.
+    /// Returns the next event; `None` after [`ModelEvent::Completed`] or an error.
     fn next(&mut self) -> BoxFuture<'_, Option<Result<ModelEvent, ModelError>>>;
 }
 
-/// Which model answers.
+/// The model, its provider and its limits on retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
     /// The configured provider.
     pub provider: String,
     /// The model's name.
     pub model: String,
-    /// The wire it speaks.
+    /// Wire protocol.
     pub wire: &'static str,
-    /// How often a request for one answer is sent again because the answer did not begin.
+    /// Maximum number of times a request is sent again because the answer did not begin.
     pub request_retries: u32,
-    /// How often one answer is asked for again because it broke off.
+    /// Maximum number of times an answer is requested again because it broke off.
     pub stream_retries: u32,
-    /// The longest time spent on further tries while the server does not answer.
+    /// Maximum time spent on further tries while the server does not answer.
     pub retry_budget: Duration,
 }
 
-/// Everything the model is told in one request.
+/// Everything the model receives in one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt<'a> {
-    /// The conversation; servers use it to find their cache.
+    /// Id of the conversation. Servers use it to find their cache.
     pub thread: &'a ThreadId,
     /// Standing instructions.
     pub instructions: &'a str,
-    /// The conversation so far. Only ever grows at the end.
+    /// The conversation so far. Items are only appended.
     pub history: &'a [Cached<Item>],
-    /// The tools on offer, in a fixed order.
+    /// The tools that are offered, in a fixed order.
     pub tools: &'a Cached<Vec<ToolSpec>>,
-    /// Whether the model may ask for several calls at once.
+    /// True if the model may request several calls at once.
     pub parallel_calls: bool,
-    /// The shape the final answer must have.
+    /// JSON Schema of the final answer.
     pub output_schema: Option<&'a Value>,
 }
 
@@ -65,47 +67,48 @@ pub enum ModelEvent {
     TextDelta(String),
     /// A piece of reasoning.
     ReasoningDelta(String),
-    /// A piece of a call's arguments. Nothing can be run yet; it tells how much has been written.
+    /// A piece of a call's arguments. It shows progress; nothing can be run yet.
     CallDelta(String),
-    /// A complete item. A call among them may be run at once; a call that was cut off never gets here.
+    /// A complete item. A call among them may be run at once; a call that was cut off is never
+    /// sent.
     Item(Item),
     /// The answer is complete.
     Completed {
-        /// What it cost, where the server says so.
+        /// Tokens used, if the server reports them.
         usage: Option<Usage>,
-        /// What it leaves.
+        /// State in which the answer leaves the request.
         finish: Finish,
     },
-    /// Worth telling a person, not worth stopping for.
+    /// A notice for the user that does not stop the turn.
     Notice(String),
 }
 
-/// What a complete answer leaves.
+/// State in which a complete answer leaves the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// Nothing: it is the answer, or the calls before it.
+    /// Nothing is left: it is the final answer, or calls precede it.
     Done,
-    /// The server wants to go on although no tool was called.
+    /// The server wants to continue although no tool was called.
     More,
-    /// What was asked for: the model says that it did not do it, cannot, or must know more first.
+    /// The request is not fulfilled: the model did not do it, cannot, or must know more first.
     Declined,
 }
 
-/// What answers cost, in tokens.
+/// Tokens that answers used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Read by the model.
+    /// Tokens read by the model.
     pub input_tokens: u64,
-    /// Of those, found in the server's cache.
+    /// Those of them that were in the server's cache.
     pub cached_input_tokens: u64,
-    /// Written by the model.
+    /// Tokens written by the model.
     pub output_tokens: u64,
-    /// Of those, reasoning.
+    /// Those of them that are reasoning.
     pub reasoning_output_tokens: u64,
 }
 
 impl Usage {
-    /// Read and written together.
+    /// Returns the tokens read and written.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
@@ -121,15 +124,16 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Why a model did not answer. Each message is one line that names the cause and what to do.
+/// Reason that a model did not answer. Each message is one line that names the cause and the
+/// remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The key's variable is not set.
+    /// The environment variable of the API key is not set.
     #[error("no API key: set the environment variable `{variable}`{hint}")]
     MissingKey {
         /// The variable.
         variable: String,
-        /// More to do, from the provider's configuration.
+        /// Further advice, from the provider's configuration.
         hint: String,
     },
     /// The configuration of the provider cannot work.
@@ -137,138 +141,139 @@ pub enum ModelError {
     Provider {
         /// The provider.
         provider: String,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         problem: String,
     },
     /// The server could not be reached.
     #[error("cannot reach {url}: {cause}; is the server running, and is `base_url` right?")]
     Unreachable {
-        /// Where we looked.
+        /// URL of the server.
         url: String,
-        /// What went wrong.
+        /// Cause of the failure.
         cause: String,
     },
-    /// The server does not know us.
+    /// The server rejects the credentials.
     #[error("{url} refused the API key (HTTP {status}): {message}; check `{variable}`")]
     Unauthorized {
-        /// Where.
+        /// URL of the server.
         url: String,
         /// 401 or 403.
         status: u16,
-        /// What the server said.
+        /// Message of the server.
         message: String,
-        /// Where the key comes from.
+        /// Environment variable that holds the key.
         variable: String,
     },
-    /// The server wants fewer requests.
+    /// The server limits the rate of requests.
     #[error("the server is limiting requests (HTTP 429): {message}; {}", later(*.retry_after))]
     RateLimited {
-        /// What the server said.
+        /// Message of the server.
         message: String,
-        /// How long it wants us to wait.
+        /// Delay that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// The account has nothing left.
+    /// The quota of the account is used up.
     #[error("the account's quota is used up: {message}; check its plan and billing")]
     QuotaExceeded {
-        /// What the server said.
+        /// Message of the server.
         message: String,
     },
-    /// The conversation no longer fits.
+    /// The conversation exceeds the context window.
     #[error(
         "the conversation is longer than the model's context window; start a new session or use a larger model"
     )]
     ContextWindowExceeded,
-    /// The server has too much to do.
+    /// The server is overloaded.
     #[error("the model's server is overloaded: {message}; {}", later(*.retry_after))]
     Overloaded {
-        /// What the server said.
+        /// Message of the server.
         message: String,
-        /// How long it wants us to wait.
+        /// Delay that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// The server rejects what we sent.
+    /// The server rejects the request.
     #[error(
         "the server rejected the request (HTTP {status}): {message}; check the input and the provider's settings"
     )]
     InvalidRequest {
-        /// Its status.
+        /// HTTP status.
         status: u16,
-        /// What it said.
+        /// Message of the server.
         message: String,
     },
-    /// A status we have no better word for.
+    /// Any other HTTP status.
     #[error("{url} answered HTTP {status}: {message}; {}", advice(*.status, *.retry_after))]
     Status {
-        /// Where.
+        /// URL of the server.
         url: String,
-        /// Its status.
+        /// HTTP status.
         status: u16,
-        /// What it said.
+        /// Message of the server.
         message: String,
-        /// How long it wants us to wait.
+        /// Delay that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// The server answered something that is not a stream of events.
+    /// The server's answer is not a stream of events.
     #[error(
         "{url} did not answer with an event stream but with {found}; is `base_url` right, and `wire_api`?"
     )]
     NotAStream {
-        /// Where.
+        /// URL of the server.
         url: String,
-        /// What it was.
+        /// Description of the answer.
         found: String,
     },
     /// The server reported a failure inside the stream.
     #[error("the model's server failed: {message}; {}, or check the server's log", later(*.retry_after))]
     Failed {
-        /// What it said.
+        /// Message of the server.
         message: String,
-        /// How long it wants us to wait.
+        /// Delay that the server asks for.
         retry_after: Option<Duration>,
     },
     /// The stream broke.
     #[error("the answer broke off: {cause}; check the server and the connection to it")]
     StreamBroken {
-        /// How.
+        /// Cause of the failure.
         cause: String,
     },
-    /// What the server sent makes no sense.
+    /// The server sent an event that cannot be parsed.
     #[error(
         "the server sent an event that cannot be read: `{event}`; check the server's log, and `wire_api`"
     )]
     Unreadable {
-        /// How it begins, on one line.
+        /// Beginning of the event, on one line.
         event: String,
     },
     /// No event came for too long.
     #[error("the server sent no event for {} s; a slow model may need a larger `stream_idle_timeout_ms`", .after.as_secs_f32())]
     Idle {
-        /// How long we waited.
+        /// Time waited.
         after: Duration,
-        /// The server had sent an event of this answer before.
+        /// True if the server had sent an event of this answer before.
         begun: bool,
     },
-    /// The answer did not end. What was said stays said, as with [`Cut`](Self::Cut).
+    /// The answer did not end. Items received before are kept, as with [`Cut`](Self::Cut).
     #[error("the answer was not complete after {} s; a long one may need a larger `stream_timeout_ms`", .after.as_secs_f32())]
     Unending {
-        /// How long we waited.
+        /// Time waited.
         after: Duration,
     },
-    /// The server sent more than we take.
+    /// The server sent more than is accepted.
     #[error(
         "the server sent {what} of more than {limit_bytes} bytes; check the server's log, or ask for less at once"
     )]
     TooLarge {
-        /// What was too large, with its article.
+        /// Part that was too large, with its article.
         what: &'static str,
         /// The limit.
         limit_bytes: usize,
     },
-    /// The answer was cut by a limit or a filter. What was said stays said; nothing half-asked was run.
+    /// A limit or a filter cut the answer off. Items received before are kept; an incomplete call
+    /// was not run.
     #[error("the answer was cut off by the server ({reason}); {}", way_past(reason))]
     Cut {
-        /// By what.
+        /// The limit or filter, as the server names it.
         reason: String,
     },
     /// A script has no answer left, or cannot be read.
@@ -276,12 +281,12 @@ pub enum ModelError {
     Script {
         /// The script.
         path: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
-/// Returns what to do about a status.
+/// Returns the remedy for a status.
 fn advice(status: u16, retry_after: Option<Duration>) -> String {
     if is_temporary(status) {
         format!("{}, or check the server's log", later(retry_after))
@@ -290,7 +295,7 @@ fn advice(status: u16, retry_after: Option<Duration>) -> String {
     }
 }
 
-/// Returns when to try again: when the server says, if it does.
+/// Returns the advice when to try again: after the server's delay, if it names one.
 fn later(retry_after: Option<Duration>) -> String {
     match retry_after {
         Some(wait) if wait >= Duration::from_secs(1) => {
@@ -300,46 +305,46 @@ fn later(retry_after: Option<Duration>) -> String {
     }
 }
 
-/// Tells whether the same request may succeed later: timeouts, conflicts, and failures of the
+/// Returns true if the same request may succeed later: timeouts, conflicts, and failures of the
 /// server.
 fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500..)
 }
 
-/// What to do about an answer that was cut.
+/// Returns the remedy for an answer that was cut off.
 fn way_past(reason: &str) -> &'static str {
     match reason {
-        "content_filter" => "its filter objects to the request or the answer: say it in other words",
+        "content_filter" => "its filter rejects the request or the answer: rephrase the request",
         _ => "raise its output or context limit, or ask for less",
     }
 }
 
-/// Whether a failed request is worth another try.
+/// Advice on repeating a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// It would fail again.
+    /// Do not repeat it: it would fail again.
     Never,
-    /// Yes, after our own delay.
+    /// Repeat it after a backoff delay.
     Backoff,
-    /// Yes, after the server's delay.
+    /// Repeat it after the server's delay.
     After(Duration),
 }
 
-/// The first delay between two tries; each further one is twice as long.
+/// First delay between two tries. Each further one is twice as long.
 const FIRST_DELAY: Duration = Duration::from_millis(200);
-/// The longest delay of our own. A server that is back is found within this time.
+/// Maximum backoff delay. A server that is back is found within this time.
 const MAX_BACKOFF: Duration = Duration::from_secs(20);
-/// The longest delay a server can ask for. If it wants more, that is reported at once: a person may
+/// Maximum delay that a server can ask for. A longer one is reported at once, because the user may
 /// have another server.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
 impl Retry {
-    /// Returns the delay before the next try, after so many that failed, if another try is to be
-    /// made in what is left of the time for that. `chance` is a random number below 1, which
-    /// spreads many clients a tenth to either side.
+    /// Returns the delay before the next try, or `None` if there should be none. `failed` is the
+    /// number of failed tries, `left` the remaining time for tries. `chance` is a random number
+    /// below 1. It varies the delay by up to a tenth, so that many clients do not retry at once.
     ///
-    /// A server that asks for less than our first delay gets our own ones: it would be asked again
-    /// and again at once.
+    /// If a server asks for less than the first delay, the backoff delays are used instead.
+    /// Otherwise it would be asked again and again without a pause.
     pub fn delay(self, failed: u32, left: Duration, chance: f64) -> Option<Duration> {
         match self {
             Self::Never => None,
@@ -349,7 +354,7 @@ impl Retry {
             Self::After(_) | Self::Backoff => {
                 let doubled = 2_u32.saturating_pow(failed.saturating_sub(1));
                 let delay = FIRST_DELAY.saturating_mul(doubled).min(MAX_BACKOFF).mul_f64(0.9 + 0.2 * chance);
-                // The last try comes at the end of the time.
+                // The last try is made when the time is up.
                 Some(delay.min(left)).filter(|_| left >= FIRST_DELAY)
             }
         }
@@ -357,7 +362,7 @@ impl Retry {
 }
 
 impl ModelError {
-    /// Whether another try makes sense.
+    /// Returns the advice on repeating the request.
     pub fn retry(&self) -> Retry {
         let after = |delay: &Option<Duration>| delay.map_or(Retry::Backoff, Retry::After);
         match self {

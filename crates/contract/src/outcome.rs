@@ -1,4 +1,4 @@
-//! Outcomes. Every end of a call is an [`Outcome`]; running a call cannot fail in any other way.
+//! Outcomes. Every call ends in an [`Outcome`]; running a call cannot fail in any other way.
 
 use std::time::Duration;
 
@@ -15,34 +15,34 @@ use crate::{
 
 mod for_model;
 
-/// The one result of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it ended.
+    /// Way it ended.
     pub status: Status,
-    /// What came of it, already cleaned and cut. [`for_model`](Self::for_model) writes it the way the tool's models
-    /// know.
+    /// Its content, already cleaned and cut. [`for_model`](Self::for_model) writes it in the format
+    /// that the tool's models know.
     pub content: Vec<Content>,
-    /// How a model is shown the content.
+    /// Presentation of the content to a model.
     #[serde(default, skip_serializing_if = "View::is_default")]
     pub view: View,
-    /// The result as data, where the tool has one.
+    /// The result as data, if the tool returns any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<ToolReport>,
-    /// What was observed.
+    /// Observed facts.
     #[serde(default, skip_serializing_if = "Facts::is_none")]
     pub facts: Facts,
-    /// What that means.
+    /// Meaning of the facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub insight: Option<Insight>,
-    /// Whether it did what was asked, judged from the facts.
+    /// Judgement, from the facts, of whether the call did what was requested.
     pub verdict: Verdict,
-    /// How it was decided, held and run.
+    /// Record of how the call was decided, confined and run.
     pub receipt: Receipt,
 }
 
 impl Outcome {
-    /// An outcome of which nothing is known but how it is judged and what is said of it.
+    /// Builds an outcome that has nothing but a verdict and a text.
     pub fn plain(verdict: Verdict, text: impl Into<String>) -> Self {
         Self {
             status: if verdict.success { Status::Success } else { Status::Error },
@@ -56,21 +56,21 @@ impl Outcome {
         }
     }
 
-    /// All text of the content, one part per line.
+    /// Returns the text of all parts of the content, one part per line.
     pub fn text(&self) -> String {
         Content::join(&self.content)
     }
 }
 
-/// How a model is shown a result.
+/// Presentation of a result to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// The form its tool uses.
+    /// Format that its tool uses.
     pub format: Format,
-    /// How many lines there were, if some were cut.
+    /// Total number of lines, if some were cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_lines: Option<u64>,
-    /// Whether the model reads the verdict too, as one line at the end.
+    /// True if the model also reads the verdict, as one line at the end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verdict: bool,
 }
@@ -85,22 +85,22 @@ impl View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It ran and did what it does.
+    /// It ran and succeeded.
     Success,
-    /// It ran and failed (a command: with another code than 0), or its input was wrong.
+    /// It ran and failed (for a command: exit code other than 0), or its input was invalid.
     Error,
-    /// Its time was up.
+    /// It exceeded its time limit.
     Timeout,
-    /// Someone, or the policy for everyone, said no; or it was cancelled. It did not finish.
+    /// A person or the policy refused it, or it was cancelled. It did not finish.
     Rejected,
-    /// The system or the sandbox stopped it.
+    /// The system or the sandbox blocked it.
     PermissionDenied,
-    /// There is no such tool, or no such file, directory or program as it was to work on.
+    /// The tool does not exist, or the file, directory or program that it was to use.
     NotFound,
 }
 
 impl Status {
-    /// The name used on every wire and screen.
+    /// Returns the name used on every wire and screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -113,21 +113,21 @@ impl Status {
     }
 }
 
-/// What was observed while a call ran: numbers and codes, never prose.
+/// Facts observed while a call ran: numbers and codes, never prose.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Facts {
-    /// Nothing beyond the content.
+    /// None besides the content.
     #[default]
     None,
     /// A command ran.
     Command(#[serde(with = "boxed_command")] Box<ProcessReport>),
-    /// A command ran or still runs, as a session.
+    /// A command ran or still runs as a session.
     Session(Box<SessionReport>),
 }
 
 impl Facts {
-    /// Where all of a long output is.
+    /// Returns the location of the full output, if it is long.
     pub fn whole(&self) -> Option<&Whole> {
         match self {
             Self::None => None,
@@ -136,7 +136,7 @@ impl Facts {
         }
     }
 
-    /// How the command ended, if one did.
+    /// Returns the end of the command, if it has ended.
     pub fn exit(&self) -> Option<Exit> {
         match self {
             Self::None => None,
@@ -145,7 +145,7 @@ impl Facts {
         }
     }
 
-    /// What was still running at the end and was killed, by name.
+    /// Returns the names of the programs that still ran at the end and were killed.
     pub fn killed(&self) -> &[String] {
         match self {
             Self::None => &[],
@@ -154,7 +154,7 @@ impl Facts {
         }
     }
 
-    /// What the sandbox stopped.
+    /// Returns what the sandbox blocked.
     pub fn denials(&self) -> &[Denial] {
         match self {
             Self::None => &[],
@@ -163,7 +163,7 @@ impl Facts {
         }
     }
 
-    /// Takes what belongs to the receipt: what the sandbox stopped, and what held the process.
+    /// Takes the parts that belong to the receipt: the denials, and the confinement of the process.
     pub fn take_confinement(&mut self) -> (Vec<Denial>, Option<Held>) {
         match self {
             Self::None => (Vec::new(), None),
@@ -172,7 +172,7 @@ impl Facts {
         }
     }
 
-    /// How much was printed, kept or not.
+    /// Returns the number of bytes printed, kept or not.
     pub fn output_bytes(&self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -186,44 +186,45 @@ impl Facts {
     }
 }
 
-/// How a call was decided, held and run.
+/// Record of how a call was decided, confined and run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// What really held it; absent if it never ran.
+    /// Confinement that was enforced; absent if the call never ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// Who let it run; empty if nobody did.
+    /// Reason that the call was allowed; empty if it was not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub decision: String,
     /// Time from the router to the verdict.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
-    /// What the sandbox stopped.
+    /// Accesses that the sandbox blocked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denials: Vec<Denial>,
-    /// Set if nobody said yes.
+    /// Reason that the call was refused, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// Set if there is no tool of the name that was called.
+    /// True if no tool has the name that was called.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unknown_tool: bool,
-    /// In what the arguments that ran differ from those the model wrote.
+    /// Differences between the arguments that ran and those the model wrote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
-    /// The changes of its command that cannot be undone, one line each.
+    /// Changes of its command that cannot be undone, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undo_limits: Vec<String>,
 }
 
-/// A call that nobody allowed, as reported at the end of a turn.
+/// A refused call, as reported at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The call.
     pub call: CallId,
     /// Its tool.
     pub tool: ToolName,
-    /// Why it was refused.
+    /// Reason for the refusal.
     pub reason: String,
-    /// Whether it was done after all: the same call or command succeeded later, or a call that wrote the same files.
+    /// True if it was done after all: the same call or command succeeded later, or a call that
+    /// wrote the same files.
     pub made_up_for: bool,
 }

@@ -1,4 +1,4 @@
-//! The two settings a person chooses: when to be asked, and how tightly things are held.
+//! The two settings that a user chooses: when to be asked, and how tools are confined.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ pub enum ApprovalPolicy {
     /// When the model asks for more than the sandbox allows.
     #[default]
     OnRequest,
-    /// Never: what would need a question is refused.
+    /// Never: a call that would need a question is refused.
     Never,
 }
 
-/// How tightly things are held.
+/// Confinement of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxMode {
@@ -29,14 +29,15 @@ pub enum SandboxMode {
     WorkspaceWrite,
     /// No sandbox at all: everything runs with the rights of the user.
     DangerFullAccess,
-    /// No sandbox of ours, because something outside (a container, a virtual machine) already holds everything: commands
-    /// run with the rights of this process. Results say so, and repeat what was said about the network.
+    /// No sandbox by Windlass, because something outside (a container, a virtual machine) already
+    /// confines everything. Commands run with the rights of this process. Results say so, and
+    /// repeat the configured network access.
     #[serde(rename = "external-sandbox", alias = "external")]
     External,
 }
 
 impl SandboxMode {
-    /// The name used in configuration and on the command line.
+    /// Returns the name used in the configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
@@ -48,7 +49,7 @@ impl SandboxMode {
 }
 
 impl ApprovalPolicy {
-    /// The name used in configuration and on the command line.
+    /// Returns the name used in the configuration and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Untrusted => "untrusted",

@@ -1,5 +1,5 @@
-//! Reports: what the host says of a process, and what a tool gives back as data. They travel as types; JSON is made of
-//! them only where it leaves the program.
+//! Reports: facts about a process from the host, and data that a tool returns. They are passed as
+//! types; they become JSON only when they leave the program.
 
 use std::{mem, time::Duration};
 
@@ -15,34 +15,38 @@ use crate::{
 
 pub(crate) mod record_form;
 
-/// Everything that was observed of a process. Made by the host, passed on by tools, and kept with the outcome.
+/// Everything that was observed of a process. Made by the host, passed on by tools, and kept with
+/// the outcome.
 ///
-/// `E` is `Option<Exit>` where the process may still run, so that a running one is never taken for one that ended.
+/// `E` is `Option<Exit>` for a process that may still run, so that it cannot be mistaken for one
+/// that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessReport<E = Exit> {
-    /// How it ended.
+    /// Way it ended.
     pub exit: E,
-    /// How long it ran; for a session, how long this call looked at it.
+    /// Duration of the process; for a session, of this call.
     pub duration: Duration,
-    /// How much it printed in that time, kept or not. 0 if its output did not pass through the host.
+    /// Bytes printed in that time, kept or not. 0 if the output did not pass through the host.
     pub output_bytes: u64,
-    /// Where all of a long output is.
+    /// Location of the full output, if it is long.
     pub whole: Option<Whole>,
-    /// What was still running at its end and was killed, by name.
+    /// Names of the programs that still ran at its end and were killed.
     pub killed: Vec<String>,
-    /// What the sandbox stopped, as far as it is known. The shaper moves it to the receipt.
+    /// Accesses that the sandbox blocked, as far as they are known. The shaper moves them to the
+    /// receipt.
     pub denials: Vec<Denial>,
-    /// Whether it waits for input, or waited for it when its time was up.
+    /// True if it waits for input, or was waiting when it exceeded its time limit.
     pub waits_for_input: bool,
-    /// The programs that ran when its time was up, by name; none where that cannot be known. Not recorded.
+    /// Names of the programs that ran when it exceeded its time limit; empty if that cannot be
+    /// known. Not recorded.
     pub running: Vec<String>,
-    /// What held it; absent if it was stopped before it began. The shaper moves it to the receipt: the call itself may have
-    /// been held otherwise.
+    /// Confinement that was enforced; absent if it was stopped before it began. The shaper moves it
+    /// to the receipt, because the call itself may have been confined differently.
     pub held: Option<Held>,
 }
 
 impl<E> ProcessReport<E> {
-    /// A process of which nothing is known but how it ended.
+    /// Builds a report that has nothing but the end.
     pub fn new(exit: E) -> Self {
         Self {
             exit,
@@ -57,12 +61,12 @@ impl<E> ProcessReport<E> {
         }
     }
 
-    /// Takes what belongs to the receipt: what the sandbox stopped, and what held the process.
+    /// Takes the parts that belong to the receipt: the denials, and the confinement of the process.
     pub(crate) fn take_confinement(&mut self) -> (Vec<Denial>, Option<Held>) {
         (mem::take(&mut self.denials), self.held.take())
     }
 
-    /// The same report with another idea of the end.
+    /// Returns the same report with another value for the end.
     pub fn with_exit<F>(self, exit: F) -> ProcessReport<F> {
         let Self { duration, output_bytes, whole, killed, denials, waits_for_input, running, held, .. } =
             self;
@@ -73,39 +77,39 @@ impl<E> ProcessReport<E> {
 /// A session during one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionReport {
-    /// Its number, by which later calls reach it.
+    /// Its number, which later calls use.
     pub session: u32,
-    /// Whether this call started it.
+    /// True if this call started it.
     #[serde(default)]
     pub started: bool,
-    /// The name of this piece of its output.
+    /// Name of this piece of its output.
     pub chunk: String,
-    /// What was observed of its process; without an exit while it runs.
+    /// Facts about its process, without an exit while it runs.
     #[serde(flatten, with = "record_form::SessionForm")]
     pub report: ProcessReport<Option<Exit>>,
 }
 
-/// What a tool gives back as data.
+/// Data that a tool returns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, from = "Value")]
 pub enum ToolReport {
-    /// What a runner wrote about its tests.
+    /// Report that a runner wrote about its tests.
     Tests(Box<TestReport>),
-    /// What a search found.
+    /// Result of a search.
     Search(SearchReport),
-    /// What a command printed, by stream.
+    /// Output of a command by stream.
     Streams(StreamReport),
-    /// The data of a tool that is not built in, and any report that was read from a record.
+    /// Data of a tool that is not built in, or any report that was read from a record.
     Json(Value),
 }
 
 impl ToolReport {
-    /// Whether it holds nothing.
+    /// Returns true if it contains nothing.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::Json(Value::Null))
     }
 
-    /// Whether it is an object or a list.
+    /// Returns true if it is an object or a list.
     pub fn is_structured(&self) -> bool {
         match self {
             Self::Tests(_) | Self::Search(_) | Self::Streams(_) => true,
@@ -120,20 +124,21 @@ impl From<Value> for ToolReport {
     }
 }
 
-/// What a search found. The fields of these reports stand in the order of their names: so they have always been written.
+/// Result of a search. The fields of these reports are sorted by name, because they have always
+/// been written in that order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SearchReport {
-    /// How many files and directories were passed over because they may not be read.
+    /// Number of files and directories that were skipped because they may not be read.
     pub denied: u64,
-    /// In how many files.
+    /// Number of files with matches.
     pub files: u64,
-    /// What was found, in the order it is shown.
+    /// Matches, in the order they are shown.
     pub matches: Vec<SearchMatch>,
-    /// Whether there is more than was asked for.
+    /// True if there are more than were requested.
     pub more: bool,
 }
 
-/// One thing a search found. Paths are absolute.
+/// One match. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum SearchMatch {
@@ -142,32 +147,32 @@ pub enum SearchMatch {
         /// Its path.
         path: String,
     },
-    /// A file, and how often the pattern fits.
+    /// A file and its number of matches.
     Count {
-        /// How many lines fit.
+        /// Number of matching lines.
         count: u64,
         /// The path of the file.
         path: String,
     },
     /// A line.
     Line {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: u64,
         /// The path of its file.
         path: String,
-        /// What it says.
+        /// Its text.
         text: String,
     },
 }
 
-/// What a command printed, by stream.
+/// Output of a command by stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StreamReport {
-    /// The code a shell would report.
+    /// Exit code that a shell would report.
     pub return_code: i32,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: String,
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: String,
 }
 

@@ -1,6 +1,6 @@
-//! Names that secrets usually have: of variables, options and keys of configuration files.
+//! Names that secrets usually have: of variables, options, and keys in configuration files.
 
-/// Parts that make a name one of a secret wherever they are in it.
+/// Substrings that mark the name of a secret.
 const PARTS: [&str; 10] = [
     "key",
     "secret",
@@ -14,10 +14,11 @@ const PARTS: [&str; 10] = [
     "database_url",
 ];
 
-/// Words that do so at the end of a name, behind another word.
+/// Words that mark the name of a secret if they end it, after another word.
 const LAST_WORDS: [&str; 9] = ["pat", "dsn", "pass", "pwd", "pw", "psk", "creds", "salt", "pepper"];
 
-/// Returns whether a name is one that secrets usually have, in any case: `GITHUB_TOKEN`, `DB_PASS`, `sentry.dsn`.
+/// Returns true if secrets usually have this name, in any case: `GITHUB_TOKEN`, `DB_PASS`,
+/// `sentry.dsn`.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
     PARTS.iter().any(|part| name.contains(part))

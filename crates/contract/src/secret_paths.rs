@@ -1,8 +1,8 @@
 //! The list of secret paths: paths that hold credentials.
 //!
-//! One table for everything that guards them: the sandbox hides these paths from commands, the policy asks before a
-//! command reads one, and the file tools refuse them. A path is relative to a home directory, or to `/` for those of the
-//! system. `*` in a name stands for any text. Upper and lower case do not count.
+//! All guards use this one table: the sandbox hides these paths from commands, the policy asks
+//! before a command reads one, and the file tools refuse them. A path is relative to a home
+//! directory, or to `/` for system paths. `*` in a name matches any text. Matching ignores case.
 
 mod home;
 mod system;
@@ -17,10 +17,11 @@ pub struct SecretPath {
     pub path: &'static str,
     /// The kind of file that is expected there.
     pub kind: SecretKind,
-    /// The credentials it holds.
+    /// Description of the credentials it holds.
     pub reason: &'static str,
-    /// Whether the name tells in any directory: a copy of a home directory, or a project. Only texts are judged by it; the
-    /// sandbox hides what is in a home directory.
+    /// True if the name marks a secret in any directory, such as a project or a copy of a home
+    /// directory. Only the analysis of command texts uses this; the sandbox hides paths in home
+    /// directories.
     pub is_telling: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Changes by commands, kept so that they can be undone.
+//! Changes made by commands, recorded so that they can be undone.
 
 use std::{collections::HashSet, fmt, fs::File, io, path::PathBuf, time::SystemTime};
 
@@ -7,17 +7,18 @@ use crate::CallId;
 /// The SHA-256 of a content.
 pub type ContentDigest = [u8; 32];
 
-/// Keeps the contents of the files of one workspace. Implemented by `record`, called by `host` through `files` on a thread
-/// of its own. It is a cache of the current state, so nothing in it is flushed.
+/// Stores the contents of the files of one workspace. Implemented by `record`, called by `host`
+/// through `files` on a thread of its own. It is a cache of the current state, so nothing in it is
+/// flushed.
 pub trait ContentStore: Send + Sync + fmt::Debug {
-    /// Keeps the content of an open regular file, and returns its digest. Reads at most `max_bytes`; a longer file is an
-    /// error of the kind `FileTooLarge`.
+    /// Stores the content of an open regular file and returns its digest. Reads at most
+    /// `max_bytes`; a longer file is an error of the kind `FileTooLarge`.
     fn keep_content(&self, file: &File, max_bytes: u64) -> io::Result<ContentDigest>;
 
-    /// Makes a kept content a file of this name, by a hard link where that can be.
+    /// Creates a file with a stored content, by a hard link if possible.
     fn export_content(&self, digest: &ContentDigest, to: &std::path::Path) -> io::Result<()>;
 
-    /// Reads the listing of the workspace that was saved last, if it can be relied on.
+    /// Reads the last saved listing of the workspace, if it is valid.
     fn load_listing(&self) -> Option<Vec<u8>>;
 
     /// Saves a listing of the workspace.
@@ -27,10 +28,11 @@ pub trait ContentStore: Send + Sync + fmt::Debug {
     fn remove_unused(&self, used: &HashSet<ContentDigest>) -> io::Result<()>;
 }
 
-/// Records what commands changed. Implemented by `record`, called by `host` when a command has ended.
+/// Records the changes made by commands. Implemented by `record`, called by `host` when a command
+/// has ended.
 pub trait CommandLog: Send + Sync + fmt::Debug {
-    /// Copies the contents from the store and appends the change to the edit log. When it returns, both survive a loss of
-    /// power.
+    /// Copies the contents from the store and appends the change to the edit log. When it returns,
+    /// both survive a loss of power.
     fn log_command(&self, edit: &CommandEdit<'_>, store: &dyn ContentStore) -> io::Result<()>;
 }
 
@@ -41,13 +43,13 @@ pub struct CommandEdit<'a> {
     pub call: &'a CallId,
     /// The command line.
     pub line: &'a str,
-    /// The start of the command.
+    /// Start time of the command.
     pub begun: SystemTime,
-    /// The entries that can be restored, in the order of paths.
+    /// Changed entries that can be restored, in the order of paths.
     pub changes: &'a [EntryChange],
-    /// The entries that changed and cannot be restored.
+    /// Changed entries that cannot be restored.
     pub unkept: &'a [UnkeptEntry],
-    /// The reason why there may be more changes than these.
+    /// Reason that there may be further changes.
     pub gap: Option<&'a str>,
 }
 
@@ -63,7 +65,7 @@ pub struct EntryChange {
 }
 
 impl EntryChange {
-    /// Returns the change that takes this one back.
+    /// Returns the change that reverts this one.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self { path: self.path.clone(), before: self.after.clone(), after: self.before.clone() }
@@ -95,7 +97,7 @@ pub enum EntryContent {
 }
 
 impl EntryContent {
-    /// Tells whether both are the same type of file.
+    /// Returns true if both are the same type of file.
     pub fn has_same_type(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
@@ -110,7 +112,7 @@ pub struct UnkeptEntry {
     pub reason: UnkeptReason,
 }
 
-/// The reason why an entry is not kept.
+/// Reason that an entry was not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnkeptReason {
     /// The file is larger than the limit for one file.
@@ -125,12 +127,12 @@ pub enum UnkeptReason {
     Special,
     /// The name is not UTF-8.
     Name,
-    /// Nothing is kept of the directory.
+    /// Nothing in the directory is stored.
     NotKept,
 }
 
 impl UnkeptReason {
-    /// The reason in a few words.
+    /// Returns the reason in a few words.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TooLarge => "too large",

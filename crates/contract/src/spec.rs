@@ -1,4 +1,4 @@
-//! The description of a tool that a model is given.
+//! The description of a tool that a model receives.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use windlass_schema::Schema;
 /// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// The name to call it by.
+    /// Name by which the model calls it.
     pub name: ToolName,
-    /// What it is for, and what not; part of the prompt.
+    /// Purpose of the tool and its limits. Part of the prompt.
     pub description: String,
-    /// How it is called.
+    /// Form of its calls.
     pub kind: SpecKind,
 }
 
-/// What is written around name, description and parameters.
+/// Approximate size of the JSON around name, description and parameters.
 const FRAME_BYTES: usize = 60;
 
 impl ToolSpec {
-    /// About how many tokens it costs to tell the model: a quarter of the bytes of what it is told.
+    /// Estimates the number of tokens of the description: a quarter of its bytes.
     pub fn tokens(&self) -> usize {
         let parameters = match &self.kind {
             SpecKind::Function { parameters } | SpecKind::Search { parameters } => {
@@ -33,36 +33,37 @@ impl ToolSpec {
     }
 }
 
-/// The kinds of tool a model can be offered.
+/// Kinds of tools that a model can be offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum SpecKind {
-    /// Called with JSON that fits a schema.
+    /// Called with JSON that matches a schema.
     Function {
         /// The parameters; always an object.
         parameters: Schema,
     },
-    /// The shell tool some models know natively, without a schema.
+    /// The shell tool that some models know natively, without a schema.
     LocalShell,
-    /// Search done by the model's server itself.
+    /// Search performed by the model's server.
     WebSearch(WebSearch),
-    /// Called with text that fits a grammar.
+    /// Called with text that matches a grammar.
     Custom {
         /// The grammar.
         grammar: Grammar,
     },
-    /// Finds tools the model was not told about, in the form a wire has for that. Over other wires it is a function.
+    /// Finds tools that were not described to the model, in the form that a wire has for it. Over
+    /// other wires it is a function.
     Search {
         /// The parameters; always an object.
         parameters: Schema,
     },
 }
 
-/// How far a hosted web search may go.
+/// Scope of a hosted web search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebSearch {
-    /// Only what the server has stored.
+    /// Only pages that the server has stored.
     Cached,
     /// The live web.
     Live,

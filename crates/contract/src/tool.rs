@@ -1,4 +1,4 @@
-//! Tools: three traits, and the ways to make one.
+//! Tools: the traits, and the ways to make one.
 
 use std::{error::Error, fmt, future::Future, sync::Arc};
 
@@ -19,71 +19,75 @@ mod typed;
 pub use closure::{FnTool, tool};
 pub use typed::erase;
 
-/// A tool written in Rust. Its arguments type is its schema; the type's doc comment is its description.
+/// A tool written in Rust. Its arguments type is its schema; the type's doc comment is its
+/// description.
 ///
-/// Implemented by tool authors, wrapped by [`erase`] and called by the runtime only. A tool never asks for permission,
-/// never formats a provider's JSON, never cuts its output and never decides whether it succeeded.
+/// Implemented by tool authors, wrapped by [`erase`] and called by the runtime only. A tool never
+/// asks for permission, never formats a provider's JSON, never cuts its output and never decides
+/// whether it succeeded.
 pub trait Tool: Send + Sync + 'static {
-    /// The name a model calls it by.
+    /// The name by which a model calls it.
     const NAME: &'static str;
-    /// What it works on.
+    /// Arguments of a call.
     type Args: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
-    /// What a call with these arguments would do. Pure, cheap and honest; unsure means the widest thing.
+    /// Returns the effects of a call with these arguments. Must be pure, cheap and honest; if
+    /// unsure, it returns the widest effects.
     fn effects(&self, args: &Self::Args) -> Effects;
 
-    /// In what a call will not be run as these arguments say, such as a time that is cut; one note each. They are told with
-    /// the result.
+    /// Returns the differences between the arguments and the way the call will run, such as a
+    /// reduced time limit. Each is one note, which is shown with the result.
     fn adjustments(&self, _args: &Self::Args) -> Vec<String> {
         Vec::new()
     }
 
-    /// Does it, through `cx.host` alone.
+    /// Runs the call, through `cx.host` alone.
     fn call(&self, args: &Self::Args, cx: &Cx) -> impl Future<Output = Result<Output, ToolError>> + Send;
 
-    /// Everything else about it.
+    /// Returns further facts about the tool.
     fn meta(&self) -> Meta {
         Meta::default()
     }
 }
 
-/// Any tool, whatever its arguments. Implemented through [`erase`] and [`tool()`], and directly by tools that come
-/// from elsewhere; called by the registry and the router.
+/// Any tool, independent of its arguments type. Implemented through [`erase`] and [`tool()`], and
+/// directly by tools that come from elsewhere. Called by the registry and the router.
 pub trait AnyTool: Send + Sync {
-    /// Its name.
+    /// Returns its name.
     fn name(&self) -> ToolName;
 
-    /// What a model is told about it, or why that cannot be said.
+    /// Returns the description for a model, or the reason that there is none.
     fn spec(&self) -> Result<ToolSpec, SchemaError>;
 
-    /// Everything else about it.
+    /// Returns further facts about the tool.
     fn meta(&self) -> Meta;
 
-    /// The schema that arguments are held to, if it allows more than the one a model is told of.
+    /// Returns the schema that arguments are validated against, if it is wider than the one the
+    /// model receives.
     fn accepted(&self) -> Option<Schema> {
         None
     }
 
-    /// Parses an input. Does nothing else: the runtime has held it to the schema of [`accepted`](Self::accepted), or of
-    /// [`spec`](Self::spec), before.
+    /// Parses an input and does nothing else. The runtime has already validated it against the
+    /// schema of [`accepted`](Self::accepted), or of [`spec`](Self::spec).
     fn prepare(self: Arc<Self>, input: &Input) -> Result<ParsedCall, ToolError>;
 }
 
-/// A call whose input made sense. Made by [`AnyTool::prepare`], taken apart by the runtime.
+/// A call whose input was parsed. Made by [`AnyTool::prepare`], consumed by the runtime.
 pub enum ParsedCall {
-    /// It knows its effects and can run.
+    /// The call knows its effects and can run.
     Runs(Box<dyn Ready>),
-    /// It must look at files before it can say what it will do.
+    /// The call must read files before it can declare its effects.
     LooksFirst(Box<dyn LookFirst>),
 }
 
 impl ParsedCall {
-    /// A call that can run.
+    /// Wraps a call that can run.
     pub fn runs(ready: impl Ready + 'static) -> Self {
         Self::Runs(Box::new(ready))
     }
 
-    /// The effects of the call, or of its look.
+    /// Returns the effects of the call, or of its look.
     pub fn effects(&self) -> Effects {
         match self {
             Self::Runs(ready) => ready.effects(),
@@ -91,7 +95,7 @@ impl ParsedCall {
         }
     }
 
-    /// Differences between the arguments and the way the call will run; one note each.
+    /// Returns the differences between the arguments and the way the call will run, one note each.
     pub fn adjustments(&self) -> Vec<String> {
         match self {
             Self::Runs(ready) => ready.adjustments(),
@@ -110,44 +114,45 @@ impl fmt::Debug for ParsedCall {
     }
 }
 
-/// A call that can run. Implemented by tools, run by the orchestrator once the gate has agreed.
+/// A call that can run. Implemented by tools, run by the orchestrator once the gate has allowed it.
 pub trait Ready: Send + Sync {
-    /// Everything the call may do. Pure, cheap and honest.
+    /// Returns everything the call may do. Must be pure, cheap and honest.
     fn effects(&self) -> Effects;
 
-    /// Differences between the arguments and the way the call will run; one note each.
+    /// Returns the differences between the arguments and the way the call will run, one note each.
     fn adjustments(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Does it.
+    /// Runs the call.
     fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>>;
 }
 
-/// A call that must look first. Implemented by tools, called by the orchestrator once the gate has agreed to the look.
+/// A call that must read files first. Implemented by tools, called by the orchestrator once the
+/// gate has allowed the look.
 pub trait LookFirst: Send + Sync {
-    /// Everything the look reads.
+    /// Returns everything the look reads.
     fn effects(&self) -> Effects;
 
-    /// Differences between the arguments and the way the call will run; one note each.
+    /// Returns the differences between the arguments and the way the call will run, one note each.
     fn adjustments(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Looks, and returns the call that comes of it. That one passes the gate on its own.
+    /// Reads the files and returns the resulting call. That call passes the gate separately.
     fn look<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Box<dyn Ready>, ToolError>>;
 }
 
-/// What a tool gets to work with. Four fields; a fifth needs a decision record.
+/// Context of a running call. It has four fields; a fifth needs a decision record.
 #[derive(Clone)]
 pub struct Cx {
     /// The call.
     pub id: CallId,
-    /// The machine, held to the call's grant.
+    /// The machine, confined to the call's grant.
     pub host: Arc<dyn Host>,
-    /// Set when the call is no longer wanted.
+    /// Cancelled when the call is no longer wanted.
     pub cancel: CancellationToken,
-    /// For progress and plans.
+    /// Receives progress and plans.
     pub events: Arc<dyn EventEmitter>,
 }
 
@@ -157,18 +162,19 @@ impl fmt::Debug for Cx {
     }
 }
 
-/// What a tool gives back, before it is shaped.
+/// Result of a tool, before it is shaped.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Output {
-    /// For the model.
+    /// Content for the model.
     pub content: Vec<Content>,
-    /// As data, where that makes sense.
+    /// The result as data, if there is any.
     pub data: Option<ToolReport>,
-    /// What was observed.
+    /// Observed facts.
     pub facts: Facts,
-    /// What that means, where the tool knows better than its output tells.
+    /// Meaning of the facts, if the tool knows more than its output shows.
     pub insight: Option<Insight>,
-    /// How many tokens of the content the call wants at most; never more than everyone gets.
+    /// Maximum number of tokens of the content that the call requests. It cannot exceed the general
+    /// limit.
     pub most_tokens: Option<usize>,
 }
 
@@ -184,63 +190,63 @@ impl From<&str> for Output {
     }
 }
 
-/// Why a tool did not do it.
+/// Reason that a tool failed.
 #[derive(Debug)]
 pub struct ToolError {
-    /// Which kind of failure.
+    /// Kind of failure.
     pub kind: ErrorKind,
-    /// For the model: what went wrong and what to do differently.
+    /// Message for the model: the cause and the remedy.
     pub message: String,
-    /// For the operator: where it came from.
+    /// Cause, for the operator.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// Kinds of failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The input makes no sense; nothing was done.
+    /// The input is invalid; nothing was done.
     BadInput,
-    /// It was tried and failed.
+    /// The call ran and failed.
     Failed,
-    /// A file, directory or program it needs does not exist.
+    /// A file, directory or program that it needs does not exist.
     NotFound,
-    /// The system does not let this user, whatever the sandbox allows.
+    /// The system denies it to this user, whatever the sandbox allows.
     NoPermission,
-    /// Its time was up.
+    /// It exceeded its time limit.
     TimedOut,
-    /// The sandbox stopped it.
+    /// The sandbox blocked it.
     Denied(Box<Denial>),
     /// It was cancelled.
     Cancelled,
 }
 
 impl ToolError {
-    /// A failure the model can read and act on.
+    /// Builds a failure that the model can read and act on.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Failed, message: message.into(), source: None }
     }
 
-    /// A failure of this kind.
+    /// Builds a failure of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An input that makes no sense.
+    /// Builds the error for an invalid input.
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::BadInput, message: message.into(), source: None }
     }
 
-    /// The call was cancelled.
+    /// Builds the error for a cancelled call.
     pub fn cancelled() -> Self {
         Self { kind: ErrorKind::Cancelled, message: "aborted by user".to_owned(), source: None }
     }
 
-    /// The error for an input of the wrong kind, in words models of this family know.
+    /// Builds the error for an input of the wrong kind, in words that models of this family know.
     pub fn wrong_payload(name: &ToolName) -> Self {
         Self::bad_input(format!("tool {name} invoked with incompatible payload"))
     }
 
-    /// Adds where it came from.
+    /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
@@ -261,13 +267,14 @@ impl Error for ToolError {
 }
 
 impl Input {
-    /// The arguments of a function call, for tools that implement [`AnyTool`] themselves.
+    /// Parses the arguments of a function call, for tools that implement [`AnyTool`] themselves.
     pub fn parse<A: DeserializeOwned>(&self, tool: &ToolName) -> Result<A, ToolError> {
         parse(tool, self)
     }
 }
 
-/// Parses the JSON of a function call, in words models of this family know. Nothing at all counts as `{}`.
+/// Parses the JSON of a function call. Errors use words that models of this family know. An empty
+/// input counts as `{}`.
 fn parse<A: DeserializeOwned>(name: &ToolName, input: &Input) -> Result<A, ToolError> {
     let (Input::Json(text) | Input::Search(text)) = input else { return Err(ToolError::wrong_payload(name)) };
     let text = if text.trim().is_empty() { "{}" } else { text };
@@ -280,7 +287,7 @@ fn parse<A: DeserializeOwned>(name: &ToolName, input: &Input) -> Result<A, ToolE
     json.end().map(|()| args).map_err(|error| unparsed(&error.to_string()))
 }
 
-/// The error for arguments that make no sense.
+/// Builds the error for arguments that cannot be parsed.
 fn unparsed(problem: &str) -> ToolError {
     ToolError::bad_input(format!("failed to parse function arguments: {problem}"))
 }

@@ -1,4 +1,4 @@
-//! Verdicts: what a call is judged on, what its tool promises, and the judgement.
+//! Verdicts: the criteria of a tool, the scores of a call, and the judgement.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BoxFuture, Outcome, ToolCall};
 
-/// Whether a call did what was asked.
+/// Judgement of whether a call did what was requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Yes or no.
+    /// True if it did.
     pub success: bool,
-    /// How sure that is, in per cent. What the system said is certain; what was weighed is as sure as its weight.
+    /// Confidence in per cent. Facts from the system are certain; scores give a lower confidence.
     #[serde(default = "certain")]
     pub confidence: u8,
-    /// The points it got in each dimension. All zero if it did not come to weighing.
+    /// Scores in each dimension. All zero if the call was not scored.
     #[serde(default, skip_serializing_if = "Marks::is_none")]
     pub marks: Marks,
-    /// Why, one line each.
+    /// Reasons, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// What to do about it, one line each.
+    /// Advice, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
 }
 
 impl Verdict {
-    /// It did, without a doubt.
+    /// Returns a certain success.
     pub fn success() -> Self {
         Self {
             success: true,
@@ -37,12 +37,12 @@ impl Verdict {
         }
     }
 
-    /// It did not, and this is why.
+    /// Returns a certain failure with its reason.
     pub fn failure(reason: impl Into<String>) -> Self {
         Self { success: false, reasons: vec![reason.into()], ..Self::success() }
     }
 
-    /// Takes in what somebody thinks who looked at it. An opinion makes a verdict worse or less sure, never better.
+    /// Merges a reviewer's opinion. It makes a verdict worse or less certain, never better.
     pub fn lower(&mut self, opinion: Opinion) {
         let Opinion { success, confidence, reasons, suggestions } = opinion;
         let confidence = confidence.min(certain());
@@ -55,7 +55,7 @@ impl Verdict {
         self.suggestions.extend(suggestions);
     }
 
-    /// One line for a model or a person.
+    /// Formats the verdict as one line for a model or a person.
     pub fn line(&self) -> String {
         let word = if self.success { "success" } else { "failure" };
         let sure = match self.confidence {
@@ -69,23 +69,23 @@ impl Verdict {
     }
 }
 
-/// What somebody thinks of a call who looked at it.
+/// A reviewer's opinion of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Opinion {
-    /// Whether it did what was asked.
+    /// True if the call did what was requested.
     pub success: bool,
-    /// How sure that is, in per cent.
+    /// Confidence in per cent.
     pub confidence: u8,
-    /// Why, one line each.
+    /// Reasons, one line each.
     pub reasons: Vec<String>,
-    /// What to do about it, one line each.
+    /// Advice, one line each.
     pub suggestions: Vec<String>,
 }
 
-/// Looks at calls that seem to have gone well. Implemented by whoever can ask a model, called by the runtime for calls
-/// that may have changed something.
+/// Reviews calls that seem to have succeeded. Implemented by components that can ask a model,
+/// called by the runtime for calls that may have changed something.
 pub trait Reviewer: Send + Sync {
-    /// Forms an opinion, or says in one line why there is none.
+    /// Forms an opinion, or returns one line that says why there is none.
     fn review<'a>(
         &'a self,
         call: &'a ToolCall,
@@ -97,25 +97,26 @@ fn certain() -> u8 {
     100
 }
 
-/// The six dimensions of a judgement: five with points, of a hundred together, and one that can only fail it.
+/// The six dimensions of a judgement: five with scores that add up to at most 100, and one that can
+/// only fail it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
-    /// It ended as it should.
+    /// Score for ending as expected.
     pub status: u8,
-    /// It gave something back.
+    /// Score for returning a result.
     pub data: u8,
-    /// What it gave has the promised form.
+    /// Score for a result in the promised form.
     pub format: u8,
-    /// It took no longer than usual.
+    /// Score for taking no longer than usual.
     pub time: u8,
-    /// What it gave is whole and readable, and nothing was stopped on the way.
+    /// Score for a complete, readable result without denials.
     pub quality: u8,
-    /// What its tool demands besides holds.
+    /// True if the further requirements of the tool are met.
     pub criteria: bool,
 }
 
 impl Marks {
-    /// All points together.
+    /// Returns the sum of the scores.
     pub fn total(self) -> u8 {
         let marks = [self.status, self.data, self.format, self.time, self.quality];
         marks.iter().fold(0, |sum, mark| sum.saturating_add(*mark))
@@ -127,35 +128,36 @@ impl Marks {
     }
 }
 
-/// What a tool promises of a call that went well. Its calls are judged by it.
+/// Properties that a tool promises for a successful call. Its calls are judged by them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Criteria {
-    /// What it gives back.
+    /// Kind of result.
     pub gives: Gives,
-    /// How long it takes at most when all is well, if that can be said.
+    /// Maximum duration of a normal call, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual: Option<Duration>,
-    /// What must hold besides. One that does not makes the call a failure, whatever else it got.
+    /// Further requirements. If one is not met, the call failed, whatever its scores.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub musts: Vec<Must>,
-    /// Whether exit code 1 is an answer of its command (`grep` found nothing) and no failure. Said of one call.
+    /// True if exit code 1 is a valid answer of the command (`grep` found nothing) and not a
+    /// failure. Set for a single call.
     #[serde(skip)]
     pub one_is_an_answer: bool,
 }
 
 impl Criteria {
-    /// A tool that gives this back and usually takes no longer than that.
+    /// Builds the criteria of a tool with this kind of result and this usual maximum duration.
     pub fn new(gives: Gives, usual: Duration) -> Self {
         Self { gives, usual: Some(usual), ..Self::default() }
     }
 }
 
-/// What a tool gives back when all is well.
+/// Kind of result that a tool returns on success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gives {
-    /// Anything, also nothing: a command may be silent.
+    /// Anything or nothing: a command may print nothing.
     #[default]
     Anything,
     /// A text that is not empty.
@@ -168,10 +170,10 @@ pub enum Gives {
     Data,
 }
 
-/// Something that must hold for a call to have done what was asked.
+/// A requirement for a call to count as a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Must {
-    /// No test failed, and some were run.
+    /// Tests ran, and none failed.
     PassTests,
 }

@@ -1,14 +1,14 @@
-//! Counts, cuts and quotes in texts that models and people read.
+//! Counts, cuts and quotes for texts that models and people read.
 
 use std::fmt;
 
-/// `1 line`, `2 lines`: a number and a noun that takes an `s`.
+/// Formats a number and a noun whose plural takes an `s`: `1 line`, `2 lines`.
 pub fn counted<N: fmt::Display + From<u8> + PartialEq + Copy>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// Cuts a text to a number of characters. A cut is marked with `…`, which is not counted.
+/// Cuts a text to a number of characters. A cut is marked with `…`, which does not count.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -16,8 +16,8 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// Quotes a word for a POSIX shell, only where some shell needs it: zsh can be set to read `^` as a
-/// pattern.
+/// Quotes a word for a POSIX shell if any shell needs it. `^` is quoted because zsh can be set to
+/// read it as a pattern.
 pub fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

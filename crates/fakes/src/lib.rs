@@ -1,4 +1,4 @@
-//! Test doubles for crates that see traits only. No process, no file, no network.
+//! Test doubles for crates that use only the traits. They use no process, file or network.
 //!
 //! A dev-dependency, never part of the product: no row of the table in `ARCHITECTURE.md` lists it,
 //! and `cargo xtask tidy` refuses any other dependency on it.
@@ -28,7 +28,7 @@ pub fn issue_grant(cwd: PathBuf, effects: &Effects, limits: Limits, confinement:
     Grant::issue(GrantSeal, cwd, effects, limits, confinement)
 }
 
-/// Takes a value for clean as it is.
+/// Marks a value as clean without cleaning it.
 pub fn clean<T>(value: T) -> Clean<T> {
     Clean::new(CleanSeal, value)
 }
@@ -41,12 +41,12 @@ pub struct MemoryJournal {
 }
 
 impl MemoryJournal {
-    /// Every record so far, as it would be written.
+    /// Returns every record so far, as it would be written.
     pub fn lines(&self) -> Vec<Value> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The types of the records so far.
+    /// Returns the types of the records so far.
     pub fn types(&self) -> Vec<String> {
         self.lines().iter().filter_map(|line| line["type"].as_str().map(str::to_owned)).collect()
     }
@@ -68,12 +68,12 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Keeps every event it is sent.
+/// Keeps every event it receives.
 #[derive(Debug, Default)]
 pub struct EventRecorder(Mutex<Vec<Event>>);
 
 impl EventRecorder {
-    /// Every event so far.
+    /// Returns every event so far.
     pub fn events(&self) -> Vec<Event> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -91,7 +91,7 @@ impl EventEmitter for EventRecorder {
     }
 }
 
-/// The context of a call on this host.
+/// Returns the context of a call on this host.
 pub fn context(host: Arc<dyn Host>, events: Arc<dyn EventEmitter>) -> Cx {
     Cx { id: "call-1".into(), host, cancel: CancellationToken::new(), events }
 }
@@ -105,13 +105,13 @@ pub async fn run_parsed(parsed: &ParsedCall, cx: &Cx) -> Result<Output, ToolErro
     }
 }
 
-/// A command that took no time, and of which nothing is known but its end and what it printed.
+/// Returns a finished command with this end and output, and no other facts.
 pub fn finished(exit: Exit, output: &[u8]) -> FinishedCommand {
     let report = ProcessReport { output_bytes: output.len() as u64, ..ProcessReport::new(exit) };
     FinishedCommand { report, output: output.to_vec(), gap: None, apart: None }
 }
 
-/// A machine on which every command prints its words and ends with 0.
+/// A machine on which every command prints its arguments and exits with 0.
 #[derive(Debug, Clone, Copy)]
 pub struct EchoMachine;
 

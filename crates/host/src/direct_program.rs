@@ -9,8 +9,12 @@ use std::{
 };
 
 use windlass_contract::{grant::DirectProgram, host::Command, program::ProgramSearch};
+use windlass_sandbox::links;
 
-use crate::program_finder::{executable, is_administered};
+use crate::{
+    program_finder::{executable, is_administered},
+    workspace_guard::entry_in_home,
+};
 
 /// Variables with a list of directories in which programs or libraries are looked up.
 const SEARCH_PATHS: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
@@ -130,13 +134,13 @@ impl<'a> UntrustedPaths<'a> {
     }
 }
 
-/// Returns true if a path lies in one of these directories.
-pub(crate) fn is_inside(path: &Path, directories: &[PathBuf]) -> bool {
-    let path = nearest(path);
-    directories
-        .iter()
-        .filter_map(|directory| real(directory))
-        .any(|directory| path.as_ref().is_some_and(|path| path.starts_with(directory)))
+/// Returns true if one of these directories holds settings of the user: the home directory, or a
+/// protected name in it such as `~/.config`.
+pub(crate) fn hold_settings(directories: &[PathBuf], home: &Path) -> bool {
+    let resolve = |path: &Path| Some(links::follow(path)?.end);
+    let Some(home) = resolve(home) else { return false };
+    let mut directories = directories.iter().filter_map(|directory| resolve(directory));
+    directories.any(|directory| home.starts_with(&directory) || entry_in_home([&home], &directory).is_some())
 }
 
 /// The path without links, if there is something.
@@ -247,6 +251,28 @@ mod tests {
         ] {
             assert_eq!(passed(&direct(&workspace), &[("X", value.to_owned())]), ["X"], "{value}");
         }
+    }
+
+    #[test]
+    fn the_home_directory_and_settings_in_it_are_recognized() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        for directory in [".config/git", "work"] {
+            fs::create_dir_all(home.join(directory)).unwrap();
+        }
+        symlink(home.join(".config"), root.path().join("led")).unwrap();
+        let hold = |path: PathBuf| hold_settings(&[root.path().join("elsewhere/x"), path], &home);
+        assert!(!hold(home.join("work")));
+        for path in [
+            home.clone(),
+            home.join(".config"),
+            home.join(".config/git"),
+            home.join(".new/x"),
+            root.path().join("led"),
+        ] {
+            assert!(hold(path.clone()), "{path:?}");
+        }
+        assert!(hold_settings(&[root.path().to_owned()], &home));
     }
 
     #[test]

@@ -257,8 +257,9 @@ impl Machine {
     /// See [`ProgramFinder`](windlass_contract::program::ProgramFinder).
     pub(crate) fn obstacle_outside(&self, writable: &[PathBuf]) -> Option<String> {
         let home = self.environment.get("HOME").map(Path::new);
-        if home.is_some_and(|home| direct_program::is_inside(home, writable)) {
-            let reason = "commands in the sandbox can write the home directory, whose settings programs obey";
+        if home.is_some_and(|home| direct_program::hold_settings(writable, home)) {
+            let reason =
+                "commands in the sandbox can write settings in the home directory, which programs obey";
             return Some(reason.to_owned());
         }
         let running = if self.outside_lock.is_held() {

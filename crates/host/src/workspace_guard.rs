@@ -44,7 +44,7 @@ use git_index::IndexStats;
 use git_program::GitProgram;
 pub(crate) use layer_refusal::{layer_refusal, private_changes};
 pub(crate) use private_config::PrivateConfig;
-pub(crate) use protected_paths::{has_protected_name, is_protected};
+pub(crate) use protected_paths::{entry_in_home, has_protected_name, is_protected};
 pub(crate) use roots::{RootError, WorkspaceRoot};
 use running_note::RunningNote;
 use saved_files::SavedFiles;

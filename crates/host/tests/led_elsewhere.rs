@@ -86,7 +86,37 @@ const INCLUDED: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// A workspace with a repository, a place outside, and a machine.
+/// The same with files that links in the home directory lead to, as a repository of settings has
+/// them.
+const LINKED_FROM_HOME: &[(&str, &str, &[&str])] = &[
+    (
+        "mkdir git; echo '#mine' > git/gitconfig; ln -s ../ws/git/gitconfig ../home/.gitconfig",
+        "git/gitconfig",
+        &[
+            "echo evil > git/gitconfig",
+            "mv git g; mkdir git; echo evil > git/gitconfig",
+            "rm git/gitconfig; echo evil > git/gitconfig",
+        ],
+    ),
+    (
+        "echo '#mine' > conf; ln -s ../../../ws/conf ../home/.config/git/config",
+        "conf",
+        &["echo evil > conf", "echo evil > e; mv e conf"],
+    ),
+    ("echo mine > rc; ln -s ../ws/rc ../home/.bashrc", "rc", &["echo evil >> rc"]),
+    (
+        "mkdir fish; echo mine > fish/config.fish; ln -s ../../ws/fish ../home/.config/fish",
+        "fish/config.fish",
+        &["echo evil > fish/config.fish", "mv fish f; mkdir fish; echo evil > fish/config.fish"],
+    ),
+    (
+        "mkdir -p tools ../home/.local/bin; echo mine > tools/t; ln -s ../../../ws/tools/t ../home/.local/bin/t",
+        "tools/t",
+        &["echo evil > tools/t"],
+    ),
+];
+
+/// A workspace with a repository, a place outside, a home directory and a machine.
 struct World {
     place: TempDir,
     machine: Machine,
@@ -95,15 +125,18 @@ struct World {
 impl World {
     /// None, and a word about it, where this machine lacks the rung.
     fn on(rung: Mechanism) -> Option<Self> {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        let home = place.path().join("home");
+        fs::create_dir_all(home.join(".config/git")).unwrap();
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
-        let machine = Machine::new(BTreeMap::from([path]));
+        let home = ("HOME".to_owned(), home.to_str().unwrap().to_owned());
+        let machine = Machine::new(BTreeMap::from([path, home]));
         let machine = if rung == Mechanism::Landlock { machine.without_namespaces() } else { machine };
         let found = machine.diagnose().rung;
         if found != Some(rung) {
             eprintln!("skipped: this machine has no rung `{}`, but {found:?}", rung.name());
             return None;
         }
-        let place = tempfile::tempdir_in("/var/tmp").unwrap();
         fs::create_dir(place.path().join("out")).unwrap();
         for directory in ["hooks", "objects", "refs"] {
             fs::create_dir_all(place.path().join("ws/.git").join(directory)).unwrap();
@@ -154,6 +187,11 @@ async fn nothing_changes(cases: &[(&str, &str, &[&str])]) {
 #[tokio::test]
 async fn what_links_inside_protected_directories_lead_to_is_protected() {
     nothing_changes(LINKS).await;
+}
+
+#[tokio::test]
+async fn what_links_in_the_home_directory_lead_to_is_protected() {
+    nothing_changes(LINKED_FROM_HOME).await;
 }
 
 #[tokio::test]

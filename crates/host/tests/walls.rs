@@ -744,8 +744,25 @@ async fn a_machine_keeps_temporary_files_from_one_command_to_the_next() {
 async fn commands_of_a_machine_share_a_network_and_nothing_else() {
     let Some(world) = World::on(Mechanism::Namespaces) else { return };
     let Some(other) = World::on(Mechanism::Namespaces) else { return };
-    let script = "for kind in net user pid mnt ipc; do readlink /proc/self/ns/$kind; done";
-    let (one, two, third) = tokio::join!(world.script(script), world.script(script), other.script(script));
+    // All must run at the same time: the number of a namespace that is gone may be used again.
+    let script = "for kind in net user pid mnt ipc; do readlink /proc/self/ns/$kind; done; : > @/ws/ready-NUMBER; \
+                  until [ -e @/ws/go ]; do sleep 0.01; done";
+    let all_run = async {
+        let ready = |world: &World| {
+            let names = fs::read_dir(world.path("ws")).unwrap().flatten().map(|entry| entry.file_name());
+            names.filter(|name| name.to_string_lossy().starts_with("ready-")).count()
+        };
+        while ready(&world) < 2 || ready(&other) < 1 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for world in [&world, &other] {
+            fs::write(world.path("ws/go"), "").unwrap();
+        }
+    };
+    let one = script.replace("NUMBER", "1");
+    let two = script.replace("NUMBER", "2");
+    let (one, two, third, ()) =
+        tokio::join!(world.script(&one), world.script(&two), other.script(&one), all_run);
     let namespaces = |output: &str| output.lines().take(5).map(str::to_owned).collect::<Vec<_>>();
     let [one, two, third] = [one, two, third].map(|(_, output)| namespaces(&output));
     let shared = |these: &[String], those: &[String]| {

@@ -108,13 +108,16 @@ impl RawOptions {
             (None, None, None) => {
                 return Err(Error::new(
                     Span::call_site(),
-                    format!("a tool must say what it does to the world, by {EFFECTS}"),
+                    format!("declare the effects of the tool, by {EFFECTS}"),
                 ));
             }
             (pure, _, function) => {
                 let span = pure.or_else(|| function.as_ref().map(syn::spanned::Spanned::span));
                 let span = span.unwrap_or_else(Span::call_site);
-                return Err(Error::new(span, format!("these effects contradict each other; say {EFFECTS}")));
+                return Err(Error::new(
+                    span,
+                    format!("these effects contradict each other; declare {EFFECTS}"),
+                ));
             }
         };
         Ok(ToolOptions { effects, metadata: self.metadata })
@@ -148,7 +151,7 @@ fn example(key: &Ident, input: ParseStream<'_>) -> Result<ExampleOption> {
         Vec::new()
     };
     let [request, input] = <[LitStr; 2]>::try_from(parts).map_err(|_| {
-        Error::new(key.span(), "say what is wanted and the input that does it: `example(\"…\", r#\"{…}\"#)`")
+        Error::new(key.span(), "give a request and the input that fulfils it: `example(\"…\", r#\"{…}\"#)`")
     })?;
     Ok(ExampleOption { request, input })
 }

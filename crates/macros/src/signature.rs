@@ -95,7 +95,7 @@ impl ToolParameter {
                 Ok(Self { attributes: attrs, pattern, kind: *ty })
             }
             other => {
-                Err(Error::new_spanned(other, "a tool's parameter needs a plain name: the model is told it"))
+                Err(Error::new_spanned(other, "a tool's parameter needs a plain name, which the model reads"))
             }
         }
     }

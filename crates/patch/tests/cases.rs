@@ -56,7 +56,9 @@ fn changed(input: &Tree, patch: &str) -> Result<Tree, String> {
             FileOperation::Add { path, content, must_be_new } => {
                 let before = files.insert(path.as_ref().into(), content.clone().into());
                 if *must_be_new && before.is_some() {
-                    return Err(format!("Failed to write file {path}: it exists, and the diff makes it"));
+                    return Err(format!(
+                        "Failed to write file {path}: it already exists, and the diff creates it"
+                    ));
                 }
             }
             FileOperation::Delete { path, removes } => {

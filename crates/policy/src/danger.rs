@@ -1,6 +1,7 @@
 //! Commands that destroy data, give it away or take over the machine. The search is suspicious: an
 //! unclear word counts as whatever it looks like.
 
+mod download;
 mod files;
 mod git;
 mod network;
@@ -73,7 +74,12 @@ pub(crate) fn context_danger(
 ) -> Option<CommandDanger> {
     let simple = script.commands.get(at)?;
     let targets = simple.redirects.iter().filter_map(|redirect| files::redirection(redirect, places));
-    worst(targets.chain(network::in_place(script, at, places)).chain(system::fork_bomb(script, at)))
+    worst(
+        targets
+            .chain(network::in_place(script, at, places))
+            .chain(download::find(script, at))
+            .chain(system::fork_bomb(script, at)),
+    )
 }
 
 fn worst(dangers: impl Iterator<Item = CommandDanger>) -> Option<CommandDanger> {

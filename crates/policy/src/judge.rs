@@ -330,7 +330,8 @@ impl<'a> CommandJudge<'a> {
                 InnerCommand::Script { text, dialect, plain } => {
                     (self.script(&text, dialect, &within), plain)
                 }
-                InnerCommand::Text(text) => (self.unread(&text, &within), false),
+                InnerCommand::Text(text) => (self.code(&text, &within), false),
+                InnerCommand::Line => (self.unread_source(&within), false),
                 InnerCommand::Words { range, plain } => {
                     // A rule that names the inner program was meant for it.
                     let words = simple.words.get(range.clone()).unwrap_or_default().to_vec();

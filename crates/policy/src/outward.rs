@@ -10,6 +10,7 @@ mod git;
 mod hidden;
 mod name;
 mod network;
+mod pieces;
 mod table;
 
 pub(crate) use hidden::hides_program;
@@ -68,7 +69,7 @@ impl SourceText {
     }
 
     fn named(&self) -> &BTreeSet<OutwardEffect> {
-        self.named.get_or_init(|| text_effects(&self.text))
+        self.named.get_or_init(|| code_effects(&self.text))
     }
 }
 
@@ -94,6 +95,22 @@ pub(crate) fn command_effects(context: CommandContext<'_>) -> BTreeSet<OutwardEf
 pub(crate) fn text_effects(text: &str) -> BTreeSet<OutwardEffect> {
     let mut found = hidden::named_in(text);
     found.extend(hidden::named_in(&shell::bare_text(text)));
+    found
+}
+
+/// Returns the effects of every command that a text names, or whose words it holds: it may be put
+/// together from them.
+pub(crate) fn code_effects(text: &str) -> BTreeSet<OutwardEffect> {
+    let mut found = text_effects(text);
+    found.extend(hidden::scattered_in(&shell::bare_text(text)));
+    // In the languages of other programs these are blanks.
+    let blanks = [r"\n", r"\t", r"\_", r"\0"];
+    let spaced = blanks.iter().fold(text.to_owned(), |text, blank| text.replace(blank, " "));
+    found.extend(hidden::scattered_in(&shell::bare_text(&spaced)));
+    if let Some(whole) = pieces::put_together(text) {
+        found.extend(text_effects(&whole));
+        found.extend(hidden::scattered_in(&shell::bare_text(&whole)));
+    }
     found
 }
 
@@ -162,7 +179,8 @@ fn nested_effects(words: &[ShellWord], source: &str, depth: usize) -> BTreeSet<O
                 let words = words.get(range).unwrap_or_default();
                 found.extend(nested_effects(words, source, depth + 1));
             }
-            InnerCommand::Text(text) => found.extend(text_effects(&text)),
+            InnerCommand::Text(text) => found.extend(code_effects(&text)),
+            InnerCommand::Line => found.extend(code_effects(source)),
             // Otherwise every path through such programs would parse it again.
             InnerCommand::Script { text, .. } if text.len() > MAX_SCRIPT_BYTES => {
                 found.extend(text_effects(&text))

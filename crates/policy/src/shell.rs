@@ -122,7 +122,9 @@ impl ShellScript {
         let split = (*joined != *source).then(|| continuation::split_word(source)).flatten();
         script.unclear.extend(split.map(|text| UnclearText::new(UnclearKind::Continuation, text)));
         script.unclear.extend(UnclearText::hidden(source));
-        if script.unclear.iter().any(|unclear| unclear.what.is_unread()) {
+        // Not every shell knows `$'…'`; the others end it at the quote after the backslash.
+        let ends_twice = source.contains("$'") && source.contains(r"\'");
+        if ends_twice || script.unclear.iter().any(|unclear| unclear.what.is_unread()) {
             script.unread = vec![source.to_owned()];
         }
         script

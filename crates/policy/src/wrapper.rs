@@ -10,7 +10,7 @@ use std::{iter::successors, ops::Range};
 
 use crate::{
     known::system_name,
-    shell::{ShellDialect, ShellScript, ShellWord},
+    shell::{ShellDialect, ShellScript, ShellWord, SimpleCommand},
 };
 
 pub(crate) use input::reads_input;
@@ -24,6 +24,8 @@ pub(crate) enum InnerCommand {
     Script { text: String, dialect: ShellDialect, plain: bool },
     /// A text in another language may run the commands that it names.
     Text(String),
+    /// The command is put together from other words of the line: its input, variables, arguments.
+    Line,
 }
 
 /// A program that takes options, perhaps operands, and then a command.
@@ -40,27 +42,35 @@ struct WrapperProgram {
 
 /// Sorted by name, for binary search.
 const WRAPPERS: &[WrapperProgram] = &[
+    wrapper("arch", "de", "", 0),
     wrapper("builtin", "", "", 0),
     wrapper("busybox", "", "", 0),
     wrapper("caffeinate", "tw", "", 0),
     wrapper("catchsegv", "", "", 0),
     wrapper("cgexec", "g", "", 0),
+    wrapper("choom", "np", "adjust pid", 0),
+    wrapper("chpst", "uUbeaocdfmprst", "", 0),
     wrapper("chronic", "", "", 0),
     wrapper("chroot", "", "userspec groups", 1),
     wrapper("chrt", "", "", 1),
     wrapper("command", "", "", 0),
     wrapper("coproc", "", "", 0),
     wrapper("daemonize", "acelopuE", "", 0),
+    wrapper("dbus-launch", "", "", 0),
     wrapper("dbus-run-session", "", "config-file dbus-daemon", 0),
     wrapper("doas", "auC", "", 0),
+    wrapper("dtach", "Ee", "", 1),
+    wrapper("eatmydata", "", "", 0),
     wrapper("entr", "", "", 0),
-    wrapper("env", "uCS", "unset chdir split-string", 0),
+    wrapper("env", "uCSa", "unset chdir split-string argv0", 0),
     wrapper("exec", "a", "", 0),
     wrapper("fakeroot", "ils", "", 0),
     wrapper("faketime", "", "", 1),
     wrapper("firejail", "", "", 0),
     wrapper("flock", "wEc", "timeout conflict-exit-code command", 1),
     wrapper("gosu", "", "", 1),
+    wrapper("gpg-agent", "", "", 0),
+    wrapper("i386", "", "", 0),
     wrapper("ifne", "", "", 0),
     wrapper("ionice", "cnpPu", "class classdata pid", 0),
     wrapper("ld.so", "", "library-path inhibit-rpath audit preload argv0 glibc-hwcaps-prepend", 0),
@@ -76,6 +86,7 @@ const WRAPPERS: &[WrapperProgram] = &[
     wrapper("parallel", "jIS", "jobs sshlogin", 0),
     wrapper("pkexec", "", "user", 0),
     wrapper("prlimit", "p", "pid", 0),
+    wrapper("proot", "rbqwk", "rootfs bind qemu cwd kernel-release", 0),
     wrapper("proxychains", "f", "", 0),
     wrapper("proxychains4", "f", "", 0),
     wrapper("rlwrap", "bcCDfgHlMmNOpPqStwz", "", 0),
@@ -92,6 +103,7 @@ const WRAPPERS: &[WrapperProgram] = &[
     ),
     wrapper("setsid", "", "", 0),
     wrapper("setuidgid", "", "", 1),
+    wrapper("softlimit", "acdfmoprst", "", 0),
     wrapper("ssh", "bcDEeFIiJLlmOopQRSWw", "", 1),
     wrapper("ssh-agent", "aEOPt", "", 0),
     wrapper("sshpass", "dfPp", "", 0),
@@ -103,17 +115,19 @@ const WRAPPERS: &[WrapperProgram] = &[
     wrapper("systemd-inhibit", "", "what who why mode", 0),
     wrapper("systemd-run", "puHMt", "property unit host machine description", 0),
     wrapper("taskset", "", "", 1),
-    wrapper("time", "", "", 0).plain(),
+    wrapper("time", "fo", "format output", 0).plain(),
     wrapper("timeout", "ks", "kill-after signal", 1).plain(),
     wrapper("torify", "", "", 0),
     wrapper("torsocks", "aPup", "", 0),
     wrapper("toybox", "", "", 0),
     wrapper("tsocks", "", "", 0),
+    wrapper("uname26", "", "", 0),
     wrapper("unbuffer", "", "", 0),
     wrapper("unshare", "RGSwl", "root wd setgid setuid", 0),
     wrapper("valgrind", "", "", 0),
     wrapper("watch", "nq", "interval", 0),
     wrapper("xargs", "adEILnPsR", "arg-file delimiter eof replace max-lines max-args max-procs max-chars", 0),
+    wrapper("xcrun", "", "sdk toolchain", 0),
     wrapper("xvfb-run", "efnpsw", "error-file auth-file server-num xauth-protocol server-args wait", 0),
 ];
 
@@ -180,7 +194,8 @@ pub(crate) fn open(words: &[ShellWord]) -> Vec<InnerCommand> {
         scripts.map(|text| InnerCommand::Script { text, dialect: ShellDialect::Bash, plain: false });
     let inner = shell(name, words).into_iter().chain(wrapped(name, words)).chain(scripts);
     let texts = code::in_words(name, words).into_iter().map(InnerCommand::Text);
-    inner.chain(actions(name, words)).chain(texts).collect()
+    let line = (code::takes_line(name, words) || lacks_program(words)).then_some(InnerCommand::Line);
+    inner.chain(actions(name, words)).chain(texts).chain(line).collect()
 }
 
 /// Returns everything that a command of a script would run besides its own program: from its words,
@@ -204,12 +219,33 @@ pub(crate) fn starts(words: &[ShellWord]) -> Vec<usize> {
     begins.collect()
 }
 
+/// Returns true if `xargs` or the like runs a wrapper without a program, so that its input names
+/// it: `xargs env`.
+fn lacks_program(words: &[ShellWord]) -> bool {
+    let mut behind = successors(Some(words), |words| words.get(command(words)?));
+    let is_fed = behind
+        .next()
+        .and_then(<[_]>::first)
+        .is_some_and(|program| matches!(base_name(&program.text), "xargs" | "parallel"));
+    let last = behind.last().and_then(<[_]>::first).map(|program| base_name(&program.text));
+    // Without a command `xargs` only prints.
+    is_fed && last.is_some_and(|last| is_wrapper(last) && last != "xargs")
+}
+
+/// Returns true if a command runs what it reads from its input, perhaps behind wrappers.
+pub(crate) fn runs_input(simple: &SimpleCommand) -> bool {
+    let words = successors(Some(&simple.words[..]), |words| words.get(command(words)?)).last();
+    let words = words.unwrap_or_default();
+    let name = words.first().map(|program| base_name(&program.text)).unwrap_or_default();
+    reads_input(simple) || lacks_program(&simple.words) || code::runs_input(name, words)
+}
+
 /// Returns the range of the first command among the words of a command.
 pub(crate) fn command(words: &[ShellWord]) -> Option<Range<usize>> {
     let name = base_name(&words.first()?.text);
     wrapped(name, words).into_iter().chain(actions(name, words)).find_map(|inner| match inner {
         InnerCommand::Words { range, .. } => Some(range),
-        InnerCommand::Script { .. } | InnerCommand::Text(_) => None,
+        InnerCommand::Script { .. } | InnerCommand::Text(_) | InnerCommand::Line => None,
     })
 }
 
@@ -331,120 +367,4 @@ fn actions(name: &str, words: &[ShellWord]) -> Vec<InnerCommand> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::shell::ShellScript;
-
-    /// Returns the inner commands as text; plain ones are marked.
-    fn opened(source: &str) -> Vec<String> {
-        let script = ShellScript::parse(source, ShellDialect::Bash);
-        let words = &script.commands[0].words;
-        let show = |inner| match inner {
-            InnerCommand::Words { range, plain } => {
-                format!("{}{}", joined(&words[range]), if plain { "!" } else { "" })
-            }
-            InnerCommand::Script { text, plain, .. } => format!("'{text}'{}", if plain { "!" } else { "" }),
-            InnerCommand::Text(text) => format!("<{text}>"),
-        };
-        open(words).into_iter().map(show).collect()
-    }
-
-    #[test]
-    fn every_wrapper_is_found() {
-        assert!(WRAPPERS.is_sorted_by_key(|wrapper| wrapper.name));
-    }
-
-    #[test]
-    fn the_command_inside_is_found() {
-        for (source, inner) in [
-            ("sudo -u root -- rm x", "rm x"),
-            ("sudo -nu root A=1 rm x", "rm x"),
-            ("env -i A=1 B=2 rm x", "rm x"),
-            ("nice -n 5 rm x", "rm x"),
-            ("xargs -0 -n 1 rm x", "rm x"),
-            ("xargs -I{} rm {}", "rm {}"),
-            ("find . -name y -exec rm x \\;", "rm x"),
-            ("fd -e rs -x rm x", "rm x"),
-            ("busybox rm x", "rm x"),
-            ("stdbuf -oL rm x", "rm x"),
-            ("exec -a y rm x", "rm x"),
-            ("/usr/bin/sudo rm x", "rm x"),
-            ("timeout -k 5 10 rm x", "rm x"),
-            ("timeout 10s rm x", "rm x!"),
-            ("time rm x", "rm x!"),
-            ("chroot /y rm x", "rm x"),
-            ("sudo -uroot rm x", "rm x"),
-            ("watch -d rm x", "'rm x'"),
-            ("sshpass -p y rm x", "rm x"),
-            ("sshpass -py rm x", "rm x"),
-            ("ssh-agent rm x", "rm x"),
-            ("ssh-agent -t 60 rm x", "rm x"),
-            ("setpriv --reuid 5 rm x", "rm x"),
-            ("doas -u y rm x", "rm x"),
-            ("unshare -rn rm x", "rm x"),
-            ("xvfb-run -s y rm x", "rm x"),
-            ("gosu y rm x", "rm x"),
-            ("env - rm x", "rm x"),
-            ("env - A=1 rm x", "rm x"),
-            ("/lib64/ld-linux-x86-64.so.2 rm x", "rm x"),
-            ("ld.so --library-path y rm x", "rm x"),
-            ("sed '1e rm x' f", "<1e rm x>"),
-            ("make --eval 'a: ; rm x' a", "<a: ; rm x>"),
-        ] {
-            assert_eq!(opened(source), [inner], "{source}");
-        }
-    }
-
-    #[test]
-    fn scripts_inside_are_found() {
-        for (source, inner) in [
-            ("bash -c 'rm x'", "'rm x'!"),
-            ("bash -lc 'rm x'", "'rm x'!"),
-            ("bash -euo pipefail -c 'rm x'", "'rm x'!"),
-            ("/bin/sh -c 'rm x'", "'rm x'!"),
-            ("./bash -c 'rm x'", "'rm x'"),
-            ("bash -xc 'rm x'", "'rm x'"),
-            ("bash -c 'rm x' y", "'rm x'"),
-            ("bash --norc -c 'rm x'", "'rm x'"),
-            ("fish -c 'rm x'", "'rm x'"),
-            ("bash --rcfile y -c 'rm x'", "'rm x'"),
-            ("bash -O extglob -c 'rm x'", "'rm x'"),
-            ("bash +e -c 'rm x'", "'rm x'"),
-            ("eval rm x", "'rm x'"),
-            ("trap 'rm x' EXIT", "'rm x'"),
-            ("su root -c 'rm x'", "'rm x'"),
-            ("git submodule foreach rm x", "'rm x'"),
-            ("watch -n 5 'rm x'", "'rm x'"),
-            ("ssh -p 22 host rm x", "'rm x'"),
-            ("env -iS'rm x'", "'rm x'"),
-            ("env --split-string='rm x'", "'rm x'"),
-            ("su -c'rm x' root", "'rm x'"),
-            ("git -C y submodule foreach 'rm x'", "'rm x'"),
-            ("git rebase --exec='rm x' y", "'rm x'"),
-            ("git -c core.pager='rm x' log", "'rm x'"),
-            ("git -c alias.y='!rm x' y", "'rm x'"),
-            ("git -c alias.y='push x' y", "'git push x'"),
-            ("alias y='rm x'", "'rm x'"),
-            ("/proc/self/exe -c 'rm x'", "'rm x'"),
-            ("bash -c - 'rm x'", "'rm x'"),
-        ] {
-            assert_eq!(opened(source), [inner], "{source}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_a_wrapper_is_not_opened() {
-        for source in [
-            "mytool rm x",
-            "bash script.sh",
-            "bash -i",
-            "bash",
-            "sudo",
-            "env A=1",
-            "find . -name rm",
-            "command -v rm",
-        ] {
-            assert!(opened(source).is_empty(), "{source}");
-        }
-    }
-}
+mod tests;

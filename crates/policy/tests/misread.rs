@@ -79,6 +79,48 @@ fn what_is_understood_only_mentions_a_command() {
     assert_eq!(wrong(table, "git push --force", is_quiet), Vec::<String>::new());
 }
 
+#[test]
+fn a_command_in_an_option_an_operand_or_the_input_is_found() {
+    let table = include_str!("cases/carried.txt");
+    assert_eq!(wrong(table, "git push", pushes), Vec::<String>::new());
+    assert_eq!(wrong(table, "rm -rf build", |found| found.class >= Class::Dangerous), Vec::<String>::new());
+}
+
+#[test]
+fn a_command_that_is_put_together_from_words_of_the_line_is_found() {
+    let table = include_str!("cases/scattered.txt");
+    let publishes = |found: &Judgement| found.outward.contains(&OutwardEffect::Publish);
+    assert_eq!(wrong(table, "", publishes), Vec::<String>::new());
+}
+
+#[test]
+fn a_download_that_the_same_line_runs_is_found() {
+    let table = include_str!("cases/downloaded.txt");
+    let is_found = |found: &Judgement| {
+        let mut reasons = found.parts.iter().map(|part| part.reason.to_string());
+        found.class >= Class::Dangerous && reasons.any(|reason| reason.contains("a server sends"))
+    };
+    assert_eq!(wrong(table, "G", is_found), Vec::<String>::new());
+}
+
+#[test]
+fn a_text_that_is_decoded_and_run_is_asked_about() {
+    for line in [
+        "$(echo bHMgLWxh | base64 -d)",
+        "eval \"$(echo bHMgLWxh | base64 -d)\"",
+        "bash <(echo bHMgLWxh | base64 -d)",
+    ] {
+        assert_eq!(judged(line, &Rules::default()).class, Class::Dangerous, "{line:?}");
+    }
+}
+
+#[test]
+fn everyday_lines_with_such_words_stay_quiet() {
+    let table = include_str!("cases/quiet.txt");
+    let is_quiet = |found: &Judgement| found.outward.is_empty() && found.class <= Class::Ordinary;
+    assert_eq!(wrong(table, "G", is_quiet), Vec::<String>::new());
+}
+
 /// Puts a command into one production of the grammar. The second argument numbers here-documents,
 /// so that no inner one ends an outer one.
 type Production = fn(&str, usize) -> String;

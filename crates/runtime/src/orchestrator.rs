@@ -176,7 +176,7 @@ fn unheld(error: ConfineError, effects: &Effects) -> Failure {
     let denial = Denial {
         layer: Layer::Setup,
         what: error.to_string(),
-        rule: "nothing runs with less than was asked for".to_owned(),
+        rule: "nothing runs with weaker confinement than required".to_owned(),
         need: effects.clone(),
         proof: Proof::Observed,
         remedy: String::new(),

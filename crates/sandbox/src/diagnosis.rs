@@ -92,7 +92,7 @@ fn limits() -> String {
     match crate::cgroup::available() {
         Ok(()) => "memory and processes by a cgroup of each command; the rest for each process".to_owned(),
         Err(reason) => format!(
-            "for each process, or counted by PID 1 every 5 to 250 ms: no cgroup of our own ({reason}); what helps: {}",
+            "for each process, or counted by PID 1 every 5 to 250 ms: no cgroup of our own ({reason}); remedy: {}",
             crate::cgroup::REMEDY
         ),
     }

@@ -84,7 +84,7 @@ impl LandlockPlan {
         }
         if quota.processes.is_some() {
             return Err(PlanError(format!(
-                "without namespaces or a cgroup to divide, processes cannot be limited; what helps: {REMEDY}"
+                "without namespaces or a cgroup to divide, processes cannot be limited; remedy: {REMEDY}"
             )));
         }
         if quota.disk_bytes.is_some() {

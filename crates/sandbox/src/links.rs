@@ -13,7 +13,7 @@ use crate::stat_cache::StatCache;
 const MAX_SYMLINKS: usize = 40;
 
 /// Maximum number of entries of a directory that are searched for links.
-pub const MAX_ENTRIES: usize = 256;
+pub const MAX_ENTRIES: usize = 1024;
 
 /// The links from a path to its target.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -55,16 +55,19 @@ fn names(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().rev().map(|part| part.as_os_str().to_owned())
 }
 
-/// The links in a directory.
+/// The links and directories in a directory.
 #[derive(Debug)]
 pub struct Inside {
     /// Names of the links, sorted.
     pub links: Vec<OsString>,
+    /// Names of the directories, sorted.
+    pub directories: Vec<OsString>,
     /// True if every entry was checked.
     pub is_all: bool,
 }
 
-/// Returns the links directly inside a directory. An unchanged directory is not read again.
+/// Returns the links and directories directly inside a directory. An unchanged directory is not
+/// read again.
 pub fn inside(directory: &Path) -> Arc<Inside> {
     static SEEN: StatCache<Arc<Inside>> = StatCache::new();
     SEEN.get_or_read(directory, || Arc::new(read(directory)))
@@ -72,14 +75,20 @@ pub fn inside(directory: &Path) -> Arc<Inside> {
 
 fn read(directory: &Path) -> Inside {
     let Ok(mut entries) = fs::read_dir(directory) else {
-        return Inside { links: Vec::new(), is_all: false };
+        return Inside { links: Vec::new(), directories: Vec::new(), is_all: false };
     };
-    let first = iter::from_fn(|| entries.next()).take(MAX_ENTRIES).flatten();
-    let links = first.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    let mut links: Vec<_> = links.map(|entry| entry.file_name()).collect();
+    let (mut links, mut directories) = (Vec::new(), Vec::new());
+    for entry in iter::from_fn(|| entries.next()).take(MAX_ENTRIES).flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_symlink() => links.push(entry.file_name()),
+            Ok(kind) if kind.is_dir() => directories.push(entry.file_name()),
+            _ => {}
+        }
+    }
     // Sort, so that the same ones are followed every time if there are too many.
     links.sort();
-    Inside { links, is_all: entries.next().is_none() }
+    directories.sort();
+    Inside { links, directories, is_all: entries.next().is_none() }
 }
 
 #[cfg(test)]
@@ -110,8 +119,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         symlink("x", place.path().join("link")).unwrap();
         fs::write(place.path().join("file"), "").unwrap();
-        let Inside { links, is_all } = read(place.path());
+        fs::create_dir(place.path().join("directory")).unwrap();
+        let Inside { links, directories, is_all } = read(place.path());
         assert_eq!((links, is_all), (vec![OsString::from("link")], true));
+        assert_eq!(directories, [OsString::from("directory")]);
         (0..MAX_ENTRIES).for_each(|number| fs::write(place.path().join(number.to_string()), "").unwrap());
         assert!(!read(place.path()).is_all);
     }

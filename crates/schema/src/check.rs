@@ -1,4 +1,4 @@
-//! The check of a value against a schema.
+//! Validates a value against a schema.
 
 use std::fmt;
 
@@ -19,10 +19,10 @@ use budget::{TooComplex, VisitBudget};
 use patterns::PatternCache;
 use shown::{ListedValues, ShownValue};
 
-/// Problems that are told; the rest are counted.
+/// Maximum number of problems in the result; the rest are only counted.
 const MAX_PROBLEMS: usize = 20;
 
-/// Lists everything in which a value does not fit.
+/// Lists the problems of a value.
 pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     let mut check = SchemaCheck::new(root);
     if let Err(why) = check.object(root, ValueAt::root(value)) {
@@ -33,13 +33,13 @@ pub(super) fn check(root: &Map<String, Value>, value: &Value) -> Vec<String> {
     told
 }
 
-/// Tells whether a value fits a schema inside of the root.
+/// Returns true if a value matches a schema inside the root.
 pub(super) fn fits(root: &Map<String, Value>, schema: &Value, value: &Value) -> bool {
     let mut check = SchemaCheck::new(root);
     check.any(schema, ValueAt::root(value)).is_ok() && check.problems.count() == 0
 }
 
-/// Everything that does not fit: the first of it in words.
+/// The problems found: texts of the first ones, and the number of the rest.
 #[derive(Debug, Default)]
 struct CheckProblems {
     told: Vec<String>,
@@ -52,14 +52,14 @@ impl CheckProblems {
     }
 }
 
-/// A value that a schema is put to.
+/// A value that is validated, and its place.
 #[derive(Clone, Copy)]
 struct ValueAt<'v> {
     value: &'v Value,
     path: &'v str,
-    /// Its depth in the arguments.
+    /// Depth in the arguments.
     depth: usize,
-    /// The number of schemas that lead to this one, each from within the one before.
+    /// Number of nested schemas on the way to this one.
     steps: usize,
 }
 
@@ -68,18 +68,18 @@ impl<'v> ValueAt<'v> {
         Self { value, path: "arguments", depth: 0, steps: 0 }
     }
 
-    /// The same value, for a schema within the one at hand.
+    /// Returns the same value, for a schema inside the current one.
     fn again(self) -> Self {
         Self { steps: self.steps + 1, ..self }
     }
 
-    /// A value inside of this one.
+    /// Returns a value inside this one.
     fn inner<'i>(self, value: &'i Value, path: &'i str) -> ValueAt<'i> {
         ValueAt { value, path, depth: self.depth + 1, steps: self.steps + 1 }
     }
 
     fn member(self, name: &str) -> String {
-        // The name comes from strangers and may be anything.
+        // The name is untrusted and may be anything.
         format!("{}.{}", self.path, shown::clipped(name))
     }
 
@@ -93,10 +93,10 @@ struct SchemaCheck<'a> {
     budget: VisitBudget,
     problems: CheckProblems,
     patterns: PatternCache<'a>,
-    /// Something was met that cannot be checked, and was let pass.
+    /// True if something could not be checked and was accepted.
     is_unsure: bool,
-    /// The members or items of the value at hand that some schema has spoken about, while one asks
-    /// for the others.
+    /// Members or items of the current value that some schema has evaluated. `None` if no schema
+    /// asks for the unevaluated ones.
     seen: Option<Vec<bool>>,
 }
 
@@ -118,8 +118,8 @@ impl<'a> SchemaCheck<'a> {
         self.keywords(schema, at)
     }
 
-    /// Puts to a value all that a schema says, but for the members and items that no other keyword
-    /// spoke of.
+    /// Validates a value against a schema, except for `unevaluatedProperties` and
+    /// `unevaluatedItems`.
     fn keywords(&mut self, schema: &'a Map<String, Value>, at: ValueAt) -> Result<(), TooComplex> {
         if let Some(target) = schema.get("$ref").and_then(Value::as_str).and_then(|name| self.resolve(name)) {
             self.object(target, at.again())?;
@@ -166,7 +166,7 @@ impl<'a> SchemaCheck<'a> {
         Ok(())
     }
 
-    /// Says whether a text matches a pattern. None if that cannot be told.
+    /// Returns true if a text matches a pattern, or `None` if that cannot be determined.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, TooComplex> {
         self.budget.search(pattern)?;
         let found = self.patterns.find(pattern, text);
@@ -174,7 +174,7 @@ impl<'a> SchemaCheck<'a> {
         Ok(found)
     }
 
-    /// Puts a schema to something inside of the value at hand.
+    /// Validates something inside the current value.
     fn inside(&mut self, schema: &'a Value, inner: ValueAt) -> Result<(), TooComplex> {
         self.unseen(|check| check.any(schema, inner))
     }
@@ -195,7 +195,7 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
-/// Where a reference leads.
+/// Returns the target of a reference.
 pub(super) fn resolve<'a>(root: &'a Map<String, Value>, target: &str) -> Option<&'a Map<String, Value>> {
     if target == "#" {
         return Some(root);
@@ -204,7 +204,7 @@ pub(super) fn resolve<'a>(root: &'a Map<String, Value>, target: &str) -> Option<
     root.get("$defs")?.get(name)?.as_object()
 }
 
-/// Tells whether a schema names this type among those it takes.
+/// Returns true if this type is among those that a schema allows.
 pub(super) fn kinds_include(schema: &Map<String, Value>, wanted: &str) -> bool {
     match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == wanted),
@@ -224,7 +224,7 @@ fn map<'a>(schema: &'a Map<String, Value>, keyword: &str) -> Option<&'a Map<Stri
 fn allows(kinds: &Value, value: &Value) -> bool {
     let one = |kind: &Value| match kind.as_str() {
         Some("number") => value.is_number(),
-        // 3.0 is an integer to JSON Schema, and models write it.
+        // JSON Schema counts 3.0 as an integer, and models write it.
         Some("integer") => value.as_f64().is_some_and(|number| number.fract() == 0.0),
         Some(kind) => kind == kind_of(value),
         None => true,
@@ -232,10 +232,10 @@ fn allows(kinds: &Value, value: &Value) -> bool {
     kinds.as_array().map_or_else(|| one(kinds), |kinds| kinds.iter().any(one))
 }
 
-/// Tells whether two values are the same to JSON Schema, to which 3 and 3.0 are.
+/// Returns true if two values are equal in JSON Schema, where 3 equals 3.0.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        // Whole numbers are compared as such: from 2^53 on, several are one fraction.
+        // Integers are compared as such: from 2^53 on, several have the same `f64`.
         (Value::Number(one), Value::Number(other)) if one.is_f64() || other.is_f64() => {
             one.as_f64() == other.as_f64()
         }

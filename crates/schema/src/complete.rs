@@ -1,4 +1,4 @@
-//! A value with what its schema says of members that were left out.
+//! Completes a value with the defaults of its schema.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::{
     check::{self, kinds_include},
 };
 
-/// Completes a value that fits the root.
+/// Completes a value that matches the root.
 pub(super) fn complete(root: &Map<String, Value>, value: &mut Value) {
     ValueCompletion { root }.object(root, value, 0);
 }
@@ -57,8 +57,8 @@ impl<'a> ValueCompletion<'a> {
         }
     }
 
-    /// The default of a member, unless it is none: `null` for what takes no `null`, or anything
-    /// else that does not fit.
+    /// Returns the default of a member if it matches the member's schema. Some schemas have `null`
+    /// as the default of a member that cannot be `null`.
     fn default(&self, property: &'a Value) -> Option<&'a Value> {
         let own = property.get("default");
         let inherited = || self.target(property.as_object()?)?.get("default");

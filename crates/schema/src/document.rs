@@ -1,5 +1,5 @@
-//! A schema as it came, and where its references lead: to pointers, anchors, and schemas with names
-//! of their own (`$id`). Other documents are never fetched.
+//! A schema as received, and the targets of its references: pointers, anchors, and schemas with
+//! their own names (`$id`). Other documents are never fetched.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,12 +14,12 @@ use super::{
     keywords::{LIST, MAPS, ONE},
 };
 
-/// A place with a longer name is not found by it, or many names made longer by one would fill the
-/// memory.
+/// Maximum length of a URI. A place with a longer one cannot be found by it; otherwise many names
+/// lengthened by one base would fill the memory.
 const MAX_URI_BYTES: usize = 1_000;
 
-/// A schema in the document, and the resource it is part of. Two are the same if they are the same
-/// place, not if they say the same.
+/// A schema in the document, and the resource it belongs to. Two are equal if they are the same
+/// place, not if their contents are equal.
 #[derive(Clone, Copy)]
 pub(super) struct SchemaPlace<'a> {
     pub(super) schema: &'a Value,
@@ -27,7 +27,7 @@ pub(super) struct SchemaPlace<'a> {
 }
 
 impl SchemaPlace<'_> {
-    /// Its identity, which tells it from all other places.
+    /// Returns its identity.
     pub(super) fn id(&self) -> *const Value {
         ptr::from_ref(self.schema)
     }
@@ -47,13 +47,12 @@ impl Hash for SchemaPlace<'_> {
     }
 }
 
-/// The whole document, or a part of it with a name of its own, to which references inside of it are
-/// relative.
+/// The whole document, or a part with its own name. References inside it are relative to it.
 struct SchemaResource<'a> {
     root: &'a Value,
     uri: String,
     anchors: HashMap<&'a str, SchemaPlace<'a>>,
-    /// Those of the anchors that `$dynamicRef` may find instead of one of the same name in another
+    /// Anchors that `$dynamicRef` may resolve to instead of one with the same name in another
     /// resource.
     dynamic: BTreeSet<&'a str>,
 }
@@ -62,7 +61,7 @@ pub(super) struct SchemaDocument<'a> {
     resources: Vec<SchemaResource<'a>>,
     by_root: HashMap<*const Value, usize>,
     by_uri: HashMap<String, usize>,
-    /// Schemas, and bytes of their names, that may still be noted.
+    /// Number of schemas, and bytes of their names, that may still be recorded.
     left: usize,
 }
 
@@ -82,18 +81,19 @@ impl<'a> SchemaDocument<'a> {
         Ok(document)
     }
 
-    /// The resource that a schema inside of another one is part of.
+    /// Returns the resource of a schema inside another one.
     pub(super) fn resource_of(&self, schema: &'a Value, outer: usize) -> usize {
         self.by_root.get(&ptr::from_ref(schema)).copied().unwrap_or(outer)
     }
 
-    /// The anchors of a resource that `$dynamicRef` may find from others.
+    /// Returns the anchors of a resource that `$dynamicRef` may find from others.
     pub(super) fn dynamic(&self, resource: usize) -> impl Iterator<Item = (&'a str, SchemaPlace<'a>)> {
         let SchemaResource { anchors, dynamic, .. } = &self.resources[resource];
         dynamic.iter().filter_map(|name| Some((*name, *anchors.get(name)?)))
     }
 
-    /// Where a reference leads, and the name of the anchor there if others may have it too.
+    /// Returns the target of a reference, and its anchor if several resources have one with that
+    /// name.
     pub(super) fn find(&self, from: usize, target: &str) -> Option<(SchemaPlace<'a>, Option<&'a str>)> {
         let (uri, fragment) = target.split_once('#').unwrap_or((target, ""));
         let resource = match uri {
@@ -131,7 +131,7 @@ impl<'a> SchemaDocument<'a> {
         at
     }
 
-    /// Notes the names in a schema. What is nested too deep is refused when it is walked.
+    /// Records the names in a schema. Schemas that are nested too deep are refused later.
     fn look(
         &mut self,
         SchemaPlace { schema, mut resource }: SchemaPlace<'a>,
@@ -153,7 +153,7 @@ impl<'a> SchemaDocument<'a> {
             }
         }
         let place = SchemaPlace { schema, resource };
-        // Until 2019, an anchor was an `$id` that is a fragment alone.
+        // Until 2019, an anchor was an `$id` that consists of a fragment.
         let older = id.map(|(_, fragment)| fragment).filter(|name| !name.is_empty());
         for name in [text("$anchor"), text("$dynamicAnchor"), older].into_iter().flatten() {
             self.resources[resource].anchors.entry(name).or_insert(place);
@@ -173,8 +173,8 @@ impl<'a> SchemaDocument<'a> {
     }
 }
 
-/// The schemas right inside of one, of any draft. None is there twice: what is met twice on every
-/// level takes forever.
+/// Returns the direct subschemas of a schema of any draft. None is returned twice, because that
+/// would take exponential time.
 fn inside(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let each = schema.iter().map(|(keyword, value)| -> Box<dyn Iterator<Item = &Value>> {
         match (keyword.as_str(), value) {
@@ -189,7 +189,7 @@ fn inside(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     each.flatten()
 }
 
-/// A URI as seen from another, by the rules of RFC 3986.
+/// Resolves a URI against a base, by the rules of RFC 3986.
 fn resolved(base: &str, uri: &str) -> String {
     let scheme = |uri: &str| uri.find([':', '/', '?']).filter(|at| uri[*at..].starts_with(':'));
     if scheme(uri).is_some() {
@@ -217,7 +217,7 @@ fn resolved(base: &str, uri: &str) -> String {
     format!("{}{}", &base[..host], parts.join("/"))
 }
 
-/// A fragment without its `%XX`. None if it is no text.
+/// Decodes the `%XX` of a fragment. Returns `None` if the result is not UTF-8.
 fn decoded(fragment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();

@@ -1,19 +1,19 @@
-//! The explicit form: all that a schema says, plus what every server demands.
+//! The explicit form: the whole schema, plus the keywords that servers require.
 
 use serde_json::{Map, Value, json};
 
 use super::{infer_type, keywords};
 
-/// Writes out the form. The check does without it: to JSON Schema, `properties` says nothing about
-/// what is no object.
+/// Returns the explicit form. The check does not use it: in JSON Schema, `properties` does not
+/// imply an object.
 pub(super) fn explicit(schema: &Map<String, Value>) -> Value {
     let mut schema = Value::Object(schema.clone());
     demands(&mut schema);
     schema
 }
 
-/// Adds what servers refuse to do without. Not to what is only asked about a value:
-/// `not: {required: ["x"]}` would let everything pass that is no object.
+/// Adds the keywords that servers require, but not to conditions: with a type, `not: {required:
+/// ["x"]}` would accept everything that is not an object.
 fn demands(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     keywords::each(map, |keyword, schema| {

@@ -1,4 +1,4 @@
-//! The keywords that have schemas in them.
+//! Keywords that contain schemas.
 
 use serde_json::{Map, Value};
 
@@ -20,8 +20,8 @@ pub(super) const LIST: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Keywords whose value is a map of schemas.
 pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "dependentSchemas", "$defs"];
 
-/// Does something to every schema right inside of one, behind which keyword it is. By keyword,
-/// because not every object in a schema is one: a parameter may be called `properties`.
+/// Calls a function with every direct subschema and its keyword. The keyword decides, because not
+/// every object in a schema is a schema: a parameter may be called `properties`.
 pub(super) fn each(schema: &mut Map<String, Value>, mut change: impl FnMut(&str, &mut Value)) {
     for (keyword, value) in schema {
         match (keyword.as_str(), value) {

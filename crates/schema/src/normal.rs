@@ -1,5 +1,5 @@
-//! The normal form: what a schema says, in the words of 2020, without what is about the document
-//! and not the value. Every reference in it leads to the root or to one of its `$defs`.
+//! The normal form: the constraints of a schema in the vocabulary of draft 2020-12, without
+//! keywords about the document. Every reference in it leads to the root or to one of its `$defs`.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -59,28 +59,28 @@ pub(super) fn root(schema: &Value) -> Result<Map<String, Value>, SchemaError> {
     Ok(out)
 }
 
-/// From where references are followed.
+/// The scope in which references are resolved.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct DynamicScope<'a> {
-    /// The resource they are relative to.
+    /// Resource that they are relative to.
     resource: usize,
-    /// Where `$dynamicRef` leads for the names that more than one resource has: to the first that
-    /// was entered.
+    /// Targets of `$dynamicRef` for the names that more than one resource has: the one entered
+    /// first.
     dynamic: BTreeMap<&'a str, SchemaPlace<'a>>,
 }
 
 struct SchemaWalk<'a> {
     document: SchemaDocument<'a>,
     scope: DynamicScope<'a>,
-    /// References to a place as they are written, seen from a scope. A place seen from two scopes
-    /// is written twice, and so no reference in the normal form depends on how one got there.
+    /// References to a place in a scope, as they are written. A place in two scopes is written
+    /// twice, so that no reference in the normal form depends on the path to it.
     references: HashMap<(*const Value, DynamicScope<'a>), String>,
-    /// The names of the root's own definitions, which they keep.
+    /// Names of the root's own definitions, which are kept.
     own: HashMap<*const Value, String>,
     taken: HashSet<String>,
-    /// Definitions that are still to be walked; those that no reference leads to are left out.
+    /// Definitions that are still to be walked. Those without a reference to them are left out.
     waiting: Vec<(String, &'a Value, DynamicScope<'a>)>,
-    /// Bytes that may still be written.
+    /// Number of bytes that may still be written.
     left: usize,
 }
 
@@ -128,7 +128,7 @@ impl<'a> SchemaWalk<'a> {
                     let reference = json!(self.reference(keyword, value, path)?);
                     say(&mut out, "$ref", reference);
                 }
-                // Until draft 4, these said of the other bound whether it is part of the range.
+                // Until draft 4, this was a flag that excludes the other bound from the range.
                 "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => {
                     let bound = schema.get(&keyword.replace("exclusiveM", "m"));
                     if let Some(bound) = bound.filter(|_| *value == json!(true)) {
@@ -136,8 +136,8 @@ impl<'a> SchemaWalk<'a> {
                     }
                 }
                 "enum" if schema.contains_key("const") => {}
-                // Before 2020, a tuple was a list of `items`. Beside `prefixItems`, it is there for
-                // older readers.
+                // Before 2020, a tuple was a list of `items`. Beside `prefixItems`, it is for older
+                // readers.
                 "items" if value.is_array() => {
                     if is_older_tuple {
                         let list = value.as_array().into_iter().flatten();
@@ -151,7 +151,7 @@ impl<'a> SchemaWalk<'a> {
                     }
                 }
                 "dependencies" => self.dependencies(value, path, depth, &mut out)?,
-                // Left as they are if they are `true` or `false`, which every server understands.
+                // `true` and `false` are kept: every server understands them.
                 "additionalProperties" | "unevaluatedProperties" if value.is_boolean() => {
                     out.insert(keyword.clone(), value.clone());
                 }
@@ -198,7 +198,7 @@ impl<'a> SchemaWalk<'a> {
         each.collect()
     }
 
-    /// Takes apart what `dependencies` held before 2019: names, or a schema, for each name.
+    /// Splits `dependencies`, used before 2019, which maps each name to names or to a schema.
     fn dependencies(
         &mut self,
         value: &'a Value,
@@ -220,7 +220,7 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    /// Follows a reference, makes a definition of where it leads, and tells how to refer to that.
+    /// Resolves a reference, records a definition for its target, and returns the new reference.
     fn reference(&mut self, keyword: &str, value: &'a Value, path: &str) -> Result<String, SchemaError> {
         let target = value.as_str().ok_or_else(|| wrong(keyword, path, "a string"))?;
         let dangling = || SchemaError::Dangling { path: path.to_owned(), target: target.to_owned() };
@@ -244,7 +244,7 @@ impl<'a> SchemaWalk<'a> {
         Ok(reference)
     }
 
-    /// Notes the names of the root's own definitions.
+    /// Records the names of the root's own definitions.
     fn names(&mut self, schema: &'a Map<String, Value>) -> Result<(), SchemaError> {
         for keyword in ["$defs", "definitions"] {
             let Some(value) = schema.get(keyword) else { continue };
@@ -259,8 +259,8 @@ impl<'a> SchemaWalk<'a> {
         Ok(())
     }
 
-    /// A name for a place that generators refer to instead of repeating it, and that is no
-    /// definition.
+    /// Returns a name for a target that is not a definition. Some generators refer to such places
+    /// instead of repeating them.
     fn unused(&mut self, target: &str) -> String {
         let mut name = plain(target.trim_start_matches(['#', '/']));
         while !self.taken.insert(name.clone()) {
@@ -269,7 +269,7 @@ impl<'a> SchemaWalk<'a> {
         name
     }
 
-    /// The scope inside of a resource.
+    /// Returns the scope inside a resource.
     fn entered(&mut self, resource: usize) -> Result<DynamicScope<'a>, SchemaError> {
         let mut scope = DynamicScope { resource, ..self.scope.clone() };
         for (name, place) in self.document.dynamic(resource) {
@@ -299,8 +299,7 @@ impl<'a> SchemaWalk<'a> {
     }
 }
 
-/// Says something. What another keyword, of this draft or an older one, has said in the same words
-/// counts as well.
+/// Adds a keyword. If it is already there, from this draft or an older one, both apply.
 fn say(out: &mut Map<String, Value>, keyword: &str, value: Value) {
     if !out.contains_key(keyword) {
         out.insert(keyword.to_owned(), value);
@@ -309,7 +308,7 @@ fn say(out: &mut Map<String, Value>, keyword: &str, value: Value) {
     }
 }
 
-/// About how long a value is.
+/// Estimates the size of a value.
 fn bytes(value: &Value) -> usize {
     let inside: usize = match value {
         Value::Array(items) => items.iter().map(bytes).sum(),
@@ -320,7 +319,7 @@ fn bytes(value: &Value) -> usize {
     4 + inside
 }
 
-/// A name that needs no escaping in a reference.
+/// Returns a name that needs no escaping in a reference.
 fn plain(name: &str) -> String {
     name.replace(['/', '~', '%', '#'], ".")
 }

@@ -103,7 +103,7 @@ fn checking_names_every_problem_with_its_path() {
         schema.check(&json!({"limit": 1.5, "mode": "mid", "list": ["x", 2], "either": 3, "extra": 1})),
         [
             "`arguments.path` is missing",
-            "`arguments.either` fits none of the forms it may have",
+            "`arguments.either` matches none of the allowed forms",
             "`arguments.extra` is not known",
             "`arguments.limit` must be integer, found number",
             "`arguments.list[1]` must be string, found integer",

@@ -1,16 +1,16 @@
-//! The schema of a Rust type, as a model should see it.
+//! The schema of a Rust type, in the form for models.
 
 use serde_json::{Map, Value, json};
 
 use super::keywords;
 
-/// The formats by which `schemars` tells widths of numbers.
+/// Formats in which `schemars` notes the width of numbers.
 const WIDTHS: [&str; 14] = [
     "int", "int8", "int16", "int32", "int64", "int128", "uint", "uint8", "uint16", "uint32", "uint64",
     "uint128", "float", "double",
 ];
 
-/// The type's schema and its doc comment.
+/// Returns the type's schema and its doc comment.
 pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -19,28 +19,28 @@ pub(super) fn schema_of<T: schemars::JsonSchema>() -> (Value, String) {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     let description = schema.as_object_mut().and_then(|root| root.remove("description"));
     if schema.get("type").is_none() && schema.as_object().is_some_and(Map::is_empty) {
-        // `serde_json::Value` as arguments: anything goes, and the tool is expected to bring its
-        // own schema.
+        // The arguments are a `serde_json::Value`: anything is accepted, and the tool should bring
+        // its own schema.
         schema = json!({"type": "object", "properties": {}});
     }
     tidy(&mut schema, SchemaStanding::Whole);
     (schema, description.and_then(|text| text.as_str().map(unwrap_lines)).unwrap_or_default())
 }
 
-/// Keywords whose schemas are about the same value as the one they are in.
+/// Keywords whose schemas apply to the same value as the schema that contains them.
 const IN_PLACE: [&str; 7] = ["anyOf", "oneOf", "allOf", "if", "then", "else", "dependentSchemas"];
 
-/// Where a schema stands.
+/// Position of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SchemaStanding {
-    /// It is all that is said about its value.
+    /// It is the only schema for its value.
     Whole,
-    /// Another schema says more about the same value, and closes the object.
+    /// Another schema applies to the same value, and closes the object.
     Part,
 }
 
-/// Closes objects, and drops what only Rust knows: number widths, and `null` for parameters that
-/// may be left out.
+/// Closes objects, and removes details that matter only to Rust: number widths, and `null` for
+/// optional parameters.
 fn tidy(schema: &mut Value, standing: SchemaStanding) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(Value::String(text)) = map.get_mut("description") {
@@ -70,7 +70,7 @@ fn tidy(schema: &mut Value, standing: SchemaStanding) {
     });
 }
 
-/// Tells whether `format` says how wide a number is. Any other format is worth keeping.
+/// Returns true if `format` is the width of a number. Any other format is kept.
 fn has_width(schema: &Map<String, Value>) -> bool {
     let is_number = |kind: &Value| kind == "integer" || kind == "number";
     let numeric = match schema.get("type") {
@@ -81,7 +81,8 @@ fn has_width(schema: &Map<String, Value>) -> bool {
     numeric && schema.get("format").and_then(Value::as_str).is_some_and(|format| WIDTHS.contains(&format))
 }
 
-/// `["string", "null"]` to `"string"`, `anyOf [X, null]` to `X`, and no `default: null`.
+/// Turns `["string", "null"]` into `"string"` and `anyOf [X, null]` into `X`, and removes `default:
+/// null`.
 fn drop_null(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     if map.get("default").is_some_and(Value::is_null) {
@@ -109,8 +110,26 @@ fn drop_null(schema: &mut Value) {
     }
 }
 
-/// Joins the lines a doc comment was wrapped into; a blank line stays a paragraph break.
+/// Joins the lines of a wrapped doc comment. A blank line stays a paragraph break, and a paragraph
+/// between fences (` ```text `) keeps its lines, without the fences.
 fn unwrap_lines(text: &str) -> String {
-    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.lines().collect::<Vec<_>>().join(" "));
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines: Vec<_> = paragraph.lines().collect();
+        match lines[..] {
+            [first, ref inner @ .., "```"] if first.starts_with("```") => inner.join("\n"),
+            _ => lines.join(" "),
+        }
+    });
     paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_lines_are_joined_and_fenced_ones_stay() {
+        let text = "One\nsentence.\n\n```text\n*** Begin\n+ line\n```\n\nLast\nwords.";
+        assert_eq!(unwrap_lines(text), "One sentence.\n\n*** Begin\n+ line\n\nLast words.");
+    }
 }

@@ -94,6 +94,8 @@ impl Shaper {
         receipt.undo_limits = self.clean_lines(receipt.undo_limits);
         for denial in &mut receipt.denials {
             denial.what = self.clean_text(std::mem::take(&mut denial.what));
+            denial.rule = self.clean_text(std::mem::take(&mut denial.rule));
+            denial.remedy = self.clean_text(std::mem::take(&mut denial.remedy));
             denial.need = self.secrets.clean_effects(&denial.need).into_inner();
         }
         let content: Vec<_> = content.into_iter().map(|part| self.clean(part, &facts)).collect();

@@ -41,10 +41,12 @@ struct ApplyPatch {
     function: Arc<dyn AnyTool>,
 }
 
-/// Change files with a patch: add, update, move and delete any number of them in one call. All of it is done, or nothing.
+/// Change files with a patch: add, update, move and delete any number of them in one call. All of
+/// it is done, or nothing.
 ///
 /// The patch is text of this form:
 ///
+/// ```text
 /// *** Begin Patch
 /// *** Add File: path/of/a/new/file
 /// +every line of it, with a plus in front
@@ -56,10 +58,12 @@ struct ApplyPatch {
 /// +a line to add
 /// *** Delete File: path/of/a/third
 /// *** End Patch
+/// ```
 ///
-/// Paths are relative to the workspace. Give about three unchanged lines before and after each change, exactly as the file
-/// has them; several changes of one file are blocks that each begin with @@, in the order of the file. Name a file only
-/// once. A line *** End of File after a block says that it ends the file.
+/// Paths are relative to the workspace. Give about three unchanged lines before and after each
+/// change, exactly as the file has them; several changes of one file are blocks that each begin
+/// with @@, in the order of the file. Name a file only once. A line *** End of File after a block
+/// says that it ends the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ApplyPatchArgs {

@@ -54,14 +54,15 @@ pub(crate) fn effects(argv: &[String], workdir: Option<&Path>, permissions: &Per
 /// The parameters by which a model asks to leave the sandbox.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct PermissionArgs {
-    /// `require_escalated` asks the user to let this command run without the sandbox. Only for a command that cannot
-    /// work inside it, such as one that needs the network; expect a no. Default: `use_default`.
+    /// `require_escalated` asks the user to let this command run without the sandbox. Only for a
+    /// command that cannot work inside it, such as one that needs the network; expect a no.
+    /// Default: `use_default`.
     #[serde(rename = "sandbox_permissions")]
     wanted: Option<SandboxPermissions>,
     /// With `require_escalated`: one question to the user that says why.
     justification: Option<String>,
-    /// With `require_escalated`: the beginning of commands like this one that the user could allow for good, as a list
-    /// of words.
+    /// With `require_escalated`: the beginning of commands like this one that the user could allow
+    /// for good, as a list of words.
     prefix_rule: Option<Vec<String>>,
 }
 
@@ -298,7 +299,7 @@ pub(crate) fn tool_error(error: HostError) -> ToolError {
 
 /// Returns the error of a command that did not run because it could not be confined.
 fn not_confined(message: String, error: HostError) -> ToolError {
-    denied(Layer::Setup, "nothing runs with less than was asked for", message, error)
+    denied(Layer::Setup, "nothing runs with weaker confinement than required", message, error)
 }
 
 fn denied(layer: Layer, rule: &str, message: String, error: HostError) -> ToolError {

@@ -17,9 +17,10 @@ use crate::change;
 
 /// Replace a piece of text in a file.
 ///
-/// `old_string` must be what the file has, with its indentation and enough lines around it to be the only place: if it is
-/// there more than once, nothing is changed and you are told where. Set `replace_all` to replace every one. Read the file
-/// first, and leave out line numbers. To make a new file or rewrite a whole one, use `write_file`.
+/// `old_string` must be what the file has, with its indentation and enough lines around it to be
+/// the only place: if it is there more than once, nothing is changed and you are told where. Set
+/// `replace_all` to replace every one. Read the file first, and leave out line numbers. To make a
+/// new file or rewrite a whole one, use `write_file`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct EditFileArgs {
     /// The file, absolute or relative to the workspace.

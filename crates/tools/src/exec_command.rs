@@ -18,12 +18,13 @@ use crate::{
     sessions::{CommandSession, SessionCommand, SessionTable, SessionView},
 };
 
-/// Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after
-/// `yield_time_ms`, a session ID for `write_stdin`.
+/// Run a command line in the user's shell; returns what it printed, and its exit code or, if it
+/// still runs after `yield_time_ms`, a session ID for `write_stdin`.
 ///
-/// Use it for anything from `ls` to a server or a program you want to talk to. Pipes, redirections, wildcards and `&&`
-/// work. Set `workdir` rather than calling `cd`. With `tty` the program gets a terminal and you can type to it; without,
-/// its input is empty. Do not use it to say something to the user.
+/// Use it for anything from `ls` to a server or a program you want to talk to. Pipes, redirections,
+/// wildcards and `&&` work. Set `workdir` rather than calling `cd`. With `tty` the program gets a
+/// terminal and you can type to it; without, its input is empty. Do not use it to say something to
+/// the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ExecCommandArgs {
     /// The command line, as you would type it.
@@ -32,13 +33,14 @@ pub(crate) struct ExecCommandArgs {
     workdir: Option<PathBuf>,
     /// The shell that reads the line. Default: the user's.
     shell: Option<String>,
-    /// Whether the shell reads its login files first. Only needed if something is missing from the environment; it is
-    /// slower. Default: false.
+    /// Whether the shell reads its login files first. Only needed if something is missing from the
+    /// environment; it is slower. Default: false.
     login: Option<bool>,
-    /// Whether the program gets a terminal, which you can type to with `write_stdin`. Default: false.
+    /// Whether the program gets a terminal, which you can type to with `write_stdin`. Default:
+    /// false.
     tty: Option<bool>,
-    /// How many milliseconds to wait for it to end before the call returns, 250 to 30000. The call returns earlier if the
-    /// program ends or waits for input. Default: 10000.
+    /// How many milliseconds to wait for it to end before the call returns, 250 to 30000. The call
+    /// returns earlier if the program ends or waits for input. Default: 10000.
     yield_time_ms: Option<u64>,
     /// How many tokens of output to return at most. Default: 10000.
     max_output_tokens: Option<usize>,

@@ -37,11 +37,12 @@ const MAX_TOP_DIRECTORIES: usize = 5;
 /// Maximum number of lines around a match.
 const MAX_CONTEXT: usize = 50;
 
-/// Find files whose contents match a regular expression; returns their paths, the one that changed last first.
+/// Find files whose contents match a regular expression; returns their paths, the one that changed
+/// last first.
 ///
-/// Ignore files (`.gitignore`, `.ignore`) are honoured, binary files are passed over. With `output_mode` you get the
-/// matching lines or their number instead. Use it rather than `grep` or `rg` in a shell. Do not use it to find files by
-/// name alone: use list_dir.
+/// Ignore files (`.gitignore`, `.ignore`) are honoured, binary files are passed over. With
+/// `output_mode` you get the matching lines or their number instead. Use it rather than `grep` or
+/// `rg` in a shell. Do not use it to find files by name alone: use list_dir.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct GrepFilesArgs {
     /// The regular expression (Rust syntax: no look-around, no backreferences).
@@ -53,7 +54,8 @@ pub(crate) struct GrepFilesArgs {
     /// How many files, or lines in `content` mode, at most. Default: 100; at most 2000.
     #[schemars(range(min = 1))]
     limit: Option<usize>,
-    /// `files_with_matches` (default), `content` for lines with their numbers, `count` for the number of lines per file.
+    /// `files_with_matches` (default), `content` for lines with their numbers, `count` for the
+    /// number of lines per file.
     output_mode: Option<GrepOutputMode>,
     /// In `content` mode: how many lines to show before and after each match.
     context: Option<usize>,

@@ -28,10 +28,11 @@ const MAX_DEPTH: usize = 100;
 /// Maximum length of a shown name.
 const MAX_NAME_BYTES: usize = 500;
 
-/// List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links.
+/// List what is in a directory; returns one name per line, indented by depth: `/` marks
+/// directories, `@` links.
 ///
-/// Links are not followed. Give `offset` and `limit` to see a long listing part by part. Do not use it to search for
-/// something inside files: use grep_files.
+/// Links are not followed. Give `offset` and `limit` to see a long listing part by part. Do not use
+/// it to search for something inside files: use grep_files.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ListDirArgs {
     /// The directory, as an absolute path.
@@ -45,7 +46,8 @@ pub(crate) struct ListDirArgs {
     /// How many levels of directories to go into. Default: 2.
     #[schemars(range(min = 1))]
     depth: Option<usize>,
-    /// Whether to leave out what ignore files (`.gitignore`) leave out, and `.git` itself. Default: false.
+    /// Whether to leave out what ignore files (`.gitignore`) leave out, and `.git` itself. Default:
+    /// false.
     skip_ignored: Option<bool>,
     /// Whether to return paths from the directory on instead of indented names. Default: false.
     flat: Option<bool>,

@@ -40,9 +40,9 @@ const MAX_OUTLINED_BYTES: usize = 256 * 1024;
 
 /// Read a file; returns its lines with their numbers, as `L1: text`.
 ///
-/// Give `offset` and `limit` for a part of a large file. In mode `indentation` you get the block of code around a line
-/// instead, found by how far lines are indented. Images are shown to you. For other binary files you are told what they
-/// are. Do not use it to search: use grep_files.
+/// Give `offset` and `limit` for a part of a large file. In mode `indentation` you get the block of
+/// code around a line instead, found by how far lines are indented. Images are shown to you. For
+/// other binary files you are told what they are. Do not use it to search: use grep_files.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ReadFileArgs {
     /// The file, as an absolute path.

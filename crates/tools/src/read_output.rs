@@ -83,7 +83,7 @@ impl Tool for ReadOutput {
         let unknown = || {
             let id = args.id;
             let text = format!(
-                "there is no output {id}; ids are told where an output was cut, as `read_output id {id}`"
+                "there is no output {id}; the note where an output was cut has its id, as `read_output id {id}`"
             );
             ToolError::new(ErrorKind::NotFound, text)
         };
@@ -334,7 +334,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_there_is_told() {
-        let unknown = "there is no output 9; ids are told where an output was cut, as `read_output id 9`";
+        let unknown =
+            "there is no output 9; the note where an output was cut has its id, as `read_output id 9`";
         assert_eq!(read(r#"{"id":9}"#).await.unwrap_err(), unknown);
         assert_eq!(read(r#"{"id":1,"offset":301}"#).await.unwrap_err(), "offset exceeds output length");
         assert_eq!(read(r#"{"id":1,"limit":0}"#).await.unwrap_err(), "`offset` and `limit` begin at 1");

@@ -21,10 +21,11 @@ use crate::command::{self, live::OutputEvents};
 /// Time limit if the call has none.
 const DEFAULT_SECONDS: u64 = 30;
 
-/// Run a command line in the user's shell; returns its exit code, and standard output and error apart.
+/// Run a command line in the user's shell; returns its exit code, and standard output and error
+/// apart.
 ///
-/// Pipes, redirections, wildcards and `&&` work. Standard input is empty. Do not use it where the order of what is printed
-/// to both matters: use shell_command.
+/// Pipes, redirections, wildcards and `&&` work. Standard input is empty. Do not use it where the
+/// order of what is printed to both matters: use shell_command.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RunCommandArgs {
     /// The command line, as you would type it.

@@ -36,18 +36,21 @@ const NAME: &str = "run_tests";
 /// Default time limit; tests take longer than most commands.
 const DEFAULT_TIME_MS: u64 = 300_000;
 
-/// Run the project's tests; returns totals, every failure with its message and place, and the slowest tests.
+/// Run the project's tests; returns totals, every failure with its message and place, and the
+/// slowest tests.
 ///
-/// The runner is found by the project's files (Cargo.toml, pyproject.toml, go.mod, package.json, pom.xml, build.gradle,
-/// CMakeLists.txt, Makefile). Use it rather than a shell. Do not use it for anything but tests.
+/// The runner is found by the project's files (Cargo.toml, pyproject.toml, go.mod, package.json,
+/// pom.xml, build.gradle, CMakeLists.txt, Makefile). Use it rather than a shell. Do not use it for
+/// anything but tests.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct RunTestsArgs {
     /// The directory or test file. Default: the workspace.
     path: Option<PathBuf>,
-    /// Only tests whose name fits, in the runner's own way; with `only_failed`, those whose name has it.
+    /// Only tests whose name fits, in the runner's own way; with `only_failed`, those whose name
+    /// has it.
     filter: Option<String>,
-    /// `cargo`, `nextest`, `pytest`, `unittest`, `go`, `jest`, `vitest`, `mocha`, `node`, `npm`, `maven`, `gradle`, `ctest`
-    /// or `make`, if the one that is found is not meant.
+    /// `cargo`, `nextest`, `pytest`, `unittest`, `go`, `jest`, `vitest`, `mocha`, `node`, `npm`,
+    /// `maven`, `gradle`, `ctest` or `make`, if the one that is found is not meant.
     runner: Option<TestRunner>,
     /// Only what failed when they were last run. Default: false.
     only_failed: Option<bool>,

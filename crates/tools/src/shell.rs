@@ -13,17 +13,19 @@ use crate::command;
 
 /// Run a program; returns what it printed and its exit code.
 ///
-/// `command` is a list of arguments that is executed as it stands. No shell looks at it: for pipes, redirections,
-/// wildcards or `&&`, use `["bash", "-c", "..."]`. Set `workdir` rather than calling `cd`. Standard input is empty, so do
-/// not start anything that waits for a person (editors, pagers, prompts); pass options such as `--yes` instead. Processes
-/// left in the background are killed when the call ends. Do not use it to say something to the user.
+/// `command` is a list of arguments that is executed as it stands. No shell looks at it: for pipes,
+/// redirections, wildcards or `&&`, use `["bash", "-c", "..."]`. Set `workdir` rather than calling
+/// `cd`. Standard input is empty, so do not start anything that waits for a person (editors,
+/// pagers, prompts); pass options such as `--yes` instead. Processes left in the background are
+/// killed when the call ends. Do not use it to say something to the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ShellArgs {
     /// The program and its arguments.
     command: Vec<String>,
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
-    /// After how many milliseconds the command and everything it started are killed. Default: 10000.
+    /// After how many milliseconds the command and everything it started are killed. Default:
+    /// 10000.
     timeout_ms: Option<u64>,
     #[serde(flatten)]
     permissions: command::PermissionArgs,

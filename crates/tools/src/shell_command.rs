@@ -13,19 +13,21 @@ use crate::command;
 
 /// Run a command line in the user's shell; returns its exit code and what it printed.
 ///
-/// Pipes, redirections, wildcards and `&&` work. Set `workdir` rather than calling `cd`. Standard input is empty, so do not
-/// start anything that waits for a person (editors, pagers, prompts); pass options such as `--yes` instead. Processes left
-/// in the background are killed when the call ends. Do not use it to say something to the user.
+/// Pipes, redirections, wildcards and `&&` work. Set `workdir` rather than calling `cd`. Standard
+/// input is empty, so do not start anything that waits for a person (editors, pagers, prompts);
+/// pass options such as `--yes` instead. Processes left in the background are killed when the call
+/// ends. Do not use it to say something to the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ShellCommandArgs {
     /// The command line, as you would type it.
     command: String,
     /// The directory to run in, absolute or relative to the workspace. Default: the workspace.
     workdir: Option<PathBuf>,
-    /// After how many milliseconds the command and everything it started are killed. Default: 10000.
+    /// After how many milliseconds the command and everything it started are killed. Default:
+    /// 10000.
     timeout_ms: Option<u64>,
-    /// Whether the shell reads its login files first. Only needed if something is missing from the environment; it is
-    /// slower. Default: false.
+    /// Whether the shell reads its login files first. Only needed if something is missing from the
+    /// environment; it is slower. Default: false.
     login: Option<bool>,
     #[serde(flatten)]
     permissions: command::PermissionArgs,

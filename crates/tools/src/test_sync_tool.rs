@@ -17,7 +17,8 @@ use windlass_contract::{
     meta::{Category, Example},
 };
 
-/// Wait, and meet other calls at a barrier. Only for tests of the tool-calling system; never useful in a task.
+/// Wait, and meet other calls at a barrier. Only for tests of the tool-calling system; never useful
+/// in a task.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct TestSyncArgs {
     /// How many milliseconds to wait first.

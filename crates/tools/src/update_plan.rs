@@ -10,9 +10,10 @@ use windlass_contract::{
 
 /// Show the user your plan for the task and how far you are.
 ///
-/// Send the whole plan each time, as short steps in order. Keep exactly one step `in_progress` until all are
-/// `completed`, and update the plan as soon as a step is done or the plan changes. Do not use it for a task of one or
-/// two steps, and do not repeat the plan in your answer: the user sees it.
+/// Send the whole plan each time, as short steps in order. Keep exactly one step `in_progress`
+/// until all are `completed`, and update the plan as soon as a step is done or the plan changes. Do
+/// not use it for a task of one or two steps, and do not repeat the plan in your answer: the user
+/// sees it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct UpdatePlanArgs {
     /// Why the plan changed, in a sentence.

@@ -15,8 +15,8 @@ use crate::{file_error, picture};
 
 /// Look at an image file (PNG, JPEG, GIF or WebP).
 ///
-/// Use it when the user names an image, or to see what a program has drawn. Do not use it for images that are already
-/// part of the conversation.
+/// Use it when the user names an image, or to see what a program has drawn. Do not use it for
+/// images that are already part of the conversation.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ViewImageArgs {
     /// The image, as an absolute path or relative to the workspace.

@@ -17,8 +17,8 @@ use crate::change;
 
 /// Make a file, or rewrite a whole one. Directories are made as needed.
 ///
-/// To change a part of a file, use `edit_file`: it is shorter and cannot lose the rest. A file that exists keeps its
-/// encoding, line endings and mode.
+/// To change a part of a file, use `edit_file`: it is shorter and cannot lose the rest. A file that
+/// exists keeps its encoding, line endings and mode.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WriteFileArgs {
     /// The file, absolute or relative to the workspace.
@@ -154,7 +154,7 @@ mod tests {
             "{error}"
         );
         assert_eq!(desk.file("a").as_deref(), Some("theirs\n"));
-        // It was told; what it does now it does knowingly.
+        // The refusal showed it the change, so it now overwrites knowingly.
         call(&desk, write).await.unwrap();
         assert_eq!(desk.file("a").as_deref(), Some("mine\n"));
     }

@@ -16,17 +16,18 @@ use crate::{
     sessions::{SessionTable, SessionView},
 };
 
-/// Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and
-/// its exit code once it has ended.
+/// Type to a program that `exec_command` started, or wait for more of its output; returns what it
+/// printed since, and its exit code once it has ended.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct WriteStdinArgs {
     /// The session ID that `exec_command` returned.
     session_id: u32,
-    /// What to type. A line ends with a newline; Ctrl-C is `\u0003`, which also ends a session without a terminal. Empty
-    /// only waits for output. Default: empty.
+    /// What to type. A line ends with a newline; Ctrl-C is `\u0003`, which also ends a session
+    /// without a terminal. Empty only waits for output. Default: empty.
     chars: Option<String>,
-    /// How many milliseconds to wait for output before the call returns, 250 to 30000; 5000 to 300000 if nothing is
-    /// typed. The call returns earlier if the program ends or waits for input. Default: 250.
+    /// How many milliseconds to wait for output before the call returns, 250 to 30000; 5000 to
+    /// 300000 if nothing is typed. The call returns earlier if the program ends or waits for input.
+    /// Default: 250.
     yield_time_ms: Option<u64>,
     /// How many tokens of output to return at most. Default: 10000.
     max_output_tokens: Option<usize>,

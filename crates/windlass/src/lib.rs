@@ -94,7 +94,7 @@ pub mod host {
     pub use windlass_host::*;
 }
 
-/// How models are spoken to.
+/// Clients of models.
 pub mod model {
     pub use windlass_model::*;
 }

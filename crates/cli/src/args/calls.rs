@@ -1,72 +1,72 @@
-//! Options of what looks back: `history`, `stats`, `feedback`, `audit`, `undo`.
+//! Options of the commands about earlier calls: `history`, `stats`, `feedback`, `audit`, `undo`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// The ends a call can have, and that it has none.
+/// Final statuses of a call, and that of a call without one.
 const STATUSES: [&str; 7] =
     ["success", "error", "timeout", "rejected", "permission_denied", "not_found", "running"];
 
-/// Take back what tools and commands have changed in files.
+/// Undo changes made by tools and commands.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  windlass undo                    show the newest change here, ask, and take it back
+  windlass undo                    show the newest change here, ask, and undo it
   windlass undo --preview          only show it
-  windlass undo 3fa2b1             take back one call, named as `windlass history` does
-  windlass undo --to 3fa2b1        take back that call and all of its session since
-  windlass redo                    take back the last undo")]
+  windlass undo 3fa2b1             undo one call, by its id in `windlass history`
+  windlass undo --to 3fa2b1        undo that call and everything after it in its session
+  windlass redo                    reverse the last undo")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct UndoOptions {
-    /// The call to take back, as `--list` and `windlass history` name it, or the beginning of its name. Without it, the newest
-    /// that is not undone. Undoing is a call as well, and can be taken back by its name.
+    /// Call to undo: its id in `--list` and `windlass history`, or a unique prefix. Default: the
+    /// newest that is not undone. An undo is a call, too, and can be undone by its id.
     #[arg(conflicts_with_all = ["turn", "list", "to", "redo"])]
     pub(crate) call: Option<String>,
-    /// Take back this call and everything of its session since, the newest first.
+    /// Undo this call and everything after it in its session, newest first.
     #[arg(long, value_name = "CALL", conflicts_with_all = ["turn", "list", "redo"])]
     pub(crate) to: Option<String>,
-    /// Take back everything of the newest turn that is not undone.
+    /// Undo everything of the newest turn that is not undone.
     #[arg(long, conflicts_with_all = ["list", "redo"])]
     pub(crate) turn: bool,
-    /// Take back the last undo.
+    /// Reverse the last undo, as `windlass redo` does.
     #[arg(long, conflicts_with = "list")]
     pub(crate) redo: bool,
-    /// Only show what there is to take back, the newest last.
+    /// Only list the changes that can be undone, newest last.
     #[arg(long)]
     pub(crate) list: bool,
     /// Only show what would change.
     #[arg(long, conflicts_with = "list")]
     pub(crate) preview: bool,
-    /// Leave files that someone changed since, and take back the rest.
+    /// Skip files that have changed since, and undo the rest.
     #[arg(long, conflicts_with = "list")]
     pub(crate) keep_changed: bool,
-    /// Do not ask. Without a terminal nothing is asked either.
+    /// Do not ask for confirmation. Without a terminal, there is no question.
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Print what there is to take back, or what was taken back, as JSON.
+    /// Print the changes that can be undone, or that were undone, as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
+    /// Only changes of this session. Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
 
-/// Take back the last undo, unless someone has changed the files since.
+/// Reverse the last undo, unless the files have changed since.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  windlass redo                    show what the last undo took back, ask, and do it again
-  windlass redo --preview          only show it")]
+  windlass redo                    show the changes of the last undo, ask, and restore them
+  windlass redo --preview          only show them")]
 pub(crate) struct RedoOptions {
     /// Only show what would change.
     #[arg(long)]
     preview: bool,
-    /// Do not ask. Without a terminal nothing is asked either.
+    /// Do not ask for confirmation. Without a terminal, there is no question.
     #[arg(long, short)]
     yes: bool,
-    /// Print what was done again, or with `--preview` what would be, as JSON.
+    /// Print the changes that were restored, or with `--preview` would be, as JSON.
     #[arg(long)]
     json: bool,
-    /// Look in this session. Without it: in the newest of this directory, or in what was changed here without one.
+    /// Only changes of this session. Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
@@ -79,88 +79,92 @@ impl From<RedoOptions> for UndoOptions {
     }
 }
 
-/// How often tools work, how long they take and how they fail.
+/// Show success rates, durations and failures of tools.
 #[derive(Debug, Args)]
 pub(crate) struct StatsOptions {
-    /// What calls are put together by.
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = StatsBy::Tool)]
+    /// Grouping of calls.
+    #[arg(long, value_enum, value_name = "KEY", default_value_t = StatsBy::Tool)]
     pub(crate) by: StatsBy,
-    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
+    /// Only calls since this time: `30m`, `12h`, `7d` or `2w` ago, or a date such as `2026-11-01`
+    /// (UTC).
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Count everything anew from the session files first. A damaged index is put aside.
+    /// Rebuild the index from the session files first. A damaged index is moved aside.
     #[arg(long)]
     pub(crate) rebuild: bool,
 }
 
-/// What calls are put together by.
+/// Grouping of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsBy {
-    /// Their tool.
+    /// By tool.
     Tool,
-    /// Their session.
+    /// By session.
     Session,
-    /// What kind of failure they were.
+    /// By kind of failure.
     Error,
 }
 
-/// Which calls there were.
+/// List tool calls.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  windlass history --status error --since 7d")]
 pub(crate) struct HistoryOptions {
-    /// Only of this tool.
+    /// Only calls of this tool.
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only with this end.
+    /// Only calls with this status.
     #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
     pub(crate) status: Option<String>,
-    /// Only with this text in the input or in the result. Case does not count.
+    /// Only calls with this text in the input or the result, ignoring case.
     #[arg(long, value_name = "TEXT")]
     pub(crate) grep: Option<String>,
-    /// Only calls since then: `30m`, `12h`, `7d`, `2w` ago, or a date such as `2026-11-01` (UTC).
+    /// Only calls since this time: `30m`, `12h`, `7d` or `2w` ago, or a date such as `2026-11-01`
+    /// (UTC).
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only of this session.
+    /// Only calls of this session.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Only those you said this of.
+    /// Only calls with this rating.
     #[arg(long, value_enum, value_name = "RATING")]
     pub(crate) feedback: Option<FeedbackRating>,
-    /// At most so many.
+    /// Maximum number of calls.
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) limit: usize,
-    /// One JSON object per line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Whether a call was of use.
+/// Rate a call as good or bad.
 #[derive(Debug, Args)]
 pub(crate) struct FeedbackOptions {
-    /// The call: the name `windlass history` gives it (its beginning will do), or the one its model gave it.
+    /// Id of the call in `windlass history` (a unique prefix is enough), or the id that the model
+    /// gave it.
     pub(crate) call: String,
-    /// Whether it was.
+    /// Rating of the call.
     #[arg(value_enum, required_unless_present = "clear", conflicts_with = "clear")]
     pub(crate) rating: Option<FeedbackRating>,
-    /// Why, for whoever reads `windlass show` later.
+    /// Remark on the call, which `windlass show` prints.
     #[arg(conflicts_with = "clear")]
     pub(crate) note: Option<String>,
-    /// Take back what you said.
+    /// Remove the rating.
     #[arg(long)]
     pub(crate) clear: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What a person says of a call.
+/// A person's rating of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FeedbackRating {
-    /// It did what you wanted.
+    /// The call did what you wanted.
     Good,
-    /// It did not.
+    /// The call did not do what you wanted.
     Bad,
 }
 
@@ -168,28 +172,30 @@ pub(crate) enum FeedbackRating {
 pub(crate) enum AuditCommand {
     /// Check that no line of a session file was changed, removed, added or moved.
     ///
-    /// Every line names the hash of the line before it, and the index of calls remembers where the file ended. The exit code
-    /// is 1 if something does not fit.
+    /// Every line contains the hash of the line before it, and the index of calls stores the last
+    /// known end of the file. The exit code is 1 if anything does not match.
     Verify {
-        /// The session.
+        /// Id of the session.
         session: String,
-        /// Where the file once ended, as an earlier `audit verify` printed it: it must still have that line.
+        /// Hash that an earlier `audit verify` printed as `head`. The file must still contain that
+        /// line.
         #[arg(long, value_name = "HASH")]
         head: Option<String>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Make a bug report from a session, without secrets.
+    /// Export a session as a bug report without secrets.
     ///
-    /// One JSON file: the session, this version, what this machine can enforce, and the configuration.
+    /// The report is one JSON file with the session, the version of Windlass, what this machine can
+    /// enforce, and the configuration.
     Export {
-        /// The session.
+        /// Id of the session.
         session: String,
-        /// Without secrets; there is no other kind of report.
+        /// Replace secrets by labels (required; there is no other kind of report).
         #[arg(long, required = true)]
         redacted: bool,
-        /// Write it to this file, which must not exist yet. Without it, to stdout.
+        /// Write the report to this file, which must not exist yet. Default: stdout.
         #[arg(short = 'o', long, value_name = "FILE")]
         output: Option<PathBuf>,
     },

@@ -1,4 +1,4 @@
-//! Options of what decides, holds and hides: `policy`, `sandbox`, `redact`, `config`.
+//! Options of `policy`, `sandbox`, `redact` and `config`, and options about limits and previews.
 
 use std::path::PathBuf;
 
@@ -9,37 +9,39 @@ use super::SandboxFlag;
 /// Run any command in the sandbox.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxRun {
-    /// How tightly it is held. The default is the configured sandbox mode.
+    /// Sandbox mode for the command. Default: `sandbox_mode` of the configuration, or read-only.
     #[arg(long, value_name = "MODE", value_enum, conflicts_with = "sandbox")]
     pub(crate) policy: Option<SandboxFlag>,
-    /// The workspace: where it starts and, with workspace-write, what it may write.
+    /// Workspace: the working directory of the command, writable with workspace-write.
     #[arg(long, value_name = "DIR", conflicts_with = "cd")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Another directory it may write (with workspace-write). May be repeated.
+    /// Additional writable directory (with workspace-write). Repeatable.
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
-    /// A file or directory it may not read. May be repeated.
+    /// File or directory that the command must not read. Repeatable.
     #[arg(long, value_name = "PATH")]
     pub(crate) deny_read: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
     #[command(flatten)]
     pub(crate) preview: PreviewChoice,
-    /// Let it use the network.
+    /// Allow network access.
     #[arg(long)]
     pub(crate) network: bool,
-    /// Write how it was held and what was denied as JSON: to a file, to a descriptor by its number, or to stderr.
+    /// Write a JSON report about the sandbox and what it denied, to a file or a file descriptor.
+    /// Without a value, to stderr.
     #[arg(long, value_name = "FILE|NUMBER", num_args = 0..=1, require_equals = true, default_missing_value = "2")]
     pub(crate) json: Option<String>,
-    /// The command and its arguments, after `--`.
+    /// Command and its arguments, after `--`.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
-/// Seeing changes before they are made.
+/// Options of a preview of changes.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct PreviewChoice {
-    /// Show what commands would change in the workspace, and apply that only after a yes (see docs/preview.md).
+    /// Show what commands would change in the workspace, and apply it only after confirmation (see
+    /// docs/preview.md).
     #[arg(long, global = true)]
     pub(crate) preview: bool,
     /// With --preview: apply the changes without asking.
@@ -47,103 +49,107 @@ pub(crate) struct PreviewChoice {
     pub(crate) yes: bool,
 }
 
-/// What commands may use.
+/// Resource limits of commands.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LimitChoice {
-    /// A limit for each command: pids, mem_mb, fsize_mb, disk_mb, out_kb, cpu_s, wall_s or nofile (see docs/sandbox.md). May
-    /// be repeated.
+    /// Resource limit of each command, as in `--limit mem_mb=2048`. Names: pids, mem_mb, fsize_mb,
+    /// disk_mb, out_kb, cpu_s, wall_s, nofile (see docs/sandbox.md). Repeatable.
     #[arg(long, value_name = "NAME=NUMBER", global = true)]
     pub(crate) limit: Vec<String>,
 }
 
-/// Take secrets out of text.
+/// Replace secrets in text by labels.
 #[derive(Debug, Args)]
 pub(crate) struct RedactOptions {
-    /// Say on stderr what was found, where, and why: line and column of the input, never the secret.
+    /// Report each secret on stderr: its line and column in the input and the reason, never its
+    /// value.
     #[arg(long)]
     pub(crate) report: bool,
-    /// With --report: as one JSON object per line.
+    /// With --report: print one JSON object per line.
     #[arg(long, requires = "report")]
     pub(crate) json: bool,
-    /// Only by form and name: do not look at the values of the environment and of `.env` files.
+    /// Recognise secrets only by form and name, not by values in the environment and `.env` files.
     #[arg(long)]
     pub(crate) shapes_only: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every key with its value.
+    /// Print every key with its value.
     Show {
-        /// Say where each value comes from.
+        /// Add the source of each value.
         #[arg(long)]
         origin: bool,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// The JSON Schema of the configuration file.
+    /// Print the JSON Schema of the configuration file.
     Schema,
-    /// Where the configuration file is.
+    /// Print the path of the configuration file.
     Path,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Take a command apart, and say what would be decided about it.
+    /// Explain what would be decided about a command, and why.
+    #[command(after_help = "Example:\n  windlass policy explain 'git log | xargs rm'")]
     Explain {
-        /// The command line, as one argument.
+        /// Command line, as one argument.
         command: String,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Decide about many commands, one line each.
+    /// Decide about many commands, as JSON Lines.
     ///
-    /// `{"id", "cmd"}` on stdin becomes `{"id", "decision", "why"}` on stdout; a decision is `safe`, `prompt` or
-    /// `forbidden`. A line that makes no sense is answered with `prompt` and reported on stderr; then the exit code is 1.
+    /// Reads `{"id", "cmd"}` from stdin and prints `{"id", "decision", "why"}`. A decision is
+    /// `safe`, `prompt` or `forbidden`. A malformed line is answered with `prompt` and reported on
+    /// stderr; the exit code is then 1.
     Classify {
-        /// One JSON object per line, in and out; there is no other format.
+        /// Use JSON Lines for input and output (required; there is no other format).
         #[arg(long, required = true)]
         jsonl: bool,
     },
-    /// Check a table of commands and the decisions they must get.
+    /// Check that the commands in a file get the expected decisions.
     ///
-    /// Decisions are `safe`, `prompt` and `forbidden`. The exit code is 1 if one is different.
+    /// Decisions are `safe`, `prompt` and `forbidden`. The exit code is 1 if any differs.
     Test {
-        /// TOML with `[[case]]`, or JSON lines (`.jsonl`); each with `command` and `decision`.
+        /// TOML file with `[[case]]` tables, or JSON Lines (`.jsonl`). Each case has `command` and
+        /// `decision`.
         file: PathBuf,
     },
-    /// Propose rules from what was approved before.
+    /// Suggest rules from commands that were approved before.
     Suggest(SuggestOptions),
-    /// List all rules in force, with where each comes from.
+    /// List all rules in force, each with its source.
     Rules {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Take a rule back: it is removed from its file, once you have seen it and said yes.
+    /// Remove a rule from its file, after confirmation.
     Revoke {
-        /// The rule, by its id in `windlass policy rules`, or the beginning of it.
+        /// Id of the rule in `windlass policy rules`, or a unique prefix.
         id: String,
-        /// Say yes beforehand.
+        /// Do not ask for confirmation.
         #[arg(long)]
         yes: bool,
     },
 }
 
-/// Which rules are proposed, and what becomes of them.
+/// Suggest rules from commands that were approved before.
 #[derive(Debug, Args)]
 pub(crate) struct SuggestOptions {
-    /// Only from this session.
+    /// Only commands of this session.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long, conflicts_with = "write")]
     pub(crate) json: bool,
-    /// Add them to your rules, once you have seen them and said yes.
+    /// Add the suggested rules to yours, after confirmation.
     #[arg(long)]
     pub(crate) write: bool,
-    /// Say yes beforehand.
+    /// Do not ask for confirmation.
     #[arg(long, requires = "write")]
     pub(crate) yes: bool,
 }

@@ -1,43 +1,43 @@
-//! `windlass sessions`.
+//! Options of `windlass sessions`.
 
 use clap::{Args, Subcommand};
 
 const COLLECT_EXAMPLES: &str = "\
 Examples:
   windlass sessions gc --dry-run           show what the limits would remove
-  windlass sessions gc --older-than 30d    outputs and edits older than 30 days
+  windlass sessions gc --older-than 30d    remove outputs and edits older than 30 days
   windlass sessions gc --sessions --older-than 180d
-                                           session files, too";
+                                           also remove session files";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List sessions, the newest first.
+    /// List sessions, newest first.
     #[command(after_help = "Example:\n  windlass sessions list --limit 5")]
     List {
-        /// List at most so many.
+        /// Maximum number of sessions.
         #[arg(long, value_name = "NUMBER", default_value_t = 20)]
         limit: usize,
-        /// One JSON object per line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// Show one session: where it was held, with which model, what was asked, and its size.
+    /// Show one session: its directory, model, prompts and size.
     #[command(after_help = "Example:\n  windlass sessions show 0199f3a2")]
     Show {
-        /// The session, by its id or the beginning of it.
+        /// Id of the session, or a unique prefix.
         id: String,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what is kept, by kind, and the sessions that take the most.
+    /// Show disk usage by kind of data, and the largest sessions.
     #[command(after_help = "Example:\n  windlass sessions du")]
     Du {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Remove what is beyond the limits of `retention` now. A running session keeps everything.
+    /// Remove data beyond the limits of `retention` now, except that of running sessions.
     #[command(after_help = COLLECT_EXAMPLES)]
     Gc(CollectOptions),
 }
@@ -47,13 +47,13 @@ pub(crate) struct CollectOptions {
     /// Only show what would be removed.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Remove what was last changed before then, in the place of the limits on age: `30d`, `2w`, `12h`.
+    /// Remove data older than this (`30d`, `2w`, `12h`), instead of applying the limits on age.
     #[arg(long, value_name = "TIME")]
     pub(crate) older_than: Option<String>,
-    /// Remove session files, too, with all that belongs to them. They cannot be resumed any more.
+    /// Also remove session files, with all their data. Those sessions cannot be resumed.
     #[arg(long, requires = "older_than")]
     pub(crate) sessions: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -18,47 +18,49 @@ use windlass::{
 use super::WindlassConfig;
 use usual::USUAL;
 
-/// Which variables the programs that tools start are given. The steps are taken in the order of these keys.
+/// The environment variables of programs that tools start. The keys apply in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ShellEnvironmentPolicy {
-    /// Which variables of Windlass itself are taken to begin with.
+    /// The variables of Windlass that are taken first.
     pub(crate) inherit: InheritedVariables,
-    /// Further variables that are taken. A name without a wildcard is passed on whatever it looks like; with one, what
-    /// looks like a secret is left out. Patterns as in `exclude`.
+    /// Further variables. A name without a wildcard is passed on even if it looks like a secret;
+    /// with a wildcard, such variables are left out. Patterns as in `exclude`.
     pub(crate) include: Vec<String>,
-    /// Whether variables that look like secrets are passed on. They are not by default: names that contain `KEY`,
-    /// `SECRET`, `TOKEN`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`, `PRIVATE`, `CONNECTION_STRING` or
-    /// `DATABASE_URL`, names that end in `_PAT`, `_DSN`, `_PASS`, `_PWD`, `_PW`, `_PSK`, `_CREDS`, `_SALT` or `_PEPPER`,
-    /// every variable a provider takes a key or header from, and unless `inherit = "all"` values that hold a password or
-    /// have the form of a token.
+    /// Passes on variables that look like secrets. By default, these are left out: names that
+    /// contain `KEY`, `SECRET`, `TOKEN`, `PASSWORD`, `PASSWD`, `PASSPHRASE`, `CREDENTIAL`,
+    /// `PRIVATE`, `CONNECTION_STRING` or `DATABASE_URL`; names that end in `_PAT`, `_DSN`, `_PASS`,
+    /// `_PWD`, `_PW`, `_PSK`, `_CREDS`, `_SALT` or `_PEPPER`; every variable that a provider takes
+    /// a key or header from; and, unless `inherit = "all"`, values that hold a password or have the
+    /// form of a token.
     pub(crate) ignore_default_excludes: bool,
-    /// Names that are left out as well. `*` stands for any text, `?` for one character; case does not count.
+    /// Names that are left out. `*` matches any text and `?` one character; case is ignored.
     pub(crate) exclude: Vec<String>,
     /// Variables to set.
     pub(crate) set: BTreeMap<String, String>,
-    /// If not empty, only these names remain, those of `set` included. Patterns as in `exclude`.
+    /// If not empty, only these names remain, also of `set`. Patterns as in `exclude`.
     pub(crate) include_only: Vec<String>,
-    /// Whether to begin with the variables of a login shell instead of those of Windlass itself. The login files are read
+    /// Starts with the variables of a login shell instead of those of Windlass. Its files are read
     /// once, at the start.
     pub(crate) experimental_use_profile: bool,
 }
 
-/// Which variables to begin with.
+/// The variables that are taken first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Inherit")]
 pub(crate) enum InheritedVariables {
-    /// Those that programs usually need and that hold no credentials: of shells, terminals, languages, compilers, package
-    /// managers, git and build servers. `windlass doctor` lists what is left out.
+    /// Variables that programs usually need and that hold no credentials: of shells, terminals,
+    /// languages, compilers, package managers, git and build servers. `windlass doctor` lists those
+    /// that are left out.
     #[default]
     Usual,
-    /// All.
+    /// All variables.
     All,
-    /// Only `HOME`, `LANG`, `LC_ALL`, `LC_CTYPE`, `LOGNAME`, `PATH`, `SHELL`, `TEMP`, `TMP`, `TMPDIR`, `USER` and
-    /// `USERNAME`.
+    /// Only `HOME`, `LANG`, `LC_ALL`, `LC_CTYPE`, `LOGNAME`, `PATH`, `SHELL`, `TEMP`, `TMP`,
+    /// `TMPDIR`, `USER` and `USERNAME`.
     Core,
-    /// None.
+    /// No variables.
     None,
 }
 
@@ -75,11 +77,11 @@ pub(crate) enum LeftOut {
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotInherited => "not among the variables that `inherit` takes; name it in `include`",
-            Self::SecretName => "its name looks like a secret; name it in `include`",
-            Self::SecretValue => "its value looks like a credential; name it in `include`",
-            Self::Excluded => "`exclude` names it",
-            Self::NotIncluded => "`include_only` does not name it",
+            Self::NotInherited => "not inherited; add to `include` to pass on",
+            Self::SecretName => "name looks like a secret; add to `include` to pass on",
+            Self::SecretValue => "value looks like a credential; add to `include` to pass on",
+            Self::Excluded => "listed in `exclude`",
+            Self::NotIncluded => "not listed in `include_only`",
         })
     }
 }
@@ -224,7 +226,8 @@ fn any_matches(patterns: &[String], name: &str) -> bool {
 /// to both lengths at most: a later `*` never has to give back what an earlier one took.
 fn matches(pattern: &str, name: &str) -> bool {
     let first = |text: &str| text.chars().next().and_then(|first| first.to_lowercase().next());
-    // Most names differ in their first letter, and every start tries each variable with each pattern.
+    // Most names differ in their first letter, and every start tries each variable with each
+    // pattern.
     if !pattern.starts_with(['*', '?']) && first(pattern) != first(name) {
         return false;
     }

@@ -14,17 +14,19 @@ const MEMORY_PERCENT: u8 = 75;
 /// limit at startup.
 const OPEN_FILES: u64 = 65_536;
 
-/// Limits of each command in the sandbox, where `--limit` sets no other. 0 switches one off.
+/// Limits of each command in the sandbox, unless `--limit` sets another. 0 switches one off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct CommandLimits {
-    /// Processes and threads at the same time. 0 means no limit.
+    /// Maximum number of processes and threads of a command at the same time. 0 means no limit.
     pub(crate) processes: u64,
-    /// Memory of all its processes together, in percent of what this machine has. 0 means no limit.
+    /// Maximum memory of all processes of a command together, in percent of this machine's. 0 means
+    /// no limit.
     #[serde(deserialize_with = "percent_or_none")]
     #[schemars(range(min = 0, max = 100))]
     pub(crate) memory_percent: u8,
-    /// The most open files that each process may allow itself. 0 means what the system allows.
+    /// Maximum number of open files that each process may set for itself. 0 means the system's
+    /// limit.
     pub(crate) open_files: u64,
 }
 

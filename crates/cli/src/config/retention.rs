@@ -9,18 +9,19 @@ use windlass::record::{self, KeepLimit, RetentionLimits};
 const MEGABYTE: u64 = 1024 * 1024;
 const DAY: Duration = Duration::from_hours(24);
 
-/// When the session file is flushed to the disk. A record that is not yet flushed survives the end of
-/// the program, but not that of the machine.
+/// The times at which the session file is flushed to the disk. A record that is not flushed yet
+/// survives a crash of the program, but not of the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Durability")]
 pub(crate) enum SessionDurability {
     /// After every record.
     Always,
-    /// Before a call that may change something, at the end of a turn, and otherwise within a second.
+    /// Before a call that may change something, at the end of a turn, and otherwise within a
+    /// second.
     #[default]
     Effects,
-    /// When the system sees fit.
+    /// Left to the operating system.
     Never,
 }
 
@@ -34,20 +35,20 @@ impl From<SessionDurability> for record::DurabilityMode {
     }
 }
 
-/// Limits on what is kept below the home directory of Windlass, of all sessions together. 0 switches
-/// one off. Session files are never removed by limits.
+/// Limits on the data below the home directory of Windlass, for all sessions together. 0 switches
+/// one off. Limits never remove session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Retention")]
 pub(crate) struct RetentionSettings {
-    /// The most megabytes of long outputs; the oldest are removed first. 0 means no limit.
+    /// Maximum size of long outputs, in megabytes; the oldest are removed first. 0 means no limit.
     pub(crate) outputs_megabytes: u32,
-    /// How many days a long output is kept. 0 means for ever.
+    /// Number of days that a long output is kept. 0 means no limit.
     pub(crate) outputs_days: u32,
-    /// The most megabytes of what files were before tools changed them, which `windlass undo` needs;
-    /// the sessions changed longest ago are removed first. 0 means no limit.
+    /// Maximum size of the old contents of changed files, which `windlass undo` needs, in
+    /// megabytes. The sessions changed longest ago are removed first. 0 means no limit.
     pub(crate) edits_megabytes: u32,
-    /// How many days that is kept after the last change of a session. 0 means for ever.
+    /// Number of days that they are kept after the last change of a session. 0 means no limit.
     pub(crate) edits_days: u32,
 }
 

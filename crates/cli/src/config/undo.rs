@@ -6,17 +6,18 @@ use windlass::host::SnapshotLimits;
 
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Recording what commands change, so that `windlass undo` can take it back.
+/// Recording of changes by commands, for `windlass undo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct UndoOfCommands {
     /// Record what commands change. `false` leaves only the changes of file tools.
     pub(crate) commands: bool,
-    /// The most files and directories of a workspace, ignored ones aside. In a larger one nothing is recorded.
+    /// Maximum number of files and directories of a workspace, without ignored ones. In a larger
+    /// one nothing is recorded.
     pub(crate) max_files: usize,
-    /// The largest file that is kept, in megabytes.
+    /// Maximum size of a file that is kept, in megabytes.
     pub(crate) max_file_megabytes: u64,
-    /// The most that is kept of a workspace, in megabytes.
+    /// Maximum size of all that is kept of a workspace, in megabytes.
     pub(crate) max_total_megabytes: u64,
 }
 

@@ -79,7 +79,7 @@ pub(super) enum ProbeStop {
 impl ProbeStop {
     pub(super) fn message(self) -> &'static str {
         match self {
-            Self::TimeUp => "the time was up; `--time-limit` gives more",
+            Self::TimeUp => "the time limit was reached; raise it with `--time-limit`",
             Self::Interrupted => "interrupted",
         }
     }
@@ -191,7 +191,7 @@ impl<'a> ModelProbe<'a> {
             output_schema: None,
         };
         let wrong = match time::timeout(ANSWER_TIMEOUT, answer.receive(client, prompt)).await {
-            Err(_) => Some(format!("no whole answer within {} s", ANSWER_TIMEOUT.as_secs())),
+            Err(_) => Some(format!("no complete answer within {} s", ANSWER_TIMEOUT.as_secs())),
             Ok(Ok(())) => {
                 self.has_answered = true;
                 task.judge(&answer.calls, &answer.text).err()

@@ -36,12 +36,12 @@ pub(super) fn text(served: &ServedModel<'_>, trials: &[ProbeTrial], stopped: Opt
     }
     text += "\n\n";
     match best(trials) {
-        None if stopped.is_some() => text += "not enough is known: no call had gone well by then\n",
-        None => text += "no way of calling tools worked: this model cannot be an agent\n",
+        None if stopped.is_some() => text += "not enough results: no call had succeeded by then\n",
+        None => text += "no method of calling tools worked: this model cannot be an agent\n",
         Some(trial) if trial.way == CallMethod::from_provider(served.provider) => {
-            text += "nothing to change: the provider is set up like this\n"
+            text += "nothing to change: the provider is already configured like this\n"
         }
-        Some(trial) => text += &format!("put this into the configuration:\n\n{}", toml(served.id, trial.way)),
+        Some(trial) => text += &format!("add this to the configuration:\n\n{}", toml(served.id, trial.way)),
     }
     text
 }
@@ -97,7 +97,7 @@ fn millis(time: std::time::Duration) -> u64 {
 
 impl fmt::Display for CallMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = if self.is_told { ", told" } else { "" };
+        let told = if self.is_told { ", in the prompt" } else { "" };
         write!(f, "{}{told}", self.dialect.name())
     }
 }

@@ -19,7 +19,7 @@ use crate::screen::{visible, visible_path};
 /// The name of the file in its directory, beside rules that a person writes.
 pub(super) const NAME: &str = "answers.toml";
 
-const FIRST_LINE: &str = "# Rules made by answering questions. Yours to change.\n";
+const FIRST_LINE: &str = "# Rules created by your answers to questions. You can edit them.\n";
 
 /// Maximum length of the part of a project's path in its directory name.
 const MAX_NAME_BYTES: usize = 180;
@@ -77,7 +77,7 @@ impl Rulebook for RuleWriter {
         let (directory, about) = match reach {
             Reach::Everywhere => (&self.everywhere, String::new()),
             Reach::Project => {
-                (&self.project, format!("# They count below {}.\n", visible(&self.root.to_string_lossy())))
+                (&self.project, format!("# They apply below {}.\n", visible(&self.root.to_string_lossy())))
             }
         };
         append(directory, &about, &rule.toml, &Timestamp::now())
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             text,
             format!(
-                "{FIRST_LINE}# They count below /w/a b.\n\n{}\n{}",
+                "{FIRST_LINE}# They apply below /w/a b.\n\n{}\n{}",
                 offer("make").toml,
                 offer("ninja").toml
             )

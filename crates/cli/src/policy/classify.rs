@@ -27,7 +27,7 @@ pub(super) fn run(setup: &ProgramSetup) -> Result<ProgramExit, CliProblem> {
         Ok(_) => Ok(ProgramExit::Failed),
         // The reader closed early.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ProgramExit::Done),
-        Err(error) => Err(CliProblem::failed(format!("cannot go on: {error}"))),
+        Err(error) => Err(CliProblem::failed(format!("cannot continue: {error}"))),
     }
 }
 

@@ -50,13 +50,15 @@ fn says(ruling: Ruling, class: Class, mode: SandboxMode) -> &'static str {
     match (ruling, class, mode) {
         (Ruling::Run, Class::Safe, _) => "runs without a question",
         (Ruling::Run, _, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => {
-            "runs without a question, held by the sandbox alone"
+            "runs without a question, confined only by the sandbox"
         }
-        (Ruling::Run, _, SandboxMode::External) => "runs without a question, held only from outside",
-        (Ruling::Run, _, SandboxMode::DangerFullAccess) => "runs without a question, and nothing holds it",
+        (Ruling::Run, _, SandboxMode::External) => {
+            "runs without a question, confined only by an external sandbox"
+        }
+        (Ruling::Run, _, SandboxMode::DangerFullAccess) => "runs without a question and without a sandbox",
         (Ruling::Ask | Ruling::AskToLeave, ..) => "a person is asked",
         (Ruling::Refuse | Ruling::RefuseWish, Class::Forbidden, _) => "refused",
-        (Ruling::Refuse | Ruling::RefuseWish, ..) => "refused, because nobody may be asked",
+        (Ruling::Refuse | Ruling::RefuseWish, ..) => "refused: it needs approval, and no question is allowed",
     }
 }
 
@@ -84,9 +86,9 @@ fn held(policy: &Policy, judgement: &Judgement) -> String {
         }
         SandboxMode::DangerFullAccess => "none, it has all rights of the user".to_owned(),
         SandboxMode::External => {
-            format!("none of ours, only what already holds this process, which is said to mean: {network}")
+            format!("none of its own; as configured, the external sandbox means: {network}")
         }
     };
-    let leaves = if judgement.escape_sandbox { "; the rules let this command leave it" } else { "" };
+    let leaves = if judgement.escape_sandbox { "; a rule lets this command run outside it" } else { "" };
     format!("{}: {what}{leaves}", policy.sandbox.name())
 }

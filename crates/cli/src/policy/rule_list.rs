@@ -60,10 +60,11 @@ pub(super) fn revoke(setup: &ProgramSetup, id: &str, agreed: bool) -> Result<Pro
     let fitting: Vec<_> = listed.iter().filter(|rule| !id.is_empty() && rule.id.starts_with(id)).collect();
     let is_damaged = fitting.iter().any(|rule| rule.is_damaged) || fitting.is_empty();
     if is_damaged && !found.faults.is_empty() {
-        return Err(found.problem("it is not edited, and the rule not revoked"));
+        return Err(found.problem("the rule is not revoked"));
     }
     let Some(rule) = fitting.first().filter(|first| fitting.iter().all(|rule| rule.id == first.id)) else {
-        let problem = if fitting.is_empty() { "there is no such rule" } else { "several rules begin so" };
+        let problem =
+            if fitting.is_empty() { "there is no such rule" } else { "several rules have this prefix" };
         return Err(CliProblem::usage(format!(
             "cannot revoke `{}`: {problem}; `windlass policy rules` lists them",
             visible(id)
@@ -76,10 +77,10 @@ pub(super) fn revoke(setup: &ProgramSetup, id: &str, agreed: bool) -> Result<Pro
     crate::note(&format!("{}:\n\n{}", rule.owner(), visible_each(&removal.text(&source.text))));
     let (it, rules) = match equal.len() {
         1 => ("it".to_owned(), format!("rule {}", rule.id)),
-        count => (format!("all {count}, which are equal,"), format!("{count} equal rules {}", rule.id)),
+        count => (format!("all {count} equal rules"), format!("{count} equal rules {}", rule.id)),
     };
-    let question = format!("Remove {it} from `{path}`? (y or n) ");
-    if !agreed && !agrees(&question, "give `--yes` to remove it all the same")? {
+    let question = format!("Remove {it} from `{path}`? [y/N] ");
+    if !agreed && !agrees(&question, "pass `--yes` to remove it")? {
         crate::note("nothing was removed");
         return Ok(ProgramExit::Refused);
     }
@@ -131,7 +132,7 @@ impl FoundRules {
         let faults: Vec<_> = self.faults.iter().map(ToString::to_string).collect();
         let count = self.faults.iter().map(|fault| &fault.file).collect::<BTreeSet<_>>().len();
         let file = if count == 1 { "the file is" } else { "the files are" };
-        let advice = format!("{file} damaged: {effect} until such lines are corrected or removed");
+        let advice = format!("{file} damaged: {effect} until these lines are corrected or removed");
         CliProblem::usage(format!("{}\n{advice}", faults.join("\n")))
     }
 }
@@ -177,9 +178,9 @@ impl ListedRule<'_> {
     fn owner(&self) -> String {
         let place = format!("`{}`, line {}", visible(&self.rule.file), self.rule.line);
         match self.kind() {
-            "answer" => format!("{place}, made by an answer of yours"),
-            "project" => format!("{place}, a file of the project that others may share"),
-            _ => format!("{place}, a file you wrote yourself, which would be edited"),
+            "answer" => format!("{place}, created by an answer of yours"),
+            "project" => format!("{place}, a file of the project, which others may share"),
+            _ => format!("{place}, a file that you wrote yourself"),
         }
     }
 
@@ -243,9 +244,7 @@ impl RuleRemoval {
         let rest: String = (0..lines.len()).filter(|at| is_kept(*at)).map(|at| lines[at]).collect();
         let by_hand = || {
             let path = visible_path(&source.path);
-            CliProblem::failed(format!(
-                "cannot tell the lines of the rule in `{path}`; edit the file yourself"
-            ))
+            CliProblem::failed(format!("cannot locate the rule in `{path}`; edit the file yourself"))
         };
         let ids = |text: &str| -> Option<Vec<String>> {
             let file = RuleFile { name: &source.name, text, trust: Trust::User };
@@ -279,7 +278,7 @@ impl RuleRemoval {
         let path = source.path.canonicalize()?;
         let _lock = answers::lock(path.parent().unwrap_or_else(|| Path::new(".")))?;
         if fs::read_to_string(&path)? != source.text {
-            return Err(io::Error::other("someone has changed it meanwhile"));
+            return Err(io::Error::other("it has changed in the meantime"));
         }
         let permissions = fs::metadata(&path)?.permissions();
         let staged = path.with_extension("toml.new");

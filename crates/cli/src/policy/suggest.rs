@@ -45,7 +45,7 @@ pub(super) fn run(setup: &ProgramSetup, wanted: &SuggestOptions) -> Result<Progr
     let shown = match &suggestions[..] {
         suggestions if wanted.json => format!("{:#}\n", json!(suggestions)),
         [] if recorded.approved.is_empty() => "no approvals are on record yet\n".to_owned(),
-        [] => "no rule would have spared a question\n".to_owned(),
+        [] => "no rule would have avoided a question\n".to_owned(),
         suggestions if wanted.write => suggestions.iter().map(described).collect(),
         suggestions => suggestions.iter().map(described).chain([hint()]).collect(),
     };
@@ -62,7 +62,7 @@ fn write(
     suggestions: &[RuleSuggestion],
     agreed: bool,
 ) -> Result<ProgramExit, CliProblem> {
-    if !agreed && !agrees("Add them to your rules? (y or n) ", "give `--yes` to add them all the same")? {
+    if !agreed && !agrees("Add them to your rules? [y/N] ", "pass `--yes` to add them")? {
         crate::note("nothing was written");
         return Ok(ProgramExit::Refused);
     }
@@ -79,7 +79,7 @@ fn write(
 /// `otherwise`.
 pub(super) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(CliProblem::usage(format!("nobody is there to agree; {otherwise}")));
+        return Err(CliProblem::usage(format!("there is no terminal to ask on; {otherwise}")));
     }
     let mut line = String::new();
     io::stderr()
@@ -171,8 +171,8 @@ fn described(suggestion: &RuleSuggestion) -> String {
     };
     format!(
         "{}{}# It allows {}.\n{}\n",
-        list("It covers what you approved:", &suggestion.covers),
-        list("It would also have let pass:", &suggestion.also),
+        list("It covers these approved commands:", &suggestion.covers),
+        list("It would also have allowed:", &suggestion.also),
         visible(&suggestion.explanation),
         suggestion.to_toml()
     )
@@ -207,7 +207,7 @@ mod tests {
         let suggestions = suggest(&recorded.approved, &recorded.all);
         assert_eq!(
             suggestions.iter().map(described).collect::<String>(),
-            "# It covers what you approved:\n#   cargo test -p a\n# It allows every command that begins with \
+            "# It covers these approved commands:\n#   cargo test -p a\n# It allows every command that begins with \
              `cargo test -p a`, whatever words follow.\n[[rule]]\nprefix = [\"cargo\", \"test\", \"-p\", \"a\"]\n\
              decision = \"allow\"\nmatch = [\"cargo test -p a\"]\n\n"
         );

@@ -65,7 +65,7 @@ fn failure(judge: &LineJudge, line: usize, case: &DecisionCase) -> Option<String
     let (got, wanted) = (word(ruling), case.decision.word());
     (got != wanted).then(|| {
         let command = visible(&case.command);
-        format!("line {line}: {got}, not {wanted}: {command}\n  {}\n", visible(&judgement.why))
+        format!("line {line}: {got}, expected {wanted}: {command}\n  {}\n", visible(&judgement.why))
     })
 }
 
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn both_kinds_of_table_are_read_and_failures_named() {
         let toml = "[[case]]\ncommand = \"ls\"\ndecision = \"safe\"\n\n[[case]]\ncommand = \"make\"\ndecision = \"safe\"\n";
-        let why = "line 5: prompt, not safe: make\n  `make` is not known to be harmless: `make` is not on the list of \
+        let why = "line 5: prompt, expected safe: make\n  `make` is not known to be harmless: `make` is not on the list of \
                    harmless programs\n";
         assert_eq!(failures(&from_toml(toml)), [why]);
         let lines =

@@ -65,10 +65,7 @@ impl<'a> ShownChanges<'a> {
             self.line(&format!("and {hidden} more"));
         }
         for path in &self.changes.git_settings {
-            self.line(&format!(
-                "{} other settings; those that are safe are taken over",
-                self.paths.show(path)
-            ));
+            self.line(&format!("{} other settings; only safe ones are applied", self.paths.show(path)));
         }
         for refusal in &self.changes.layer.refused {
             let (path, reason) = (self.paths.show(&refusal.path), visible(&refusal.reason));
@@ -135,9 +132,9 @@ impl<'a> ShownChanges<'a> {
         let mode = |stat: Option<EntryStat>| stat.map_or(0, |stat| stat.permissions);
         let (before, after) = (mode(change.before), mode(change.after));
         if before == after {
-            self.line(&format!("{path} other time"));
+            self.line(&format!("{path} other modification time"));
         } else {
-            self.line(&format!("{path} mode {before:03o} becomes {after:03o}"));
+            self.line(&format!("{path} mode {before:03o} -> {after:03o}"));
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) fn parse(settings: &[String]) -> Result<Quota, CliProblem> {
             "wall_s" => (&mut limits.wall_seconds, 1),
             _ => {
                 return Err(CliProblem::usage(format!(
-                    "--limit: there is no limit `{name}`; there are {KNOWN}"
+                    "--limit: there is no limit `{name}`; the limits are {KNOWN}"
                 )));
             }
         };

@@ -87,7 +87,7 @@ impl ProgramSetup {
             Some(variable) => format!("`{variable}` is not set; set it"),
             None => format!("choose it with `--provider {provider}`"),
         };
-        let message = format!("{}; {how}, or go on with another by `--provider`", problem.message);
+        let message = format!("{}; {how}, or continue with another `--provider`", problem.message);
         CliProblem { message, ..problem }
     }
 
@@ -102,13 +102,13 @@ impl ProgramSetup {
             let known = [RULES].into_iter().chain(config.model_providers.keys().map(String::as_str));
             let known: Vec<_> = known.collect();
             return Err(CliProblem::usage(format!(
-                "there is no provider `{id}`; there are {}",
+                "there is no provider `{id}`; the providers are {}",
                 known.join(", ")
             )));
         };
         let model = self.model_name().ok_or_else(|| {
             CliProblem::usage(format!(
-                "which model of `{id}`? give it with `--model`, or set `model` in the configuration"
+                "no model is set for `{id}`; use `--model`, or set `model` in the configuration"
             ))
         })?;
         // A reasoning model is asked for a summary. That also makes its server return the encrypted

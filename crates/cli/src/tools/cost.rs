@@ -70,14 +70,14 @@ impl ToolCosts<'_> {
         // An estimate of tokens by bytes is not accurate to four digits.
         let tenths = told as u64 * 1000 / self.window.max(1);
         out.push_str(&format!(
-            "\n{:width$}  {told:>7}  {}.{} % of the {} tokens the model can read\n",
-            "told",
+            "\n{:width$}  {told:>7}  {}.{} % of the context window of {} tokens\n",
+            "offered",
             tenths / 10,
             tenths % 10,
             self.window
         ));
         if deferred > 0 {
-            out.push_str(&format!("{:width$}  {deferred:>7}  only if they are found\n", "not told"));
+            out.push_str(&format!("{:width$}  {deferred:>7}  only if found by tool_search\n", "deferred"));
         }
         out
     }

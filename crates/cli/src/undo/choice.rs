@@ -1,4 +1,4 @@
-//! Selects the edits to take back.
+//! Selects the edits to undo.
 
 use windlass::record::{Edit, UNDO};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{args::UndoOptions, calls::one_line, problem::CliProblem, screen::visible};
 
-/// Returns true if an edit was not taken back, and can be.
+/// Returns true if an edit is not undone, and can be.
 pub(super) fn is_open(edit: &Edit) -> bool {
     !edit.undone && !is_undo(edit) && !edit.files.is_empty()
 }
@@ -25,7 +25,7 @@ fn nothing(places: &[EditPlace]) -> CliProblem {
     let reason = unkept.and_then(|edit| edit.command.as_ref()).map(|note| {
         let reason = note.gap.as_ref().or(note.unkept.first().map(|file| &file.reason));
         let reason = reason.map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
-        format!(" What `{}` changed was not kept{reason}.", one_line(&note.line))
+        format!(" The changes of `{}` were not recorded{reason}.", one_line(&note.line))
     });
     CliProblem::usage(format!(
         "there is nothing to undo here.{} Name a session with --session, or see --list",
@@ -33,7 +33,7 @@ fn nothing(places: &[EditPlace]) -> CliProblem {
     ))
 }
 
-/// Returns the edits to take back, the newest first, all of one session.
+/// Returns the edits to undo, newest first, all of one session.
 pub(super) fn chosen<'a>(
     places: &'a [EditPlace],
     args: &UndoOptions,
@@ -49,7 +49,7 @@ pub(super) fn chosen<'a>(
         let newest =
             place.and_then(|place| Some((place, place.list.iter().rev().find(|edit| is_meant(edit))?)));
         let (place, edit) =
-            newest.ok_or_else(|| CliProblem::usage("there is no undo to take back here; see --list"))?;
+            newest.ok_or_else(|| CliProblem::usage("there is no undo to reverse here; see --list"))?;
         return Ok((place, vec![edit]));
     }
     let place = newest_first(places, is_open).into_iter().next().ok_or_else(|| nothing(places))?;
@@ -79,16 +79,13 @@ fn named<'a>(
     different.dedup();
     if different.len() > 1 {
         let lines: String = different.iter().map(|name| format!("\n  {}", visible(name))).collect();
-        return Err(CliProblem::usage(format!(
-            "`{name}` may be any of these calls; name one of them:{lines}"
-        )));
+        return Err(CliProblem::usage(format!("`{name}` is ambiguous; choose one of these calls:{lines}")));
     }
-    let again = || {
-        CliProblem::usage(format!("`{name}` is undone already; `windlass undo {UNDO}{name}` does it again"))
-    };
+    let again =
+        || CliProblem::usage(format!("`{name}` is already undone; `windlass undo {UNDO}{name}` redoes it"));
     let can_undo = |edit: &Edit| !edit.undone && !edit.files.is_empty();
     if found.iter().all(|(_, edit)| edit.files.is_empty()) {
-        return Err(CliProblem::usage(format!("nothing that `{name}` changed was kept; see --list")));
+        return Err(CliProblem::usage(format!("the changes of `{name}` were not recorded; see --list")));
     }
     let (place, newest) = found.iter().rev().find(|(_, edit)| can_undo(edit)).copied().ok_or_else(again)?;
     if args.to.is_none() {

@@ -59,7 +59,7 @@ impl EditConflicts {
     pub(super) fn message(&self) -> String {
         let differences: String = self.0.values().map(String::as_str).collect();
         format!(
-            "not undone, because files have changed since; `--keep-changed` leaves them and undoes the rest. What has changed:\n{}",
+            "not undone, because files have changed since; `--keep-changed` skips them and undoes the rest. Changed files:\n{}",
             differences.trim_end()
         )
     }
@@ -76,7 +76,7 @@ fn entries_in_conflict<'a>(files: &[&'a EditedFile]) -> Result<Vec<&'a EditedFil
         .map(|file| file.as_entry_change().map(|change| change.reversed()).ok_or_else(|| damaged(file)));
     let reversed = reversed.collect::<Result<Vec<_>, _>>()?;
     let standings = inspect_changes(&reversed)
-        .map_err(|error| CliProblem::failed(format!("cannot look at the files of a command: {error}")))?;
+        .map_err(|error| CliProblem::failed(format!("cannot read the files of a command: {error}")))?;
     let conflicts = files.iter().zip(standings).filter(|(_, standing)| *standing == EntryStanding::Conflict);
     Ok(conflicts.map(|(file, _)| *file).collect())
 }
@@ -146,7 +146,7 @@ async fn difference(undo: &UndoRun<'_>, file: &EditedFile) -> Result<String, Cli
         kind if kind.is_fifo() || kind.is_socket() => "a FIFO or socket".to_owned(),
         _ => format!("a file of {} bytes with mode {:o}", found.len(), mode(&found)),
     });
-    Ok(format!("{path}: it was {then}, and is {now}\n"))
+    Ok(format!("{path}: was {then}, is now {now}\n"))
 }
 
 /// Returns the current metadata of a path.
@@ -154,7 +154,7 @@ fn now(path: &Path) -> Result<Option<Metadata>, CliProblem> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match path.symlink_metadata() {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-        found => found.map(Some).map_err(|error| CliProblem::file("cannot look at", path, &error)),
+        found => found.map(Some).map_err(|error| CliProblem::file("cannot read", path, &error)),
     }
 }
 

@@ -52,7 +52,7 @@ impl CallNames {
     pub(super) fn note_unfinished(&self) {
         if let Some(call) = &self.unfinished {
             crate::note(&format!(
-                "note: call {} still runs, or was cut short when Windlass ended; what it changed by then may not be kept",
+                "note: call {} is still running, or was interrupted when Windlass ended; its changes may not be recorded",
                 visible(&call.handle)
             ));
         }

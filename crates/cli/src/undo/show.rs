@@ -84,7 +84,7 @@ impl EditView<'_> {
         }
         self.unkept().iter().for_each(|line| text.push_str(&format!("{line}\n")));
         if edit.command.is_some() {
-            text.push_str("  ignored files and `.git` are not kept\n");
+            text.push_str("  ignored files and `.git` are not recorded\n");
         }
         if let Some(note) = &edit.command
             && let Some(begun) = note.begun
@@ -92,7 +92,7 @@ impl EditView<'_> {
             let seconds = edit.time.duration_since(begun).as_secs();
             if seconds > 0 {
                 text.push_str(&format!(
-                    "  it ran for {seconds} s; what anyone else changed here meanwhile counts as its own\n"
+                    "  it ran for {seconds} s; all changes made here in that time are attributed to it\n"
                 ));
             }
         }
@@ -102,19 +102,19 @@ impl EditView<'_> {
         text
     }
 
-    /// Returns what cannot be taken back, one line each.
+    /// Returns what cannot be undone, one line each.
     pub(super) fn unkept(&self) -> Vec<String> {
         let Some(note) = &self.edit.command else { return Vec::new() };
         let mut lines: Vec<_> = note
             .unkept
             .iter()
             .take(MAX_UNKEPT_NAMES)
-            .map(|file| format!("cannot be taken back: {} ({})", visible(&file.path), visible(&file.reason)))
+            .map(|file| format!("cannot be undone: {} ({})", visible(&file.path), visible(&file.reason)))
             .collect();
         if note.unkept_count > lines.len() {
-            lines.push(format!("cannot be taken back: {} more", note.unkept_count - lines.len()));
+            lines.push(format!("cannot be undone: {} more", note.unkept_count - lines.len()));
         }
-        lines.extend(note.gap.iter().map(|gap| format!("kept in part only: {}", visible(gap))));
+        lines.extend(note.gap.iter().map(|gap| format!("recorded only in part: {}", visible(gap))));
         lines
     }
 

@@ -62,12 +62,12 @@ fn a_program_planted_in_front_of_the_approved_one_stays_in_the_sandbox() {
         program.stdin(Stdio::null());
         Running::start(program).end().stdout
     };
-    assert!(explain(&user).contains("the rules let this command leave it"));
+    assert!(explain(&user).contains("a rule lets this command run outside it"));
     let planted = user.work().join("venv/bin/touch");
     fs::create_dir_all(planted.parent().unwrap()).unwrap();
     fs::write(&planted, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&planted, fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(!explain(&user).contains("leave it"));
+    assert!(!explain(&user).contains("run outside it"));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn rules_are_listed_with_where_they_come_from_and_taken_back_one_by_one() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     let ended = user.run(&["policy", "revoke", id, "--yes"]);
     ended.assert_code(0);
-    assert!(ended.stderr.contains("a file you wrote yourself"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("a file that you wrote yourself"), "{}", ended.stderr);
     assert!(ended.stdout.contains("lines 2 to 4"), "{}", ended.stdout);
     assert_eq!(
         fs::read_to_string(&file).unwrap(),

@@ -152,7 +152,7 @@ fn a_provider_that_is_not_there_is_an_error_of_the_configuration() {
     for args in [&["config", "show"][..], &["exec", "hello"], &["tools", "list"]] {
         let ended = user.run(args);
         ended.assert_code(2);
-        let said = "config.toml:2: `model_provider`: there is no provider `nope`; there are rules, ";
+        let said = "config.toml:2: `model_provider`: there is no provider `nope`; the providers are rules, ";
         assert!(ended.stderr.contains(said), "{ended:#?}");
     }
     user.configure("model_provider = \"olama\"\n");

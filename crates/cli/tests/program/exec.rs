@@ -138,7 +138,7 @@ fn files_that_are_not_what_they_should_be_are_wrong_usage() {
         (&["--output-schema", "/no/such"], "cannot read the output schema `/no/such`"),
         (&["--cd", "/no/such"], "cannot work in `/no/such`"),
         (&["--script", &broken], "broken.json`"),
-        (&["--provider", "nowhere"], "there is no provider `nowhere`; there are "),
+        (&["--provider", "nowhere"], "there is no provider `nowhere`; the providers are "),
     ];
     for (args, said) in cases {
         let script = if args[0] == "--script" || args[0] == "--provider" {
@@ -347,7 +347,7 @@ fn lines_that_are_not_shown_are_counted_and_one_of_a_kind_is_one() {
         let turns = [vec![json!({"calls": [call]})], serde_json::from_value(more).unwrap()].concat();
         user.run(&["exec", "--script", &user.script(&Value::from(turns)), "go"]).stderr
     };
-    for (command, told) in [("seq 1 3000", "… 2995 lines more"), ("seq 1 6", "… 1 line more")] {
+    for (command, told) in [("seq 1 3000", "… 2995 more lines"), ("seq 1 6", "… 1 more line")] {
         let shown = run(command, json!([{"text": "done"}]));
         assert!(shown.contains(&format!("\n  | {told}\n  | ")), "{command}: {shown}");
     }

@@ -50,7 +50,7 @@ fn a_server_that_takes_calls_out_needs_no_change() {
             ended.stdout,
             "m (test)\n\n        score  one call  two calls  enum  nested  Chinese  no tool  result\n\
              native    7/7        ok         ok    ok      ok       ok       ok      ok\n\n\
-             nothing to change: the provider is set up like this\n"
+             nothing to change: the provider is already configured like this\n"
         );
         assert!(ended.stderr.contains("native: one call: right ("), "{ended:#?}");
         assert_eq!(server.requests().len(), 7);
@@ -103,7 +103,7 @@ fn a_model_that_only_talks_is_no_agent() {
     let ended = user_of(&server).run(&["models", "probe"]);
     ended.assert_code(1);
     assert!(
-        ended.stdout.ends_with("no way of calling tools worked: this model cannot be an agent\n"),
+        ended.stdout.ends_with("no method of calling tools worked: this model cannot be an agent\n"),
         "{ended:#?}"
     );
     // Two tasks natively and in each of five dialects.
@@ -130,7 +130,7 @@ fn a_server_that_cannot_be_asked_is_one_clear_line() {
     assert!(ended.stderr.starts_with("error: cannot reach http://127.0.0.1:1/v1"), "{ended:#?}");
     let ended = User::new().run(&["models", "probe", "--provider", "ollama"]);
     ended.assert_code(2);
-    assert!(ended.stderr.contains("which model of `ollama`?"), "{ended:#?}");
+    assert!(ended.stderr.contains("no model is set for `ollama`"), "{ended:#?}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn time_and_ctrl_c_end_it_with_what_is_known() {
     let ended = user_of(&server).run(&["models", "probe", "--time-limit", "1"]);
     ended.assert_code(4);
     assert!(ended.stdout.contains(known), "{ended:#?}");
-    assert_eq!(ended.last_word(), "the time was up; `--time-limit` gives more");
+    assert_eq!(ended.last_word(), "the time limit was reached; raise it with `--time-limit`");
     let server = slow();
     let user = user_of(&server);
     let mut running = user.start(&["models", "probe"]);
@@ -160,8 +160,5 @@ fn time_and_ctrl_c_end_it_with_what_is_known() {
     running.signal("INT");
     let ended = running.end();
     ended.assert_code(130);
-    assert!(
-        ended.stdout.contains("not enough is known") && !ended.stdout.contains("cannot be"),
-        "{ended:#?}"
-    );
+    assert!(ended.stdout.contains("not enough results") && !ended.stdout.contains("cannot be"), "{ended:#?}");
 }

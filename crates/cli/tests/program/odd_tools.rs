@@ -32,7 +32,7 @@ fn an_empty_request_is_refused() {
     for request in ["", " \n\t"] {
         for ended in ask(LIST, request) {
             ended.assert_code(2);
-            assert!(ended.stderr.contains("the request is empty; say what the tool should do"), "{ended:#?}");
+            assert!(ended.stderr.contains("the request is empty; describe the task"), "{ended:#?}");
         }
     }
 }
@@ -76,7 +76,7 @@ fn two_tools_of_one_name_are_told_with_their_lines() {
     for ended in ask(list, "a") {
         assert_ne!(ended.code, Some(2), "{ended:#?}");
         assert!(
-            ended.stderr.contains("tools.jsonl`, line 4: the tool `a` is on line 1 already"),
+            ended.stderr.contains("tools.jsonl`, line 4: the tool `a` is already on line 1"),
             "{ended:#?}"
         );
     }
@@ -91,7 +91,7 @@ fn an_array_is_a_list_and_anything_else_is_told_what_a_list_is() {
     assert_found(array, "weather in Rome", "get_weather");
     for (list, code, said) in [
         ("[{\"name\": \"a\"}, {}]", 0, "item 2: missing field `name`"),
-        ("[{\"name\": \"a\"}, {\"name\": \"a\"}]", 0, "item 2: the tool `a` is on item 1 already"),
+        ("[{\"name\": \"a\"}, {\"name\": \"a\"}]", 0, "item 2: the tool `a` is already on item 1"),
         ("[{\"name\": \"a\"}", 2, "line 1: EOF while parsing a list"),
         ("{\n\"name\": \"a\"}", 2, "a list is one JSON object per line, or one array of them"),
         ("{\"name\": \" \"}", 2, "line 1: the tool has no name"),

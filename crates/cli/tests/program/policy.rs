@@ -81,7 +81,7 @@ fn a_table_of_commands_is_checked() {
     let bad = user.file("bad.jsonl", "{\"cmd\": \"rm -rf /\", \"decision\": \"safe\"}\n");
     let ended = user.run(&["policy", "test", &bad]);
     ended.assert_code(1);
-    assert!(ended.stdout.starts_with("line 1: forbidden, not safe: rm -rf /\n"), "{}", ended.stdout);
+    assert!(ended.stdout.starts_with("line 1: forbidden, expected safe: rm -rf /\n"), "{}", ended.stdout);
     user.run(&["policy", "test", "nowhere.toml"]).assert_code(2);
 }
 
@@ -155,7 +155,7 @@ fn what_was_approved_becomes_a_rule_once_the_user_agrees() {
     assert_eq!(decisions(&user, &["touch three", "make"]), ["safe", "prompt"]);
     let ended = user.run(&["policy", "suggest", "--write", "--yes"]);
     ended.assert_code(0);
-    assert_eq!(ended.stdout, "no rule would have spared a question\n");
+    assert_eq!(ended.stdout, "no rule would have avoided a question\n");
 }
 
 #[test]

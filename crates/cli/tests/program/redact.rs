@@ -54,7 +54,7 @@ fn on_a_terminal_it_says_that_it_reads_stdin() {
     let mut program = user.program_on_a_terminal("redact");
     program.stdin(Stdio::piped());
     let mut running = Running::start(program);
-    running.until_stdout("reading the text from stdin; end it with Ctrl-D");
+    running.until_stdout("reading the text from stdin; press Ctrl-D to end");
     running.feed(b"password=hunter2\n\x04").end().assert_code(0);
 }
 

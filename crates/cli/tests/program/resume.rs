@@ -101,7 +101,7 @@ fn a_session_that_is_not_there_is_wrong_usage() {
         (&["resume", "01890a5d-ac96-774b-bcce-b302099a8057", "hi"], "there is no session `01890a5d-"),
         (&["resume", "../../etc/passwd", "hi"], "`../../etc/passwd` is not a session id"),
         (&["resume", "--last", "hi"], "no session was started in"),
-        (&["resume"], "which session?"),
+        (&["resume"], "no session given; pass its id"),
         (&["resume", "", "hi"], "`` is not a session id"),
     ];
     for (args, said) in cases {

@@ -86,7 +86,7 @@ fn sessions_are_listed_and_shown_by_the_beginning_of_their_id() {
     run_session(&user, "true");
     let unclear = user.run(&["sessions", "show", &id[..6]]);
     unclear.assert_code(2);
-    assert!(unclear.stderr.contains("may be any of these sessions"), "{unclear:#?}");
+    assert!(unclear.stderr.contains("is ambiguous; choose one of these sessions"), "{unclear:#?}");
     user.run(&["sessions", "show", "ffff"]).assert_code(2);
 }
 

@@ -9,7 +9,7 @@ fn without_a_key_rules_answer_and_say_so() {
     let ended = user.run(&["exec", "show notes.txt"]);
     ended.assert_code(0);
     assert_eq!(ended.stdout, "notes.txt, line 1:\n    1  buy paper\n");
-    let who = "offline rules, no model: set OPENAI_API_KEY or choose a --provider for one";
+    let who = "offline rules, no model; for a model, set OPENAI_API_KEY or choose a --provider";
     assert_eq!(ended.stderr.lines().nth(1), Some(who));
 }
 

@@ -177,7 +177,7 @@ fn costs_say_what_is_told_and_what_must_be_found() {
     let roomy = cost(&["-c", "tool_context_percent=100"]);
     assert_eq!(roomy["deferred_tokens"], 0);
     let shown = user.run(&["tools", "cost"]);
-    assert!(shown.stdout.contains("\ntold "), "{shown:#?}");
+    assert!(shown.stdout.contains("\noffered "), "{shown:#?}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_list_that_never_ends_or_begins_is_not_read() {
         for args in [["tools", "search", "x"], ["tools", "select", "x"], ["call", "x", "{}"]] {
             let ended = user.run(&[&args[..], &["--tools", path]].concat());
             ended.assert_code(2);
-            assert!(ended.stderr.contains("is not an ordinary file; give one, or `-`"), "{path}: {ended:#?}");
+            assert!(ended.stderr.contains("is not a regular file; pass one, or `-`"), "{path}: {ended:#?}");
         }
     }
     let row = br#"{"name": "get_weather", "description": "The weather of a city."}"#;

@@ -15,7 +15,7 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     let ended = User::new().run(&["tools", "list"]);
     ended.assert_code(0);
     insta::assert_snapshot!(ended.stdout, @r"
-    TOOL           OFFERED    WHAT IT DOES
+    TOOL           OFFERED    DESCRIPTION
     shell          if called  Run a program; returns what it printed and its exit code
     local_shell    if called  Run a program on this machine; returns what it printed and its exit code
     shell_command  yes        Run a command line in the user's shell; returns its exit code and what it printed
@@ -120,12 +120,12 @@ fn an_unknown_tool_is_wrong_usage_that_names_the_known_ones() {
     ended.assert_code(2);
     assert_eq!(
         ended.stderr,
-        "error: there is no tool `nope`; there are, the nearest first: shell, edit_file, grep_files, read_file, \
+        "error: there is no tool `nope`; the tools, closest name first: shell, edit_file, grep_files, read_file, \
          list_dir, run_tests, local_shell, write_file, view_image, read_output, run_command, write_stdin, update_plan, \
          apply_patch, exec_command, shell_command\n"
     );
     let near = User::new().run(&["tools", "show", "read_fille"]);
-    assert!(near.stderr.contains("the nearest first: read_file, "), "{near:#?}");
+    assert!(near.stderr.contains("closest name first: read_file, "), "{near:#?}");
 }
 
 #[test]

@@ -438,17 +438,13 @@ fn what_cannot_be_kept_is_told_before_and_after() {
     ]));
     let ended = user.run(&["exec", "--sandbox", "workspace-write", "--script", &script, "go"]);
     ended.assert_code(0);
-    assert!(
-        ended.stderr.contains("undo: not kept are 1 of the files: large (too large)"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("undo: 1 of the files not kept: large (too large)"), "{}", ended.stderr);
     let ended = user.run(&["undo"]);
     ended.assert_code(0);
     assert!(ended.stderr.contains("large (too large)"), "{}", ended.stderr);
     assert_eq!(user.read("a"), "0\n");
     assert_eq!(user.read("large").len(), 2_000_002);
-    assert!(user.run(&["doctor"]).stdout.contains("changes of commands can be undone"));
+    assert!(user.run(&["doctor"]).stdout.contains("undo of changes by commands"));
 }
 
 #[test]

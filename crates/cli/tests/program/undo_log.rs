@@ -141,7 +141,7 @@ fn a_call_that_was_cut_short_is_told() {
     running.end();
     let ended = user.run(&["undo"]);
     ended.assert_code(2);
-    assert!(ended.stderr.contains("was cut short when Windlass ended"), "{ended:#?}");
+    assert!(ended.stderr.contains("was interrupted when Windlass ended"), "{ended:#?}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_conflict_with_a_command_shows_the_difference() {
     fs::remove_file(user.work().join("a")).unwrap();
     symlink("elsewhere", user.work().join("a")).unwrap();
     let Ended { stderr, .. } = user.run(&["undo"]);
-    assert!(stderr.contains("it was a file with mode 644, and is a link to elsewhere"), "{stderr}");
+    assert!(stderr.contains("was a file with mode 644, is now a link to elsewhere"), "{stderr}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A result in the forms models of this family were trained on.
+//! Results in the formats that models of this family were trained on.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::{
 };
 
 impl Outcome {
-    /// What the model is told.
+    /// Returns the content for the model.
     pub fn for_model(&self) -> Vec<Content> {
         match (&self.facts, self.view.format) {
-            // Not an exit code to put in a header; the tool has said what happened.
+            // There is no exit code for a header; the content of the tool says what happened.
             (Facts::Command(command), _) if matches!(command.exit, Exit::Signal(_) | Exit::Cancelled) => {
                 self.told()
             }
@@ -25,7 +25,7 @@ impl Outcome {
         }
     }
 
-    /// One JSON object with the output and how it ended.
+    /// Formats the output, exit code and duration as one JSON object.
     fn structured(&self, command: &ProcessReport) -> Content {
         let text = self.told_text();
         let output = match self.view.total_lines {
@@ -39,7 +39,7 @@ impl Outcome {
         Content::Text(format!(r#"{{"output":{output},"metadata":{metadata}}}"#))
     }
 
-    /// A few header lines, then the output.
+    /// Formats a few header lines, then the output.
     fn freeform(&self, command: &ProcessReport) -> Content {
         let (code, seconds, text) = (command.exit.code(), tenths(command.duration), self.told_text());
         let shown = u64::try_from(self.text().lines().count()).unwrap_or(u64::MAX);
@@ -48,7 +48,7 @@ impl Outcome {
         Content::Text(format!("Exit code: {code}\nWall time: {seconds} seconds\n{total}Output:\n{text}"))
     }
 
-    /// Header lines that say how the session is, then this piece of its output.
+    /// Formats header lines with the state of the session, then this piece of its output.
     fn session(&self, session: &SessionReport) -> Content {
         const BYTES_PER_TOKEN: u64 = 4;
         let SessionReport { session, chunk, report, .. } = session;
@@ -67,7 +67,8 @@ impl Outcome {
         ))
     }
 
-    /// The content, in what the call was not run as it was written, and the verdict where the model is to read it.
+    /// Returns the content, a note on repaired arguments, and the verdict if the model should read
+    /// it.
     fn told(&self) -> Vec<Content> {
         let mut told = self.content.clone();
         if !self.receipt.repairs.is_empty() {
@@ -89,7 +90,7 @@ impl Outcome {
     }
 }
 
-/// Seconds, rounded to one decimal.
+/// Returns seconds, rounded to one decimal.
 fn tenths(time: Duration) -> f64 {
     let tenths = u32::try_from(time.as_millis().saturating_add(50) / 100).unwrap_or(u32::MAX);
     f64::from(tenths) / 10.0

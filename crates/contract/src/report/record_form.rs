@@ -1,5 +1,5 @@
-//! The forms in which reports of processes are recorded and shown as JSON. Commands and sessions have one each: the order
-//! of the fields differs, and which of them are always there.
+//! Serialized forms of process reports, in records and as JSON. Commands and sessions have one
+//! each. They differ in the order of the fields and in those that are always present.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     host::{Exit, Whole},
 };
 
-/// A command, which has ended.
+/// A command that has ended.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ProcessReport")]
 pub(crate) struct CommandForm {
@@ -30,12 +30,12 @@ pub(crate) struct CommandForm {
     waits_for_input: bool,
     #[serde(skip)]
     running: Vec<String>,
-    // The receipt has it.
+    // It is in the receipt.
     #[serde(skip)]
     held: Option<Held>,
 }
 
-/// The same in a box.
+/// The same form for a boxed report.
 pub(crate) mod boxed_command {
     use super::{CommandForm, Deserializer, ProcessReport, Serializer};
 

@@ -1,4 +1,5 @@
-//! Tests of the forms in which reports leave the program. The texts are what earlier versions wrote.
+//! Tests of the forms in which reports leave the program. The texts are what earlier versions
+//! wrote.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Secrets of the system. Most can be read by root alone.
+//! Secrets of the system. Most are readable by root only.
 
 use super::{SecretPath, directory, file};
 

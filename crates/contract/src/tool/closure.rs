@@ -1,4 +1,4 @@
-//! Tools from two closures: what a call would do, and doing it.
+//! Tools made from two closures: one declares the effects, the other runs the call.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -13,7 +13,8 @@ use windlass_schema::{Schema, SchemaError};
 type EffectsFn<A> = dyn Fn(&A) -> Effects + Send + Sync;
 type CallFn<A> = dyn Fn(A, Cx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
 
-/// Makes a tool from closures. The arguments type gives schema and description, as for [`Tool`](crate::Tool).
+/// Makes a tool from closures. The arguments type gives schema and description, as for
+/// [`Tool`](crate::Tool).
 ///
 /// ```
 /// use windlass_contract::{Effects, Output, tool::tool};
@@ -49,7 +50,7 @@ where
 pub struct FnTool<A> {
     name: ToolName,
     description: Option<String>,
-    /// Understood when it is given; what is wrong with it is told by `spec`.
+    /// Parsed when it is set; `spec` reports an error in it.
     schema: Option<Result<Schema, SchemaError>>,
     meta: Meta,
     effects: Box<EffectsFn<A>>,
@@ -71,14 +72,14 @@ impl<A> FnTool<A> {
         self
     }
 
-    /// Says what people ask for when they want it: it is found by that.
+    /// Sets requests that people make when they want this tool. The search for tools uses them.
     #[must_use]
     pub fn requests(mut self, requests: Vec<String>) -> Self {
         self.meta.requests = requests;
         self
     }
 
-    /// Sets everything else about the tool.
+    /// Sets all further facts about the tool.
     #[must_use]
     pub fn meta(mut self, meta: Meta) -> Self {
         self.meta = meta;

@@ -1,6 +1,6 @@
-//! Errors of the parser without the names of Rust types, which say nothing to a model.
+//! Parser errors without the names of Rust types, which mean nothing to a model.
 
-/// What the parser calls a type, and what it takes.
+/// Rust's name of a number type, and the values it accepts.
 const TYPES: [(&str, &str); 12] = [
     ("usize", "a whole number from 0 to 18446744073709551615"),
     ("u64", "a whole number from 0 to 18446744073709551615"),
@@ -16,7 +16,7 @@ const TYPES: [(&str, &str); 12] = [
     ("f32", "a number"),
 ];
 
-/// Names of Rust's that come before the name of a type.
+/// Prefixes that serde puts before the name of a type.
 const KINDS: [(&str, &str); 4] = [
     ("struct ", "an object"),
     ("enum ", "one of the allowed values"),
@@ -24,7 +24,7 @@ const KINDS: [(&str, &str); 4] = [
     ("internally tagged enum ", "an object"),
 ];
 
-/// The same error in words of JSON.
+/// Rewrites an error in terms of JSON.
 pub(super) fn in_words(error: &str) -> String {
     let Some((problem, expected)) = error.split_once(", expected ") else { return error.to_owned() };
     let end = expected.find(" at line ").unwrap_or(expected.len());

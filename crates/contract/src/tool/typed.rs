@@ -1,4 +1,4 @@
-//! From a [`Tool`] with its own arguments type to an [`AnyTool`].
+//! Adapter from a [`Tool`] with its own arguments type to an [`AnyTool`].
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{AnyTool, Cx, Output, ParsedCall, Ready, Tool, ToolError, parse};
 use crate::{BoxFuture, Effects, Input, Meta, ToolName, ToolSpec, spec::SpecKind};
 use windlass_schema::{Schema, SchemaError};
 
-/// Hides a tool's arguments type, so that tools fit in one list.
+/// Hides the arguments type of a tool, so that different tools fit in one list.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
     Arc::new(Typed(tool))
 }

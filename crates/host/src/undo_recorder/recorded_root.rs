@@ -164,7 +164,7 @@ impl RecordedRoot {
         };
         let names: Vec<_> = first.iter().map(name).collect();
         let more = if *count > names.len() { ", ..." } else { "" };
-        Some(format!("undo: not kept are {count} of the files: {}{more}", names.join(", ")))
+        Some(format!("undo: {count} of the files not kept: {}{more}", names.join(", ")))
     }
 }
 

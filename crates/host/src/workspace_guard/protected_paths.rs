@@ -33,6 +33,18 @@ const MAX_MOUNTS: usize = 128;
 /// Maximum number of links inside protected directories that are followed.
 const MAX_LINKS: usize = 64;
 
+/// Maximum number of links in a home directory that are followed.
+const MAX_LINKS_FROM_HOME: usize = 256;
+
+/// Maximum number of directories below a home directory that are searched for links.
+const MAX_SETTINGS_DIRECTORIES: usize = 256;
+
+/// The directory of a home directory with one directory of settings for each program.
+const CONFIG_DIRECTORY: &str = ".config";
+
+/// Directories of a home directory with programs.
+const PROGRAM_DIRECTORIES: [&str; 2] = [".local/bin", "bin"];
+
 /// Collects the protected paths from what the roots of a command hold.
 pub(super) fn collect(
     roots: &[(&WorkspaceRoot, &WorkspaceScan)],
@@ -49,6 +61,9 @@ pub(super) fn collect(
         found: ProtectedPaths::default(),
     };
     collector.global_settings();
+    for home in homes {
+        collector.linked_from_home(home);
+    }
     for (root, scan) in roots {
         for home in homes.iter().filter(|home| home.starts_with(&root.path)) {
             collector.home(home, scan, &root.path);
@@ -87,7 +102,7 @@ pub(crate) fn has_protected_name(path: &Path, workspace: &Path, homes: &[PathBuf
 }
 
 /// Returns the protected entry of a home directory that a path is or lies in.
-pub(super) fn entry_in_home<'a>(
+pub(crate) fn entry_in_home<'a>(
     homes: impl IntoIterator<Item = &'a PathBuf>,
     path: &Path,
 ) -> Option<PathBuf> {
@@ -161,6 +176,32 @@ impl<G: GitProgram> ProtectedPathCollector<'_, G> {
         self.found.homes.insert(home.to_owned());
         for child in node.children.iter().filter(|child| is_protected_in_home(&child.name)) {
             self.protect(&home.join(&child.name), child.stat.kind, root);
+        }
+    }
+
+    /// Protects files of the workspace that links in a home directory lead to. Settings that are
+    /// kept in a repository (`~/.gitconfig`, `~/.bashrc`) are obeyed by their names in the home
+    /// directory.
+    fn linked_from_home(&mut self, home: &Path) {
+        let in_home = links::inside(home);
+        let settings = in_home.links.iter().filter(|name| is_protected_in_home(name));
+        let mut found: Vec<_> = settings.map(|name| home.join(name)).collect();
+        let config = home.join(CONFIG_DIRECTORY);
+        let below = links::inside(&config);
+        let deeper = below.directories.iter().map(|name| config.join(name));
+        let programs = PROGRAM_DIRECTORIES.iter().map(|name| home.join(name));
+        for directory in programs.chain(deeper).chain([config.clone()]).take(MAX_SETTINGS_DIRECTORIES) {
+            found.extend(links::inside(&directory).links.iter().map(|name| directory.join(name)));
+        }
+        for link in found.iter().take(MAX_LINKS_FROM_HOME) {
+            let way = links::follow(link);
+            if way.as_ref().is_some_and(|way| self.roots.contains(&way.end)) {
+                // No command could work there any more.
+                let line = format!("`{}` is a link to a whole writable root", link.display());
+                self.found.not_covered.push(line);
+            } else {
+                self.way(way);
+            }
         }
     }
 

@@ -31,7 +31,7 @@ fn good() -> TokenStream {
 
 #[test]
 fn a_tool_without_effects_is_told_all_choices() {
-    let expected = "a tool must say what it does to the world, by one of: `pure`; any of `reads(parameter)`, \
+    let expected = "declare the effects of the tool, by one of: `pure`; any of `reads(parameter)`, \
                     `writes(parameter)` and `network`; `effects = function`";
     assert_eq!(complaint(quote!(), good()), expected);
     assert_eq!(complaint(quote!(category = Files), good()), expected);
@@ -69,7 +69,7 @@ fn unknown_and_repeated_options_are_named() {
 
 #[test]
 fn an_example_has_a_request_and_an_input() {
-    let expected = "say what is wanted and the input that does it: `example(\"…\", r#\"{…}\"#)`";
+    let expected = "give a request and the input that fulfils it: `example(\"…\", r#\"{…}\"#)`";
     for options in [quote!(example), quote!(example()), quote!(example("a")), quote!(example("a", "b", "c"))]
     {
         assert_eq!(complaint(quote!(pure, #options), good()), expected);
@@ -137,7 +137,7 @@ fn functions_that_cannot_be_tools_are_told_why() {
                     todo!()
                 }
             ),
-            "a tool's parameter needs a plain name: the model is told it",
+            "a tool's parameter needs a plain name, which the model reads",
         ),
         (
             quote!(

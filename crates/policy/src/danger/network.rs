@@ -2,12 +2,15 @@
 
 use std::iter::successors;
 
-use super::{CommandDanger, SuspectCommand};
+use super::{
+    CommandDanger, SuspectCommand,
+    download::{self, is_download, is_interpreter},
+};
 use crate::{
     path::WorkingDirectories,
     secret,
     shell::{CommandSeparator, ShellRedirect, ShellScript, SimpleCommand},
-    wrapper::{self, base_name, is_shell},
+    wrapper::{self, base_name},
 };
 
 /// Finds the danger of a command that uses the network, by its own words.
@@ -83,18 +86,19 @@ pub(super) fn in_place(
         let what = "this talks to another machine past every tool for that";
         return Some(if interprets { shell_for_others() } else { CommandDanger::ask(what) });
     }
-    if !interprets && !sends {
+    let runs_input = wrapper::runs_input(simple);
+    if !interprets && !sends && !runs_input {
         return None;
     }
     let fed_by = feeders(script, at);
     let inner = script.commands.get(simple.inner.clone()).unwrap_or_default();
     let any = |test: fn(&str) -> bool| fed_by.iter().any(|simple| programs(simple).any(test));
+    if runs_input && any(is_download) {
+        return Some(download::danger());
+    }
     if interprets {
         if any(is_download) || inner.iter().any(|simple| programs(simple).any(is_download)) {
-            return Some(
-                CommandDanger::never("this runs whatever a server sends, unseen")
-                    .instead("download it to a file, read it, then run it"),
-            );
+            return Some(download::danger());
         }
         if !fed_by.is_empty() && reads_stdin(simple) {
             return Some(
@@ -134,24 +138,12 @@ fn programs(simple: &SimpleCommand) -> impl Iterator<Item = &str> {
     commands.filter_map(|words| words.first()).map(|program| base_name(&program.text))
 }
 
-fn is_download(name: &str) -> bool {
-    const NAMES: &[&str] =
-        &["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lynx", "w3m", "lwp-request"];
-    NAMES.contains(&name)
-}
-
 fn is_sender(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "curl", "wget", "nc", "ncat", "netcat", "socat", "ssh", "telnet", "ftp", "http", "https", "xh",
         "mail",
     ];
     NAMES.contains(&name)
-}
-
-fn is_interpreter(name: &str) -> bool {
-    const NAMES: &[&str] =
-        &["eval", "source", ".", "python", "python2", "python3", "perl", "ruby", "node", "php"];
-    is_shell(name) || NAMES.contains(&name)
 }
 
 /// Returns true if an interpreter, behind all its wrappers, has only its standard input to run.

@@ -1,5 +1,9 @@
 //! Judges texts that were not understood by every command that they name.
 
+use std::collections::BTreeSet;
+
+use windlass_contract::effects::OutwardEffect;
+
 use super::{CommandJudge, WrapperContext};
 use crate::{
     Class, CommandDanger, CommandRule, DangerSeverity, Part, Reason, RuleDecision, danger, outward,
@@ -15,18 +19,27 @@ impl<'a> CommandJudge<'a> {
     /// a variable or the output of a command.
     pub(super) fn unread_source(&mut self, via: &WrapperContext<'a>) -> Class {
         let text = self.source.take_unread();
-        self.unread(&text, via)
+        self.code(&text, via)
+    }
+
+    /// Judges a text that a program puts commands together from: also the words of a command count
+    /// that are not next to each other.
+    pub(super) fn code(&mut self, text: &str, via: &WrapperContext<'a>) -> Class {
+        self.text(text, &outward::code_effects(text), via)
     }
 
     /// Judges a text that was not understood, and that a shell or another program may run: every
     /// command that it names counts. Only the worst becomes a part.
     pub(super) fn unread(&mut self, text: &str, via: &WrapperContext<'a>) -> Class {
-        let effects = outward::text_effects(text);
+        self.text(text, &outward::text_effects(text), via)
+    }
+
+    fn text(&mut self, text: &str, effects: &BTreeSet<OutwardEffect>, via: &WrapperContext<'a>) -> Class {
         let mut worst = WorstPart::default();
         for rule in effects.iter().filter_map(|effect| self.rules.find_effect(*effect)) {
             worst.consider_rule(rule, &[]);
         }
-        self.outward.extend(&effects);
+        self.outward.extend(effects);
         let script = shell::read_loosely(text);
         let mut places = self.places.clone();
         for (at, simple) in script.commands.iter().enumerate() {

@@ -18,6 +18,9 @@ use crate::{
 /// Maximum number of words after the name of a program that may be its arguments.
 const MAX_FOLLOWING: usize = 6;
 
+/// Maximum number of words of a text in which the words of a command count in any order.
+const MAX_SCATTERED: usize = 64;
+
 /// Returns true if the first word of a command does not name a program.
 pub(crate) fn hides_program(words: &[ShellWord]) -> bool {
     let Some(program) = words.first() else { return false };
@@ -81,6 +84,15 @@ pub(super) fn named_in(text: &str) -> BTreeSet<OutwardEffect> {
         }
     }
     found
+}
+
+/// Returns the effects of every command whose words occur somewhere in a text, in any order and
+/// with anything between them: `set -- publish npm; $2 $1`, `IFS=-; x=npm-publish; $x`.
+pub(super) fn scattered_in(text: &str) -> BTreeSet<OutwardEffect> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    // In a long text they come together by chance.
+    let is_short = words.clone().nth(MAX_SCATTERED).is_none();
+    if is_short { table::effects_of_scattered(&words.collect()) } else { BTreeSet::new() }
 }
 
 /// Returns the effect that a word expresses by itself, for any program.

@@ -92,11 +92,7 @@ pub(super) fn effects(call: &ToolCommand<'_>) -> BTreeSet<OutwardEffect> {
     let Some(tool) = TABLE.tools.get(call.tool.as_str()) else { return BTreeSet::new() };
     let operands = tool.operands(call);
     let entries = tool.entries.iter().filter(|entry| tool.fit(entry, call, &operands) > EntryFit::No);
-    let effect = |entry: &ToolEntry| match entry.consequence {
-        ToolConsequence::Has(effect) => Some(effect),
-        ToolConsequence::Runs => None,
-    };
-    entries.filter_map(effect).collect()
+    entries.filter_map(ToolEntry::effect).collect()
 }
 
 /// Returns the effects that a command has by its words. The program alone counts only if its name
@@ -107,6 +103,17 @@ pub(super) fn effects_of_phrase(call: &ToolCommand<'_>) -> BTreeSet<OutwardEffec
     });
     let is_known_by_name = call.tool.len() >= MIN_NAME && !call.arguments.is_empty();
     if by_program && !is_known_by_name { BTreeSet::new() } else { effects(call) }
+}
+
+/// Returns the effects of the commands whose words all occur, in any order.
+pub(super) fn effects_of_scattered(words: &BTreeSet<&str>) -> BTreeSet<OutwardEffect> {
+    let tools = words.iter().filter_map(|word| TABLE.tools.get(same_kind(word)?));
+    // Shorter words are in every text.
+    let is_named = |any: &Vec<&str>| any.iter().any(|word| word.len() >= MIN_NAME && words.contains(word));
+    let entries = tools.flat_map(|tool| &tool.entries).filter(|entry| {
+        !entry.words.is_empty() && entry.needs.is_empty() && entry.words.iter().all(is_named)
+    });
+    entries.filter_map(ToolEntry::effect).collect()
 }
 
 /// Returns the commands that a command may run.
@@ -135,6 +142,15 @@ pub(super) fn operands<'a>(call: &'a ToolCommand<'_>) -> Vec<&'a str> {
     let none = OutwardTool::default();
     let tool = TABLE.tools.get(call.tool.as_str()).unwrap_or(&none);
     tool.operands(call).into_iter().map(|operand| operand.text).collect()
+}
+
+impl ToolEntry {
+    fn effect(&self) -> Option<OutwardEffect> {
+        match self.consequence {
+            ToolConsequence::Has(effect) => Some(effect),
+            ToolConsequence::Runs => None,
+        }
+    }
 }
 
 impl OutwardTool {

@@ -29,7 +29,8 @@ pub(crate) fn bare_text(text: &str) -> String {
 
 /// Returns every command that a text may name.
 pub(crate) fn read_loosely(text: &str) -> ShellScript {
-    let text = bare_text(text).replace('>', " > ").replace('<', " < ");
+    // A here-string may be a command.
+    let text = bare_text(text).replace("<<<", ";").replace('>', " > ").replace('<', " < ");
     let mut commands = Vec::new();
     let mut joined = CommandSeparator::Apart;
     for segment in text.split_inclusive(OPERATORS) {

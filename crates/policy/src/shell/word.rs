@@ -172,8 +172,11 @@ fn finish(chars: &[ShellChar]) -> Result<ShellWord, UnclearKind> {
 
 /// Guesses the text of a word that cannot be decoded, to find what looks dangerous.
 fn loosely(source: &str) -> String {
-    let source =
-        if source.contains("$'") { escape::decode(&source.replace("$'", "'")) } else { source.to_owned() };
+    let source = if source.contains("$'") {
+        escape::decode(&source.replace("$'", "'")).replace(r"\n", "\n").replace(r"\t", "\t")
+    } else {
+        source.to_owned()
+    };
     let bare: String = source.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect();
     if bare.contains('{') { bare.replace("${HOME}", "$HOME").replace("${HOME:?}", "$HOME") } else { bare }
 }

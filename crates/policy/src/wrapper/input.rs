@@ -21,7 +21,7 @@ pub(crate) fn reads_input(simple: &SimpleCommand) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let name = base_name(&program.text);
     match name {
-        "at" | "batch" | "crontab" => true,
+        "at" | "batch" | "crontab" | "newgrp" => true,
         "source" | "." => arguments.first().is_some_and(|word| STANDARD_INPUT.contains(&word.text.as_str())),
         _ => is_shell(name) && shell_reads_input(arguments),
     }
@@ -94,5 +94,5 @@ fn printed(simple: &SimpleCommand) -> Option<String> {
         }
         _ => return None,
     };
-    Some(text.replace("\\n", "\n"))
+    Some(text.replace("\\n", "\n").replace("\\t", "\t"))
 }

@@ -1,6 +1,6 @@
 //! Texts that programs pass to a shell: arguments, settings, variables.
 
-use crate::shell::{ShellWord, SimpleCommand};
+use crate::shell::{ShellWord, SimpleCommand, VariableAssignment};
 
 /// Options of git before its subcommand whose value is the next word.
 const GIT_VALUES: &[&str] = &[
@@ -50,33 +50,104 @@ const COMMAND_VARIABLES: &[&str] = &[
     "MANPAGER",
     "LESSOPEN",
     "PROMPT_COMMAND",
+    "RSYNC_RSH",
+    "TAR_OPTIONS",
+    "MAKEFLAGS",
 ];
+
+/// An option of a program whose value is a command.
+struct CommandOption {
+    program: &'static str,
+    letter: Option<char>,
+    names: &'static [&'static str],
+}
+
+/// Options whose value is a command.
+const COMMAND_OPTIONS: &[CommandOption] = &[
+    option("bsdtar", None, &["use-compress-program"]),
+    option("capsh", Some('c'), &[]),
+    option("cargo", Some('s'), &["shell"]),
+    option("cpio", None, &["rsh-command"]),
+    option("doppler", None, &["command"]),
+    option("flock", Some('c'), &["command"]),
+    option("fzf", None, &["preview", "bind"]),
+    option("gtar", Some('I'), TAR_COMMANDS),
+    option("gtar", Some('F'), &[]),
+    option("man", Some('P'), &["pager"]),
+    option("nix-shell", None, &["run", "command"]),
+    option("nodemon", Some('x'), &["exec"]),
+    option("rg", None, &["pre"]),
+    option("rsync", Some('e'), &["rsh", "rsync-path"]),
+    option("runuser", Some('c'), &["command", "session-command"]),
+    option("scp", Some('S'), &[]),
+    option("script", Some('c'), &["command"]),
+    option("sftp", Some('S'), &[]),
+    option("sg", Some('c'), &[]),
+    option("sort", None, &["compress-program"]),
+    option("split", None, &["filter"]),
+    option("su", Some('c'), &["command", "session-command"]),
+    option("tar", Some('I'), TAR_COMMANDS),
+    option("tar", Some('F'), &[]),
+    option("zip", None, &["unzip-command"]),
+];
+
+const TAR_COMMANDS: &[&str] = &[
+    "use-compress-program",
+    "to-command",
+    "checkpoint-action",
+    "info-script",
+    "new-volume-script",
+    "rsh-command",
+    "rmt-command",
+];
+
+/// Options of git's subcommands whose value is a command that it runs for a repository.
+const GIT_OPTIONS: &[&str] =
+    &["upload-pack", "receive-pack", "exec", "open-files-in-pager", "access-hook", "extcmd"];
+
+const fn option(
+    program: &'static str,
+    letter: Option<char>,
+    names: &'static [&'static str],
+) -> CommandOption {
+    CommandOption { program, letter, names }
+}
+
+/// Returns the commands in the options of a program.
+fn in_options(name: &str, words: &[ShellWord]) -> Vec<String> {
+    let options = COMMAND_OPTIONS.iter().filter(|option| option.program == name);
+    let found = options.flat_map(|option| texts(words, option.letter, option.names));
+    found.map(|text| text.strip_prefix("exec=").map_or(text.clone(), str::to_owned)).collect()
+}
 
 /// Returns the scripts among the words of a command.
 pub(super) fn argument_scripts(name: &str, words: &[ShellWord]) -> Vec<String> {
-    let first = || words.get(1).map(|word| word.text.clone());
+    let mut found = in_options(name, words);
+    found.extend(in_operands(name, words));
+    found
+}
+
+fn in_operands(name: &str, words: &[ShellWord]) -> Vec<String> {
     match name {
         "eval" => rest(words, 1).into_iter().collect(),
-        "trap" => first().filter(|text| !text.starts_with('-')).into_iter().collect(),
+        "trap" => {
+            let action = words.iter().skip(1).find(|word| word.text != "--");
+            action.map(|word| word.text.clone()).filter(|text| !text.starts_with('-')).into_iter().collect()
+        }
         "alias" => {
             words.iter().skip(1).filter_map(|word| Some(word.text.split_once('=')?.1.to_owned())).collect()
         }
-        "su" | "runuser" | "script" | "flock" => values(words, Some('c'), &["command", "session-command"])
-            .into_iter()
-            .map(|(text, _)| text)
-            .collect(),
         "env" => values(words, Some('S'), &["split-string"])
             .into_iter()
             .map(|(text, next)| {
                 // It may begin with options of its own.
+                let text = text.replace(r"\_", " ");
                 let text = if text.starts_with('-') { format!("env {text}") } else { text };
                 rest(words, next).map_or(text.clone(), |rest| format!("{text} {rest}"))
             })
             .collect(),
-        "nix-shell" => texts(words, None, &["run", "command"]),
-        "nodemon" => texts(words, Some('x'), &["exec"]),
-        // Their arguments are whole command lines.
-        "tmux" | "screen" | "hyperfine" | "concurrently" => {
+        // An argument with blanks is a whole command line, or else a file.
+        "tmux" | "screen" | "hyperfine" | "concurrently" | "tar" | "gtar" | "sg" | "zip" => {
             let lines = words.iter().skip(1).filter(|word| word.text.contains(' '));
             lines.map(|word| word.text.clone()).collect()
         }
@@ -90,7 +161,12 @@ pub(super) fn in_variables(simple: &SimpleCommand) -> Vec<String> {
     let names_command = simple.assignments.iter().filter(|assignment| {
         COMMAND_VARIABLES.contains(&assignment.name.as_str()) && assignment.value.text.contains(' ')
     });
-    names_command.map(|assignment| assignment.value.text.clone()).collect()
+    let script = |assignment: &VariableAssignment| match assignment.name.as_str() {
+        "TAR_OPTIONS" => format!("tar {}", assignment.value.text),
+        "MAKEFLAGS" => format!("make {}", assignment.value.text),
+        _ => assignment.value.text.clone(),
+    };
+    names_command.map(script).collect()
 }
 
 fn git(words: &[ShellWord]) -> Vec<String> {
@@ -105,19 +181,33 @@ fn git(words: &[ShellWord]) -> Vec<String> {
     let text = |at: usize| words.get(at).map(|word| word.text.as_str());
     let arguments = words.get(at..).unwrap_or_default();
     match text(at) {
-        Some("submodule") if text(at + 1) == Some("foreach") => {
-            let options = words.iter().skip(at + 2).take_while(|word| word.text.starts_with('-')).count();
-            found.extend(rest(words, at + 2 + options));
+        Some("submodule") if arguments.iter().any(|word| word.text == "foreach") => {
+            let verb = arguments.iter().position(|word| word.text == "foreach").unwrap_or_default();
+            let options = arguments.iter().skip(verb + 1).take_while(|word| word.text.starts_with('-'));
+            found.extend(rest(arguments, verb + 1 + options.count()));
         }
         Some("bisect") if text(at + 1) == Some("run") => found.extend(rest(words, at + 2)),
-        Some("rebase") => found.extend(texts(arguments, Some('x'), &["exec"])),
-        Some("difftool") => found.extend(texts(arguments, Some('x'), &["extcmd"])),
+        Some("rebase" | "difftool") => found.extend(texts(arguments, Some('x'), &[])),
+        Some("grep") => found.extend(texts(arguments, Some('O'), &[])),
+        Some("clone") => {
+            found.extend(texts(arguments, Some('u'), &[]));
+            let settings = texts(arguments, Some('c'), &["config"]);
+            found.extend(settings.iter().filter_map(|setting| configured(setting)));
+        }
+        Some("config") => {
+            let settings = arguments.windows(2).map(|pair| format!("{}={}", pair[0].text, pair[1].text));
+            found.extend(settings.filter_map(|setting| configured(&setting)));
+        }
         Some("filter-branch") => {
-            let filters = arguments.windows(2).filter(|pair| pair[0].text.ends_with("-filter"));
+            let filters = arguments
+                .windows(2)
+                .filter(|pair| pair[0].text.ends_with("-filter") || pair[0].text == "--setup");
             found.extend(filters.map(|pair| pair[1].text.clone()));
         }
         _ => {}
     }
+    found.extend(texts(arguments, None, GIT_OPTIONS));
+    found.extend(arguments.iter().filter_map(|word| Some(word.text.strip_prefix("ext::")?.to_owned())));
     found
 }
 
@@ -146,7 +236,9 @@ fn values(words: &[ShellWord], letter: Option<char>, names: &[&str]) -> Vec<(Str
             let (name, value) =
                 long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
             let value = value.map(|value| (value.to_owned(), at + 1));
-            return names.contains(&name).then(|| value.or_else(next)).flatten();
+            // Most programs take the beginning of a name for it.
+            let is_option = |each: &&str| *each == name || name.len() > 3 && each.starts_with(name);
+            return names.iter().any(is_option).then(|| value.or_else(next)).flatten();
         }
         let bundle = word.text.strip_prefix('-')?;
         let (_, attached) = bundle.split_once(letter?)?;

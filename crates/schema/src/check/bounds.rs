@@ -1,10 +1,10 @@
-//! Bounds: how large, long or many a value may be.
+//! Bounds on the size, length or number of values.
 
 use std::cmp::Ordering::{self, Greater, Less};
 
 use serde_json::{Map, Number, Value};
 
-/// Lists what a schema says about sizes that a value does not keep to.
+/// Lists the bounds that a value violates.
 pub(super) fn broken(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = String> {
     let wanted = |keyword: &str| schema.get(keyword).map(Value::to_string).unwrap_or_default();
     let number =
@@ -36,7 +36,7 @@ fn number(schema: &Map<String, Value>, value: &Value) -> impl Iterator<Item = (&
     broken.map(|(keyword, words, _)| (keyword, words))
 }
 
-/// Compares two numbers. Whole ones are compared as such: from 2^53 on, several are one fraction.
+/// Compares two numbers. Integers are compared as such: from 2^53 on, several have the same `f64`.
 fn order(one: &Number, other: &Number) -> Option<Ordering> {
     match one.as_i128().zip(other.as_i128()) {
         Some((one, other)) => Some(one.cmp(&other)),
@@ -49,12 +49,12 @@ fn is_multiple(value: &Number, step: &Number) -> bool {
         return step <= 0 || value % step == 0;
     }
     let (Some(value), Some(step)) = (value.as_f64(), step.as_f64()) else { return true };
-    // 0.3 is a multiple of 0.1, whatever binary fractions say.
+    // 0.3 is a multiple of 0.1, although binary fractions do not show it.
     let times = value / step;
     step <= 0.0 || (times - times.round()).abs() < 1e-9
 }
 
-/// Keyword, words and unit of each broken rule about a length.
+/// Returns keyword, words and unit of each violated bound on a length.
 fn size(
     schema: &Map<String, Value>,
     value: &Value,
@@ -72,7 +72,7 @@ fn size(
     few.into_iter().chain(many)
 }
 
-/// A bound that is a count, which may be written as 2.0.
+/// Returns a bound that is a count, which may be written as 2.0.
 pub(super) fn count(schema: &Map<String, Value>, keyword: &str) -> Option<u64> {
     let bound = schema.get(keyword)?;
     let whole = |bound: f64| bound.fract() == 0.0 && (0.0..1e15).contains(&bound);
@@ -80,13 +80,13 @@ pub(super) fn count(schema: &Map<String, Value>, keyword: &str) -> Option<u64> {
     bound.as_u64().or_else(|| bound.as_f64().filter(|bound| whole(*bound)).map(|bound| bound as u64))
 }
 
-/// Tells whether two items are the same. Compared as text, so that long lists stay cheap.
+/// Returns true if two items are equal. They are compared as text, so that long lists stay cheap.
 fn repeats(items: &[Value]) -> bool {
     let mut seen = std::collections::HashSet::new();
     !items.iter().all(|item| seen.insert(plain(item).to_string()))
 }
 
-/// A value with its whole numbers written as such.
+/// Returns a value with its integers written as such.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => {

@@ -1,35 +1,36 @@
-//! The budget of a check, and the one list of prices.
+//! The budget of a check, and the costs of its steps.
 
 use serde_json::Value;
 
 use super::{super::MAX_DEPTH, ValueAt};
 
-/// The pairs of a schema and a value that one check may look at: far more than honest arguments
-/// need, and done within milliseconds. Without it a few references back to unions double the work
-/// with every level.
+/// Maximum number of visits, which are pairs of a schema and a value, in one check. Honest
+/// arguments need far fewer, and this many take milliseconds. Without it, a few references back to
+/// unions would double the work with every level.
 const MAX_VISITS: usize = 100_000;
-/// The number of schemas that may be within one another: every level of a value takes some, with
-/// its references and unions, and every one takes stack.
+/// Maximum number of nested schemas. Every level of a value takes some, with its references and
+/// unions, and every one takes stack.
 const MAX_STEPS: usize = 4 * MAX_DEPTH;
-/// The number of names or values looked at for a visit where each takes no more than a comparison.
+/// Names or values per visit, where each takes only a comparison.
 pub(super) const GLANCES: usize = 16;
-/// The bytes of a text that are counted, compared or copied for a visit.
+/// Bytes of a text per visit that are counted, compared or copied.
 const BYTES: usize = 1024;
-/// The bytes of a problem that are put into words for a visit.
+/// Bytes per visit of the text of a problem.
 const WORDS: usize = 64;
 
-/// Why a check does not come to its end. It is never a problem among others: that would make a
-/// `not` around it true.
+/// Reason that a check was stopped. It is not one of the problems, because that would make a `not`
+/// around it true.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TooComplex {
-    /// All visits are used up.
+    /// The budget is used up.
     #[error("is too complex to check")]
     Work,
     #[error("is nested more than {MAX_DEPTH} deep")]
     Depth,
 }
 
-/// The visits that are left: a schema put to a value is one, and all else is counted in them.
+/// The visits that are left. Validating a value against a schema costs one; other work is
+/// converted.
 pub(super) struct VisitBudget(usize);
 
 impl VisitBudget {
@@ -37,7 +38,7 @@ impl VisitBudget {
         Self(MAX_VISITS)
     }
 
-    /// A schema put to a value, of which it sees how many are in it.
+    /// Charges for validating a value, including the number of its members or items.
     pub(super) fn visit(&mut self, at: ValueAt) -> Result<(), TooComplex> {
         if at.depth > MAX_DEPTH {
             return Err(TooComplex::Depth);
@@ -48,28 +49,28 @@ impl VisitBudget {
         self.spend(1 + size(at.value))
     }
 
-    /// Names looked up.
+    /// Charges for looking up names.
     pub(super) fn glance(&mut self, names: usize) -> Result<(), TooComplex> {
         self.spend(names / GLANCES)
     }
 
-    /// A value, with all that is in it, compared to so many others.
+    /// Charges for comparing a value, with its contents, to this many others.
     pub(super) fn compare(&mut self, value: &Value, others: usize) -> Result<(), TooComplex> {
-        // To weigh the value is work as well, even if there is nothing to compare it to.
+        // Computing the weight is work too, even if there is nothing to compare with.
         self.spend(others.max(1).saturating_mul(weight(value)) / GLANCES)
     }
 
-    /// A value written down with all that is in it.
+    /// Charges for copying a value with its contents.
     pub(super) fn copy(&mut self, value: &Value) -> Result<(), TooComplex> {
         self.spend(weight(value))
     }
 
-    /// A problem put into words.
+    /// Charges for the text of a problem.
     pub(super) fn tell(&mut self, problem: &str) -> Result<(), TooComplex> {
         self.spend(problem.len() / WORDS)
     }
 
-    /// A pattern looked up. Compiling and searching have bounds of their own.
+    /// Charges for looking up a pattern. Compiling and searching have their own bounds.
     pub(super) fn search(&mut self, pattern: &str) -> Result<(), TooComplex> {
         self.spend(1 + pattern.len() / BYTES)
     }
@@ -85,7 +86,7 @@ impl VisitBudget {
     }
 }
 
-/// Weighs a value as it is seen from outside.
+/// Returns the weight of a value without its contents.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() / BYTES,
@@ -95,7 +96,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// Weighs a value with all that is in it.
+/// Returns the weight of a value with its contents.
 fn weight(value: &Value) -> usize {
     let inside: usize = match value {
         Value::Array(items) => items.iter().map(weight).sum(),

@@ -1,15 +1,15 @@
-//! The formats of text that can be told at a glance. Others are left to the tool; and so is
-//! whatever a server's own library may read: pydantic takes dates for times, Python UUIDs without
-//! dashes, browsers any text after a scheme.
+//! Formats of text that can be checked cheaply. Other formats are left to the tool. So is
+//! everything that a server's own library may accept: pydantic reads dates as times, Python reads
+//! UUIDs without dashes, browsers read any text after a scheme.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A format: its name, what it is in words, and whether a text has it.
+/// A format: its name, its description, and the function that checks it.
 type Format = (&'static str, &'static str, fn(&str) -> bool);
 
 const FORMATS: [Format; 10] = [
     ("date-time", "a date and time such as 2026-01-31T08:30:00Z", is_date_time),
-    // With a time it is the day of that time, or to some tools must be midnight.
+    // It may have a time, which tools ignore or require to be midnight.
     ("date", "a date such as 2026-01-31", is_date_time),
     ("time", "a time such as 08:30:00Z", is_time),
     ("email", "an email address", is_email),
@@ -21,13 +21,14 @@ const FORMATS: [Format; 10] = [
     ("uuid", "a UUID such as 123e4567-e89b-12d3-a456-426614174000", is_uuid),
 ];
 
-/// Names what a text should have been, if it is not of the format.
+/// Returns the description of the expected format if the text does not have it.
 pub(super) fn broken(name: &str, text: &str) -> Option<&'static str> {
     let (_, words, has) = FORMATS.iter().find(|(each, ..)| *each == name)?;
     (!has(text)).then_some(words)
 }
 
-/// A date alone is its first moment, and a number is seconds since 1970, to many tools.
+/// Accepts a date with or without a time, and a number. For many tools a date is its first moment,
+/// and a number is seconds since 1970.
 fn is_date_time(text: &str) -> bool {
     let is_seconds = || text.parse::<f64>().is_ok_and(f64::is_finite);
     let parts = || text.split_once(['T', 't', ' ', '_']);
@@ -49,7 +50,8 @@ fn is_day(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// Seconds and the zone may be left out, which RFC 3339 does not allow and nearly every tool does.
+/// Accepts a time of day. Seconds and zone may be omitted, which RFC 3339 forbids and nearly every
+/// tool allows.
 fn is_time(text: &str) -> bool {
     let (clock, zone) = text.split_at(text.find(['Z', 'z', '+', '-']).unwrap_or(text.len()));
     let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
@@ -62,14 +64,14 @@ fn is_time(text: &str) -> bool {
     is_fraction && is_zone && (is_clock::<3>(clock) || is_clock::<2>(clock))
 }
 
-/// Hours, perhaps with minutes, perhaps with a colon between them.
+/// Accepts hours, optionally with minutes, optionally with a colon between them.
 fn is_offset(text: &str) -> bool {
     let (hours, minutes) = text.split_at_checked(2).unwrap_or((text, ""));
     is_clock::<1>(hours)
         && (minutes.is_empty() || is_clock::<2>(text) || is_clock::<2>(&format!("{hours}:{minutes}")))
 }
 
-/// Hours and minutes, perhaps with seconds, of which a minute may have one more.
+/// Accepts hours and minutes, optionally with seconds, which may be 60.
 fn is_clock<const PARTS: usize>(text: &str) -> bool {
     const MAX_PARTS: [u32; 3] = [23, 59, 60];
     let keeps = |(part, most): (&str, u32)| number(part, 2).is_some_and(|part| part <= most);
@@ -87,7 +89,7 @@ fn is_email(text: &str) -> bool {
 
 fn is_hostname(text: &str) -> bool {
     let is_label = |label: &str| {
-        // Names of containers and of services have underscores.
+        // Names of containers and services contain underscores.
         let is_letter = |c: char| c.is_alphanumeric() || "-_".contains(c);
         (1..=63).contains(&label.len())
             && label.chars().all(is_letter)
@@ -113,13 +115,13 @@ fn is_uuid(text: &str) -> bool {
     bare.len() == 32 && bare.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The parts between separators, if there are so many.
+/// Returns the parts between separators if their number is `COUNT`.
 fn parts<const COUNT: usize>(text: &str, separator: char) -> Option<[&str; COUNT]> {
     let parts: Vec<_> = text.splitn(COUNT + 1, separator).collect();
     parts.try_into().ok()
 }
 
-/// A number of so many digits.
+/// Parses a number with this number of digits.
 fn number(text: &str, digits: usize) -> Option<u32> {
     let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

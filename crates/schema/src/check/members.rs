@@ -59,7 +59,7 @@ impl<'a> SchemaCheck<'a> {
         Ok(())
     }
 
-    /// Puts to a member what the schema says about it, and tells whether that was anything.
+    /// Validates a member, and returns true if the schema says anything about it.
     fn member(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -85,7 +85,7 @@ impl<'a> SchemaCheck<'a> {
         Ok(true)
     }
 
-    /// Puts to a member what is said of those that are not known.
+    /// Validates a member that the schema does not name.
     pub(super) fn other(&mut self, schema: &'a Value, member: ValueAt) -> Result<(), TooComplex> {
         if *schema == Value::Bool(false) {
             self.problem(member.path, format_args!("is not known"))?;
@@ -111,10 +111,10 @@ impl<'a> SchemaCheck<'a> {
         let FitCount { sure, unsure } = self.count(wanted, items, at)?;
         let least = bounds::count(schema, "minContains").unwrap_or(1);
         if sure + unsure < least {
-            self.problem(at.path, format_args!("must have at least {least} items of the form it asks for"))?;
+            self.problem(at.path, format_args!("must have at least {least} items that match `contains`"))?;
         }
         if let Some(most) = bounds::count(schema, "maxContains").filter(|most| sure > *most) {
-            self.problem(at.path, format_args!("must have at most {most} items of the form it counts"))?;
+            self.problem(at.path, format_args!("must have at most {most} items that match `contains`"))?;
         }
         Ok(())
     }

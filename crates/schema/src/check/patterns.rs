@@ -1,8 +1,8 @@
-//! Patterns, which come from strangers, and are searched for in texts from models.
+//! Untrusted patterns, which are searched for in the texts of models.
 //!
-//! They are written in the dialect of ECMAScript, rewritten for `regex`, and searched for by it in
-//! time linear in the text. Patterns that cannot be rewritten, and all that would take longer than
-//! one check may, are left to the tool.
+//! They are written in the ECMAScript dialect, translated for `regex`, and searched in time linear
+//! in the text. Patterns that cannot be translated, and work beyond the limit of one check, are
+//! left to the tool.
 
 use std::collections::HashMap;
 
@@ -12,21 +12,21 @@ mod translation;
 
 use translation::PatternTranslation;
 
-/// Longer patterns and texts are not checked.
+/// Maximum length of patterns and texts that are checked.
 const MAX_BYTES: usize = 1_000;
 const MAX_TEXT_BYTES: usize = 8 * 1024;
-/// The size a compiled expression may have, in bytes.
+/// Maximum size of a compiled expression.
 const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
-/// The steps that the patterns of one check may take, at worst: one for each part of a pattern and
-/// byte of a text. The slowest engine of `regex` took 12 ns for one (release build), so all of them
-/// together take about 0.1 s at most.
+/// Maximum number of steps of all patterns in one check, in the worst case: one for each part of a
+/// pattern and byte of a text. The slowest engine of `regex` took 12 ns for one (release build), so
+/// all together take about 0.1 s at most.
 const MAX_STEPS: usize = 10_000_000;
-/// The steps it takes to compile an expression, and each part of one. Measured: at most 0.7 µs for
-/// a part.
+/// Steps counted for compiling an expression, and for each of its parts. Measured: at most 0.7 µs
+/// for a part.
 const COMPILE_STEPS: usize = 10_000;
 const COMPILE_PART_STEPS: usize = 100;
 
-/// The patterns of one check; those that cannot be checked are `None`.
+/// The patterns of one check; `None` for those that cannot be checked.
 pub(super) struct PatternCache<'a> {
     compiled: HashMap<&'a str, Option<CompiledPattern>>,
     left: usize,
@@ -39,7 +39,7 @@ impl Default for PatternCache<'_> {
 }
 
 impl<'a> PatternCache<'a> {
-    /// Says whether the pattern is anywhere in the text. None if that cannot be told.
+    /// Returns true if the text contains the pattern, or `None` if that cannot be determined.
     pub(super) fn find(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         if pattern.len() > MAX_BYTES || text.len() > MAX_TEXT_BYTES {
             return None;
@@ -69,7 +69,7 @@ impl<'a> PatternCache<'a> {
     }
 }
 
-/// A pattern as expressions, each of which must be found in a text, or must not be.
+/// A pattern as expressions, each of which must, or must not, be found in a text.
 struct CompiledPattern {
     parts: Vec<(Regex, bool)>,
     size: usize,

@@ -1,15 +1,15 @@
-//! Values as problems show them: as much as helps, and no more work than that.
+//! Values in the texts of problems. They are cut, and no work is done for the part that is cut off.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Characters of a value that are shown.
+/// Maximum number of characters of a value.
 const MAX_CHARS: usize = 100;
-/// Values of an enum that are shown.
+/// Maximum number of values of an enum.
 const MAX_VALUES: usize = 30;
 
-/// A value, or its beginning.
+/// A value, cut if it is long.
 pub(super) struct ShownValue<'a>(pub(super) &'a Value);
 
 impl fmt::Display for ShownValue<'_> {
@@ -20,7 +20,7 @@ impl fmt::Display for ShownValue<'_> {
     }
 }
 
-/// The values of an enum, as many as help.
+/// The values of an enum, cut if there are many.
 pub(super) struct ListedValues<'a>(pub(super) &'a [Value]);
 
 impl fmt::Display for ListedValues<'_> {
@@ -36,14 +36,14 @@ impl fmt::Display for ListedValues<'_> {
     }
 }
 
-/// Text that may be long, in quotation marks.
+/// Returns a text in quotation marks, cut if it is long.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::new();
     write_text(text, &mut out);
     clipped(&out)
 }
 
-/// Text that may be long.
+/// Returns a text, cut if it is long.
 pub(super) fn clipped(text: &str) -> String {
     match text.char_indices().nth(MAX_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -51,7 +51,7 @@ pub(super) fn clipped(text: &str) -> String {
     }
 }
 
-/// Writes a value as JSON, and stops soon after enough is written.
+/// Writes a value as JSON, and stops soon after the maximum length.
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => write_text(text, out),

@@ -168,14 +168,14 @@ fn lists_are_checked() {
         (
             json!({"items": [{"type": "string"}], "additionalItems": false}),
             vec![json!(["a"])],
-            vec![(json!(["a", "b"]), "`arguments.x[1]` has a form it must not have")],
+            vec![(json!(["a", "b"]), "`arguments.x[1]` must not match the schema in `not`")],
         ),
         (
             json!({"type": "array", "contains": {"type": "integer"}, "maxContains": 2}),
             vec![json!(["a", 1]), json!([1, 2])],
             vec![
-                (json!(["a"]), "`arguments.x` must have at least 1 items of the form it asks for"),
-                (json!([1, 2, 3]), "`arguments.x` must have at most 2 items of the form it counts"),
+                (json!(["a"]), "`arguments.x` must have at least 1 items that match `contains`"),
+                (json!([1, 2, 3]), "`arguments.x` must have at most 2 items that match `contains`"),
             ],
         ),
         // What cannot be checked may be of the form, and may not be.
@@ -183,8 +183,8 @@ fn lists_are_checked() {
             json!({"contains": {"anyOf": [{"pattern": "\\Aa", "type": "string"}, {"const": 1}]}, "maxContains": 1}),
             vec![json!(["a", "b"]), json!(["a", 1])],
             vec![
-                (json!([2]), "`arguments.x` must have at least 1 items of the form it asks for"),
-                (json!(["a", 1, 1]), "`arguments.x` must have at most 1 items of the form it counts"),
+                (json!([2]), "`arguments.x` must have at least 1 items that match `contains`"),
+                (json!(["a", 1, 1]), "`arguments.x` must have at most 1 items that match `contains`"),
             ],
         ),
         // The old form beside the new one is for older readers.
@@ -268,14 +268,14 @@ fn unions_conditions_and_references_are_checked() {
         (
             json!({"not": {"type": "string"}}),
             vec![json!(1)],
-            vec![(json!("a"), "`arguments.x` has a form it must not have")],
+            vec![(json!("a"), "`arguments.x` must not match the schema in `not`")],
         ),
         (
             json!({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 5}]}),
             vec![json!(3), json!(5.5)],
             vec![
-                (json!(6), "`arguments.x` fits more than one of the forms of which it may have one"),
-                (json!(1.5), "`arguments.x` fits none of the forms it may have"),
+                (json!(6), "`arguments.x` matches more than one schema in `oneOf`"),
+                (json!(1.5), "`arguments.x` matches none of the allowed forms"),
             ],
         ),
         (
@@ -286,7 +286,7 @@ fn unions_conditions_and_references_are_checked() {
             vec![json!("s"), json!({"a": {"b": 1}})],
             vec![(
                 json!({"a": {}}),
-                "`arguments.x` fits none of the forms it may have; in the nearest, `arguments.x.a.b` is missing",
+                "`arguments.x` matches none of the allowed forms; in the closest one, `arguments.x.a.b` is missing",
             )],
         ),
         (
@@ -364,7 +364,7 @@ fn what_nobody_spoke_of_is_checked() {
         (
             json!({"anyOf": [{"prefixItems": [true, {"const": 2}]}, {"prefixItems": [true]}], "unevaluatedItems": false}),
             vec![json!([1, 2]), json!([1])],
-            vec![(json!([1, 3]), "`arguments.x[1]` has a form it must not have")],
+            vec![(json!([1, 3]), "`arguments.x[1]` must not match the schema in `not`")],
         ),
         // Whether the form fits is not known, and so is what it would have seen.
         (

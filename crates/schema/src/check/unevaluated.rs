@@ -1,5 +1,5 @@
-//! Keywords about the members and items that no other keyword spoke of, beside them or in what they
-//! put to the same value: `unevaluatedProperties` and `unevaluatedItems`.
+//! `unevaluatedProperties` and `unevaluatedItems`: keywords about the members and items that no
+//! other keyword has evaluated, in the same schema or in those it applies to the same value.
 
 use std::mem;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{SchemaCheck, TooComplex, ValueAt};
 
-/// Tells whether a schema says something about what is left of such a value.
+/// Returns true if a schema has such a keyword for this value.
 pub(super) fn is_asked(schema: &Map<String, Value>, value: &Value) -> bool {
     rest(schema, value).is_some()
 }
@@ -21,7 +21,8 @@ fn rest<'a>(schema: &'a Map<String, Value>, value: &Value) -> Option<&'a Value> 
 }
 
 impl<'a> SchemaCheck<'a> {
-    /// Puts all of a schema to a value.
+    /// Validates a value against a schema, including the members or items that are not evaluated
+    /// otherwise.
     pub(super) fn with_the_rest(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -29,7 +30,7 @@ impl<'a> SchemaCheck<'a> {
     ) -> Result<(), TooComplex> {
         let value = at.value;
         let size = value.as_array().map_or(0, Vec::len).max(value.as_object().map_or(0, Map::len));
-        // Not those that were seen before: a schema knows what is in it, and not what is beside it.
+        // Start with none evaluated: a schema knows its own keywords, not those of its siblings.
         let outer = self.seen.replace(vec![false; size]);
         self.keywords(schema, at)?;
         let seen = mem::replace(&mut self.seen, outer).unwrap_or_default();
@@ -53,7 +54,7 @@ impl<'a> SchemaCheck<'a> {
         Ok(())
     }
 
-    /// Notes that a schema has spoken about a member or an item.
+    /// Marks a member or an item as evaluated.
     pub(super) fn see(&mut self, place: usize) {
         if let Some(seen) = self.seen.as_mut().and_then(|seen| seen.get_mut(place)) {
             *seen = true;
@@ -64,7 +65,7 @@ impl<'a> SchemaCheck<'a> {
         self.seen.iter_mut().flatten().for_each(|seen| *seen = true);
     }
 
-    /// Does something of which nothing counts as seen.
+    /// Runs a check whose evaluated members and items do not count.
     pub(super) fn unseen<T>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T, TooComplex>,

@@ -1,4 +1,4 @@
-//! Keywords that put other schemas to a value: `not`, `anyOf`, `oneOf`, `allOf`, `if`.
+//! Keywords that apply other schemas to a value: `not`, `anyOf`, `oneOf`, `allOf`, `if`.
 
 use std::mem;
 
@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use super::{CheckProblems, SchemaCheck, TooComplex, ValueAt, list};
 
-/// The result of putting a schema to a value.
+/// Result of validating a value against a schema.
 #[derive(Debug)]
 enum SchemaFit {
     Yes,
-    /// Nothing speaks against it, but not everything could be checked.
+    /// No problem was found, but not everything could be checked.
     Maybe,
     No(CheckProblems),
 }
 
-/// Counts of the items that fit for sure, and of the others that may.
+/// Number of items that certainly match, and of those that may.
 #[derive(Default)]
 pub(super) struct FitCount {
     pub(super) sure: u64,
@@ -27,7 +27,7 @@ impl<'a> SchemaCheck<'a> {
         if let Some(banned) = schema.get("not")
             && let SchemaFit::Yes = self.unseen(|check| check.fit(banned, at))?
         {
-            self.problem(at.path, format_args!("has a form it must not have"))?;
+            self.problem(at.path, format_args!("must not match the schema in `not`"))?;
         }
         if let Some(forms) = list(schema, "anyOf") {
             self.some(forms, usize::MAX, at)?;
@@ -43,7 +43,7 @@ impl<'a> SchemaCheck<'a> {
                 SchemaFit::Yes => schema.get("then"),
                 SchemaFit::No(_) => schema.get("else"),
                 SchemaFit::Maybe => {
-                    // One of them may have spoken of anything.
+                    // Either of them may have evaluated anything.
                     self.see_all();
                     None
                 }
@@ -53,7 +53,8 @@ impl<'a> SchemaCheck<'a> {
         Ok(())
     }
 
-    /// Notes a problem unless the value fits one of the forms, and no more than so many for sure.
+    /// Adds a problem unless the value matches one of the forms, and at most `most` of them with
+    /// certainty.
     fn some(&mut self, forms: &'a [Value], most: usize, at: ValueAt) -> Result<(), TooComplex> {
         let (mut fitting, mut may_fit, mut nearest) = (0, false, None::<CheckProblems>);
         for form in forms {
@@ -65,26 +66,26 @@ impl<'a> SchemaCheck<'a> {
                     nearest = if is_nearer { Some(problems) } else { nearest };
                 }
             }
-            // One that fits is enough, unless it matters what the others have seen.
+            // One match is enough, unless the members that the others evaluate matter.
             if fitting > most || (fitting == 1 && most > 1 && self.seen.is_none()) {
                 break;
             }
         }
         if fitting > most {
-            self.problem(at.path, format_args!("fits more than one of the forms of which it may have one"))?;
+            self.problem(at.path, format_args!("matches more than one schema in `oneOf`"))?;
         } else if fitting == 0 && !may_fit {
-            // What is wrong inside of a form is told; that it is of another type goes without
-            // saying.
+            // Report a problem inside a form. A wrong type of the value itself is obvious.
             let inside = format!("`{}` must be ", at.path);
             let nearest =
                 nearest.unwrap_or_default().told.into_iter().find(|problem| !problem.starts_with(&inside));
-            let nearest = nearest.map(|problem| format!("; in the nearest, {problem}")).unwrap_or_default();
-            self.problem(at.path, format_args!("fits none of the forms it may have{nearest}"))?;
+            let nearest =
+                nearest.map(|problem| format!("; in the closest one, {problem}")).unwrap_or_default();
+            self.problem(at.path, format_args!("matches none of the allowed forms{nearest}"))?;
         }
         Ok(())
     }
 
-    /// Counts the items that fit a schema.
+    /// Counts the items that match a schema.
     pub(super) fn count(
         &mut self,
         schema: &'a Value,

@@ -20,6 +20,8 @@ const MAX_PIECE_BYTES: usize = 1024;
 const MIN_LINE_BYTES: usize = 16;
 /// Minimum length of a base64 value without the characters that depend on its neighbours.
 const MIN_BASE64_BYTES: usize = 11;
+/// Minimum length of a value of several words.
+const MIN_PASSPHRASE_BYTES: usize = 12;
 /// Maximum number of values; no configuration has more.
 const MAX_VALUES: usize = 1000;
 
@@ -60,7 +62,7 @@ impl KnownValues {
         let mut needles = Vec::new();
         for (name, text) in values.into_iter().take(MAX_VALUES) {
             let text = password_in(&text).unwrap_or(text);
-            if !is_usable(&text) {
+            if !is_usable(&text) && !is_passphrase(&name, &text) {
                 continue;
             }
             for needle in forms(&text) {
@@ -113,6 +115,12 @@ fn is_usable(text: &str) -> bool {
         && (is_key || value::is_secret(bytes, ValueQuoting::Environment, NameKind::Password))
 }
 
+/// Returns true for several words or lines in a variable whose name says that it is a secret.
+fn is_passphrase(name: &str, text: &str) -> bool {
+    let text = text.trim();
+    text.len() >= MIN_PASSPHRASE_BYTES && text.contains(char::is_whitespace) && is_secret_name(name)
+}
+
 /// Returns the password of a URL such as `postgres://user:password@host/`.
 fn password_in(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("://")?;
@@ -125,6 +133,9 @@ fn password_in(text: &str) -> Option<String> {
 /// Returns the encodings in which a value may appear.
 fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
+    if value.trim().contains('\n') && value.len() <= MAX_PIECE_BYTES {
+        forms.push(json(value.trim()).into_bytes());
+    }
     let lines = value.lines().map(str::trim).filter(|line| !line.starts_with("-----"));
     let least = if value.contains('\n') { MIN_LINE_BYTES } else { MIN_BYTES };
     for line in lines.filter(|line| line.len() >= least) {

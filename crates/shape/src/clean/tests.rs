@@ -62,6 +62,22 @@ fn known_values_are_hidden_in_every_encoding_with_one_label() {
 }
 
 #[test]
+fn a_known_value_of_several_words_or_lines_is_hidden() {
+    let known = [
+        ("DB_PASSWORD", "corn q7 battery z2"),
+        ("APP_TOKEN", "a1b2c3\nd4e5f6g7h8\ni9j0"),
+        ("NOTE", "some plain words"),
+    ];
+    let secrets = Secrets::knowing(known.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let clean = |text: &str| secrets.clean(text).into_owned();
+    assert_eq!(clean("make 'corn q7 battery z2'"), "make '[REDACTED:DB_PASSWORD#1]'");
+    assert_eq!(clean("corn battery"), "corn battery");
+    let line = serde_json::json!({"command": "make 'a1b2c3\nd4e5f6g7h8\ni9j0'"}).to_string();
+    assert_eq!(clean(&line), r#"{"command":"make '[REDACTED:APP_TOKEN#2]'"}"#);
+    assert_eq!(clean("some plain words"), "some plain words");
+}
+
+#[test]
 fn a_key_without_its_end_is_hidden_and_what_follows_stays() {
     let body = FORTY.repeat(2);
     let text = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n{body}\n$ ls -la\nkey.pem\n");

@@ -13,8 +13,8 @@ use super::{
 
 impl Cleaner {
     pub(super) fn scan(&mut self, search: &SecretSearch, text: &[u8], edits: &mut Vec<RedactionEdit>) {
-        // End of the text already checked as a block, and the offset to resume at in a line that
-        // began a block but is not part of it.
+        // End of the text already checked as a block. `behind` is the offset to resume at in a line
+        // that began a block but is not part of it.
         let (mut blocks, mut behind) = (0, 0);
         // End of an unrelated line within a block.
         let mut foreign = 0;

@@ -37,7 +37,8 @@ pub(super) async fn plan(
             FileOperation::Add { content, must_be_new, .. } => {
                 let found = found.map_err(|error| problem("write file", written, error))?;
                 if *must_be_new && found.is_some() {
-                    let why = format!("Failed to write file {written}: it exists, and the diff makes it");
+                    let why =
+                        format!("Failed to write file {written}: it already exists, and the diff creates it");
                     return Err(ToolError::failed(unverified(&why)));
                 }
                 refuse_binary(found.as_ref(), written)?;
@@ -94,7 +95,7 @@ fn is_sure(found: &MatchPosition) -> bool {
 }
 
 fn replaced(path: &str) -> String {
-    format!("Note: {path} was there already and is replaced; `windlass undo` brings it back")
+    format!("Note: {path} already existed and is replaced; `windlass undo` restores it")
 }
 
 /// Returns the state that a file must have when the change is made.
@@ -152,7 +153,7 @@ fn note(found: &MatchPosition, path: &str) -> Option<String> {
     let line = found.line;
     let ignoring = found.pass.ignoring().map(|what| format!("matched ignoring {what}"));
     let list = || found.others.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let others = (!found.others.is_empty()).then(|| format!("would have fitted at line {} as well", list()));
+    let others = (!found.others.is_empty()).then(|| format!("also matches at line {}", list()));
     let told: Vec<_> = ignoring.into_iter().chain(others).collect();
     (!told.is_empty()).then(|| format!("Note: {path}, line {line}: {}", told.join("; ")))
 }

@@ -160,6 +160,6 @@ async fn files_that_changed_are_patched_where_the_patch_is_sure_and_else_told_to
 async fn a_file_that_was_there_already_is_replaced_and_that_is_told() {
     let desk = desk();
     let said = patch(&desk, "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch").await.unwrap();
-    let note = "Note: a was there already and is replaced; `windlass undo` brings it back";
+    let note = "Note: a already existed and is replaced; `windlass undo` restores it";
     assert_eq!(said[1], Content::Text(note.to_owned()));
 }

@@ -1,4 +1,4 @@
-//! The table and its two tools on a machine that does what it is told.
+//! The table and its two tools on a scripted machine.
 
 use std::path::Path;
 
@@ -114,7 +114,7 @@ async fn a_program_that_waits_for_input_is_told_at_once_and_only_once() {
     let desk = SessionHarness::new("name? ", FakeSessionState::Waits);
     let (text, facts, millis) = desk.exec(r#"{"cmd":"ask","tty":true}"#).await;
     assert_eq!((text.as_str(), facts.report.waits_for_input, millis), ("name? ", true, 100));
-    // Whoever looks again without typing waits for something else.
+    // A caller that looks again without typing waits for something else.
     let (_, again, millis) = desk.write(facts.session, "").await.unwrap();
     assert_eq!((again.report.waits_for_input, millis), (true, 5_000));
     let (_, typed, millis) = desk.write(facts.session, r#","chars":"you\n""#).await.unwrap();

@@ -1,5 +1,5 @@
-//! The variables that programs usually need and that hold no credentials. `*` stands for any text, case does not count.
-//! A value that looks like a credential is left out all the same.
+//! The variables that programs usually need and that hold no credentials. `*` matches any text;
+//! case is ignored. A value that looks like a credential is left out anyway.
 
 /// The names, by what needs them.
 #[rustfmt::skip]
@@ -18,7 +18,7 @@ pub(super) const USUAL: &[&str] = &[
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS",
     "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_BUILDKIT", "GPG_AGENT_INFO", "GPG_TTY", "GNUPGHOME",
     "COMPOSE_FILE", "COMPOSE_PROJECT_NAME", "COMPOSE_PROFILES", "KUBECONFIG",
-    // Where the machine runs.
+    // The kind of machine: container, virtual machine, package system.
     "CONTAINER", "WSL_DISTRO_NAME", "WSL_INTEROP", "WSLENV", "TERMUX_VERSION", "PREFIX", "DEBIAN_FRONTEND",
     "IN_NIX_SHELL", "NIX_PATH", "NIX_PROFILES", "NIX_STORE", "NIX_CC*", "NIX_CFLAGS*", "NIX_LDFLAGS*",
     "HOMEBREW_PREFIX", "HOMEBREW_CELLAR", "HOMEBREW_REPOSITORY",
@@ -26,7 +26,7 @@ pub(super) const USUAL: &[&str] = &[
     "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
     "GIT_SSL_CAPATH", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE", "PIP_CERT", "HTTPLIB2_CA_CERTS",
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", "CARGO_HTTP_CAINFO", "DENO_CERT",
-    // The way to the network. Left out if they hold a user's name or password.
+    // Proxies. Left out if they hold a user's name or password.
     "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY", "NO_PROXY", "SOCKS_PROXY", "RSYNC_PROXY",
     // Compilers, linkers and build systems.
     "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "FC", "F77", "OBJC", "RANLIB", "STRIP", "OBJCOPY", "OBJDUMP", "READELF",
@@ -98,7 +98,7 @@ pub(super) const USUAL: &[&str] = &[
     "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_OPTIONAL_LOCKS", "GIT_LFS_SKIP_SMUDGE", "GIT_TEMPLATE_DIR",
     "GIT_EXEC_PATH", "GIT_DEFAULT_HASH", "GIT_ALLOW_PROTOCOL", "GIT_PROTOCOL", "GIT_SSL_NO_VERIFY", "GCM_INTERACTIVE",
     "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "PRE_COMMIT_COLOR", "HUSKY",
-    // Build servers, as far as it only says what is built.
+    // Build servers: only variables that describe the build.
     "CI", "CI_COMMIT_*", "CI_JOB_ID", "CI_JOB_NAME", "CI_JOB_STAGE", "CI_PIPELINE_ID", "CI_PROJECT_DIR",
     "CI_PROJECT_NAME", "CI_PROJECT_PATH", "CI_MERGE_REQUEST_IID", "CONTINUOUS_INTEGRATION", "BUILD_ID", "BUILD_NUMBER",
     "GITLAB_CI", "GITHUB_ACTIONS", "GITHUB_ACTOR", "GITHUB_BASE_REF", "GITHUB_EVENT_NAME", "GITHUB_HEAD_REF",
@@ -106,7 +106,7 @@ pub(super) const USUAL: &[&str] = &[
     "GITHUB_RUN_ATTEMPT", "GITHUB_RUN_ID", "GITHUB_RUN_NUMBER", "GITHUB_SERVER_URL", "GITHUB_SHA", "GITHUB_WORKFLOW",
     "GITHUB_WORKSPACE", "RUNNER_ARCH", "RUNNER_OS", "RUNNER_TEMP", "RUNNER_TOOL_CACHE", "CIRCLECI", "TRAVIS",
     "BUILDKITE", "JENKINS_URL", "TEAMCITY_VERSION", "TF_BUILD",
-    // How a program of the project is to run.
+    // Run modes of programs in the project.
     "APP_ENV", "RAILS_ENV", "RACK_ENV", "FLASK_APP", "FLASK_ENV", "FLASK_DEBUG", "DJANGO_SETTINGS_MODULE", "HOST",
     "PORT", "DEBUG", "VERBOSE", "LOG_LEVEL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_PAGER",
 ];

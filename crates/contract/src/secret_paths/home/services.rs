@@ -1,8 +1,8 @@
-//! Clouds, hosts of applications, clusters, package registries and databases.
+//! Cloud providers, application hosting, clusters, package registries and databases.
 
 use super::super::{SecretPath, directory, file};
 
-/// Clouds, hosts of applications, clusters, package registries and databases.
+/// Cloud providers, application hosting, clusters, package registries and databases.
 #[rustfmt::skip]
 pub(super) const SERVICES: &[SecretPath] = &[
     // Clouds.
@@ -131,7 +131,7 @@ pub(super) const SERVICES: &[SecretPath] = &[
     directory(".config/kdeconnect", "keys of a sync tool"),
     directory(".config/Nextcloud", "storage in a cloud"),
     directory(".oci", "Oracle's cloud").anywhere(),
-    // Hosts of applications.
+    // Application hosting.
     directory(".vercel", "Vercel").anywhere(),
     directory(".now", "Vercel"),
     directory(".config/vercel", "Vercel"),

@@ -1,16 +1,16 @@
-//! Patterns of ECMAScript, rewritten for `regex`.
+//! Translation of ECMAScript patterns for `regex`.
 //!
-//! The two differ in what `\d`, `\s`, `\w`, `\b` and `.` stand for, in sets, in escapes, and in
-//! what they lack. `regex` neither looks around nor goes back to what a group found. Looking ahead
-//! from the start of a text is most of what such patterns are written for (`^(?!.*\.\.)(?=.*\d)…`),
-//! and needs none of it: each is an expression of its own.
+//! The two differ in the meaning of `\d`, `\s`, `\w`, `\b` and `.`, in sets and in escapes. `regex`
+//! has neither look-around nor backreferences. Most patterns with look-around look ahead from the
+//! start of the text (`^(?!.*\.\.)(?=.*\d)…`). These need no support: each look-ahead becomes an
+//! expression of its own.
 
-/// The depth to which groups may be nested.
+/// Maximum nesting depth of groups.
 const MAX_DEPTH: usize = 50;
-/// The number of parts a pattern may have, with all that is repeated.
+/// Maximum number of parts of a pattern, including repetitions.
 const MAX_SIZE: usize = 20_000;
-/// The number of parts of a class with more than ASCII in it, and of one that Unicode has a table
-/// for.
+/// Number of parts of a class with characters beyond ASCII, and of one for which Unicode has a
+/// table.
 const WIDE: usize = 12;
 const TABLE: usize = 500;
 
@@ -23,14 +23,14 @@ const NO_LINE_END: &str = r"[^\n\r\x{2028}\x{2029}]";
 /// A pattern as expressions of `regex`.
 #[derive(Debug)]
 pub(super) struct PatternTranslation {
-    /// The expressions, and whether each must be found in a text or must not be.
+    /// The expressions. The flag is true if the text must contain it, false if it must not.
     pub(super) parts: Vec<(String, bool)>,
-    /// About how many states all of them have.
+    /// Approximate number of states of all expressions.
     pub(super) size: usize,
 }
 
-/// Rewrites a pattern. None if it cannot be read, is read as different things by different engines,
-/// or has no like.
+/// Translates a pattern. Returns `None` if it is invalid, has different meanings in different
+/// engines, or has no equivalent.
 pub(super) fn translate(pattern: &str) -> Option<PatternTranslation> {
     let mut translator = PatternTranslator { rest: pattern, out: String::new(), depth: 1 };
     let (mut parts, mut size) = (Vec::new(), 1);
@@ -45,7 +45,7 @@ pub(super) fn translate(pattern: &str) -> Option<PatternTranslation> {
     if parts.is_empty() {
         size += translator.either()?;
     } else {
-        // Of several forms, only the first would have to begin like that.
+        // Of several alternatives, only the first would have to begin like that.
         translator.out.push('^');
         size += translator.all()?;
     }
@@ -53,8 +53,8 @@ pub(super) fn translate(pattern: &str) -> Option<PatternTranslation> {
     (translator.rest.is_empty() && size <= MAX_SIZE).then_some(PatternTranslation { parts, size })
 }
 
-/// Reads the beginning of a look ahead from the start of the text: whether it must find something,
-/// and what follows.
+/// Parses the beginning of a look-ahead at the start of the text. Returns true for a positive one,
+/// false for a negative one, and the rest.
 fn look_ahead(rest: &str, is_first: bool) -> Option<(bool, &str)> {
     let rest = if is_first { rest.strip_prefix('^')? } else { rest };
     let found = |mark: &str, wanted: bool| Some((wanted, rest.strip_prefix(mark)?));
@@ -67,12 +67,12 @@ struct PatternTranslator<'a> {
     depth: usize,
 }
 
-/// One thing in a pattern that a mark of repetition is about.
+/// An element of a pattern that a quantifier applies to.
 #[derive(Clone, Copy)]
 enum PatternAtom {
-    /// A place, which has no length.
+    /// A position, which has no length.
     Place,
-    /// So many parts.
+    /// An element with this number of parts.
     Parts(usize),
 }
 
@@ -130,7 +130,7 @@ impl PatternTranslator<'_> {
                 self.out.push_str(&format!("[{}]", class.text));
                 Some(PatternAtom::Parts(class.size))
             }
-            // Nothing to repeat; and at most so many, to others.
+            // There is nothing to repeat. Other engines read `{,5}` as "at most 5".
             '*' | '+' | '?' => None,
             '{' if self.rest.starts_with(',') || count(self.rest).is_some() => None,
             c => {
@@ -140,7 +140,7 @@ impl PatternTranslator<'_> {
         }
     }
 
-    /// Reads a mark of repetition, if there is one: how many parts come of it.
+    /// Parses a quantifier, if there is one, and returns the resulting number of parts.
     fn repeated(&mut self, atom: PatternAtom) -> Option<usize> {
         let times = match self.rest.as_bytes().first() {
             Some(b'*' | b'+' | b'?') => Some((0, Some(1), 0)),
@@ -150,7 +150,7 @@ impl PatternTranslator<'_> {
         let Some((least, most, length)) = times else {
             return Some(if let PatternAtom::Parts(parts) = atom { parts } else { 1 });
         };
-        // What has no length is not repeated by anybody who means it.
+        // A quantifier on an element without length is a mistake.
         let PatternAtom::Parts(parts) = atom else { return None };
         let (mark, rest) = self.rest.split_at(1 + length);
         self.out.push_str(mark);
@@ -158,7 +158,7 @@ impl PatternTranslator<'_> {
         if self.took("?") {
             self.out.push('?');
         }
-        // To some engines a second mark means never to go back; here it is an error.
+        // In some engines a second mark makes the quantifier possessive; here it is an error.
         let is_wrong = self.rest.starts_with(['*', '+', '?']) || most.is_some_and(|most| most < least);
         let size = (parts + 1).saturating_mul(most.unwrap_or(least).max(1));
         (!is_wrong && size <= MAX_SIZE).then_some(size)
@@ -174,7 +174,7 @@ impl PatternTranslator<'_> {
         self.took(")").then_some(PatternAtom::Parts(size))
     }
 
-    /// Reads what comes after a backslash and stands for characters, in sets and outside.
+    /// Parses the escape of a character class after a backslash, inside and outside sets.
     fn class(&mut self) -> Option<CharacterClass> {
         let class = match self.take()? {
             'd' => CharacterClass::new(DIGITS, 1),
@@ -201,8 +201,8 @@ impl PatternTranslator<'_> {
             }
             'x' => CharacterClass::only(self.hex(2).and_then(char::from_u32)?),
             'u' => CharacterClass::only(self.unicode()?),
-            // Groups go back; other letters mean nothing here, and something to others: ends of
-            // texts, mostly.
+            // Backreferences, and letters with another meaning elsewhere, mostly the end of the
+            // text.
             c if c.is_alphanumeric() => return None,
             c => CharacterClass::only(c),
         };
@@ -219,7 +219,7 @@ impl PatternTranslator<'_> {
         if !(0xd800..0xdc00).contains(&first) || !self.took("\\u") {
             return char::from_u32(first);
         }
-        // Two halves of a character, as UTF-16 has it.
+        // A surrogate pair of UTF-16.
         let second = self.hex(4).filter(|second| (0xdc00..0xe000).contains(second))?;
         char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))
     }
@@ -230,11 +230,11 @@ impl PatternTranslator<'_> {
         digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
     }
 
-    /// A set, up to its end.
+    /// Parses a set up to its end.
     fn set(&mut self) -> Option<PatternAtom> {
         let others = self.took("^");
         if others && self.took("]") {
-            // All characters; or, to others, all but those up to the next end.
+            // Any character; other engines read all up to the next bracket as the set.
             self.out.push_str("(?s:.)");
             return (!self.rest.contains(']')).then_some(PatternAtom::Parts(WIDE));
         }
@@ -248,36 +248,36 @@ impl PatternTranslator<'_> {
             self.rest = rest;
             let last = self.item()?;
             size += last.size;
-            // From something to digits is no range: a dash like any other.
+            // A range cannot end in a class, so the dash is literal.
             text.push_str(if last.single.is_some() { "-" } else { r"\-" });
             text.push_str(&last.text);
             if last.single.is_some_and(|to| to < from) {
                 return None;
             }
         }
-        // Nothing at all fits the empty set, and to others it is not the end of the set.
+        // The empty set matches nothing; other engines do not read the bracket as its end.
         let mark = if others { "^" } else { "" };
         self.out.push_str(&format!("[{mark}{text}]"));
         (!text.is_empty()).then_some(PatternAtom::Parts(size))
     }
 
-    /// One item of a set.
+    /// Parses one item of a set.
     fn item(&mut self) -> Option<CharacterClass> {
         match self.take()? {
             '\\' if self.took("b") => Some(CharacterClass::only('\u{8}')),
             '\\' => self.class(),
-            // A class of POSIX, such as `[:alpha:]`.
+            // A POSIX class, such as `[:alpha:]`.
             '[' if self.rest.strip_prefix(':').is_some_and(|rest| rest.contains(":]")) => None,
             c => Some(CharacterClass::only(c)),
         }
     }
 }
 
-/// Characters, as they are written in a set.
+/// Characters, in the notation of a set.
 struct CharacterClass {
     text: String,
     size: usize,
-    /// The character, if it is one.
+    /// The character, if there is only one.
     single: Option<char>,
 }
 
@@ -295,25 +295,25 @@ impl CharacterClass {
     }
 }
 
-/// A character that stands for itself, in sets and outside.
+/// Escapes a literal character, for use inside and outside sets.
 fn literal(c: char) -> String {
     if c.is_ascii_alphanumeric() { c.to_string() } else { format!("\\x{{{:x}}}", u32::from(c)) }
 }
 
-/// Reads what comes after a parenthesis, and says what follows that. None for flags, for looks, and
-/// for what only others know.
+/// Parses the beginning of a group after the parenthesis, and returns the rest. Returns `None` for
+/// flags, look-around and unknown syntax.
 fn group(rest: &str) -> Option<&str> {
     let Some(rest) = rest.strip_prefix('?') else { return Some(rest) };
     if let Some(rest) = rest.strip_prefix(':') {
         return Some(rest);
     }
-    // With a `P` it is Python's, and the same.
+    // With a `P` it is Python's notation, with the same meaning.
     let (name, rest) = rest.strip_prefix('P').unwrap_or(rest).strip_prefix('<')?.split_once('>')?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_$".contains(c));
     is_name.then_some(rest)
 }
 
-/// Reads `2}`, `2,}` or `2,3}`: the bounds, and how long they are.
+/// Parses `2}`, `2,}` or `2,3}`. Returns the bounds and the length of the text.
 fn count(text: &str) -> Option<(usize, Option<usize>, usize)> {
     let (inside, _) = text.split_once('}')?;
     let number = |text: &str| {
