@@ -31,8 +31,7 @@ const REFUSED_MODULES: [&str; 12] = [
 ];
 
 /// Types that several files define: one for each platform, or names that still have to change.
-const REPEATED_TYPES: [&str; 8] =
-    ["Change", "Mechanisms", "Place", "Reason", "Text", "Typed", "Usage", "Zygotes"];
+const REPEATED_TYPES: [&str; 6] = ["Change", "Mechanisms", "Reason", "Text", "Usage", "Zygotes"];
 
 /// Returns the violations of the rules in all sources and documents.
 pub(crate) fn problems(root: &Path, sources: &[Source]) -> Vec<String> {

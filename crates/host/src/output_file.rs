@@ -125,23 +125,23 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct TestWorkspace {
         _holder: tempfile::TempDir,
         root: PathBuf,
         victim: PathBuf,
     }
 
-    fn place() -> Place {
+    fn place() -> TestWorkspace {
         let holder = tempfile::tempdir().unwrap();
         let top = holder.path().canonicalize().unwrap();
         for directory in ["ws", "victim"] {
             fs::create_dir(top.join(directory)).unwrap();
         }
         fs::write(top.join("victim/file"), "mine").unwrap();
-        Place { _holder: holder, root: top.join("ws"), victim: top.join("victim") }
+        TestWorkspace { _holder: holder, root: top.join("ws"), victim: top.join("victim") }
     }
 
-    fn write(place: &Place, name: &str) -> io::Result<()> {
+    fn write(place: &TestWorkspace, name: &str) -> io::Result<()> {
         OutputFile::new(&place.root.join(name), std::slice::from_ref(&place.root))?
             .opened()?
             .write(b"new", 0o644)

@@ -8,12 +8,12 @@ use windlass_schema::{Schema, SchemaError};
 
 /// Hides the arguments type of a tool, so that different tools fit in one list.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
-    Arc::new(Typed(tool))
+    Arc::new(TypedTool(tool))
 }
 
-struct Typed<T>(T);
+struct TypedTool<T>(T);
 
-impl<T: Tool> AnyTool for Typed<T> {
+impl<T: Tool> AnyTool for TypedTool<T> {
     fn name(&self) -> ToolName {
         T::NAME.into()
     }
@@ -34,7 +34,7 @@ impl<T: Tool> AnyTool for Typed<T> {
 }
 
 struct TypedCall<T: Tool> {
-    tool: Arc<Typed<T>>,
+    tool: Arc<TypedTool<T>>,
     args: T::Args,
 }
 
