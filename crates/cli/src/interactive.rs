@@ -88,7 +88,7 @@ fn choose(setup: &ProgramSetup) -> Result<Option<Which>, CliProblem> {
     Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
 }
 
-/// How the session begins.
+/// The beginning of a session.
 struct Beginning {
     prompt: Option<String>,
     resume: Option<Which>,

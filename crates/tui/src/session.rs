@@ -25,13 +25,13 @@ use crate::{
 /// At most 60 pictures in a second.
 const FRAME: Duration = Duration::from_millis(17);
 
-/// How long the agent may take to end when the person leaves.
+/// Time that the agent may take to end when the person leaves.
 const MAX_END_TIME: Duration = Duration::from_secs(5);
 
 /// More than the kernel needs to stop the process.
 const STOP_TIME: Duration = Duration::from_millis(50);
 
-/// Where the session is shown.
+/// The part of the terminal that shows the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Display {
     /// Below the earlier output of the terminal. Finished text becomes part of its scrollback.
@@ -72,7 +72,7 @@ pub struct InteractiveSession<'a> {
     pub builder: AgentBuilder,
     /// Facts for the status line.
     pub info: SessionInfo,
-    /// Where it is shown.
+    /// The part of the terminal that shows it.
     pub display: Display,
     /// The first message.
     pub prompt: Option<String>,

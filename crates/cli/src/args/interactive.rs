@@ -35,7 +35,8 @@ pub(crate) struct SessionOptions {
     /// Play back a script instead of asking a model (see docs/scripts.md).
     #[arg(long, value_name = "FILE", conflicts_with = "provider")]
     pub(crate) script: Option<PathBuf>,
-    /// Another directory the agent may write to where it may write at all, as with `-s workspace-write`. May be repeated.
+    /// Another directory the agent may write to where it may write at all, as with
+    /// `-s workspace-write`. May be repeated.
     #[arg(long = "add-dir", value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
     /// Tools of your own, as programs (see docs/tools.md).

@@ -31,11 +31,11 @@ pub struct ToolCallView<'a> {
     pub effects: &'a Effects,
     /// The directory that paths are shown relative to.
     pub cwd: &'a Path,
-    /// How far it is.
+    /// Its progress.
     pub progress: CallProgress<'a>,
 }
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum CallProgress<'a> {
     /// It waits for the answer of a person.
