@@ -1,10 +1,12 @@
 //! Checks, benchmarks and data of this workspace: `cargo xtask tidy [--report]`,
-//! `cargo xtask platforms`, `cargo xtask fuzz`, `cargo xtask bench`, `cargo xtask languages FILE`.
+//! `cargo xtask platforms`, `cargo xtask fuzz`, `cargo xtask bench`, `cargo xtask languages FILE`,
+//! `cargo xtask pictures`.
 
 mod bench;
 mod fuzz;
 mod house_rules;
 mod languages;
+mod pictures;
 mod platforms;
 mod report;
 mod tidy;
@@ -22,8 +24,9 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz::run(&root),
         ["bench"] => bench::run(&root),
         ["languages", file] => languages::run(&root, file.as_ref()),
+        ["pictures"] => pictures::run(&root),
         _ => Err(vec![
-            "usage: cargo xtask tidy [--report [--names]] | platforms | fuzz | bench | languages FILE"
+            "usage: cargo xtask tidy [--report [--names]] | platforms | fuzz | bench | languages FILE | pictures"
                 .to_owned(),
         ]),
     };

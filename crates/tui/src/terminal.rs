@@ -26,6 +26,7 @@ use ratatui::{
     widgets::{Paragraph, Widget},
 };
 use ratatui_textarea::{Input, Key};
+use unicode_width::UnicodeWidthStr;
 
 use crate::{app::fitting_height, session::Display};
 
@@ -399,7 +400,18 @@ impl Backend for TrackedBackend {
     where
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
-        self.inner.draw(content)
+        // Lines inserted above the picture come with the cells that wide characters cover. A blank
+        // there would be printed after the character and shift the rest of the row.
+        let mut covered = Position::ORIGIN;
+        let visible = content.filter(move |(x, y, cell)| {
+            if *y == covered.y && *x < covered.x {
+                return false;
+            }
+            let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
+            covered = Position::new(x.saturating_add(width), *y);
+            true
+        });
+        self.inner.draw(visible)
     }
 
     fn append_lines(&mut self, count: u16) -> io::Result<()> {

@@ -163,6 +163,20 @@ fn a_terminal_that_hangs_does_not_hold_up_a_command() {
 }
 
 #[test]
+fn wide_characters_keep_their_place_in_the_scrollback() {
+    let user = User::new();
+    let turns = json!([{"text": "修好了：两个测试都通过 🎉 x"}]);
+    let mut terminal = session(&user, &turns, &[]);
+    terminal.until("network off");
+    terminal.type_in("请修好\r");
+    let screen = terminal.until("修好了：两个测试都通过 🎉 x");
+    assert!(screen.contains("› 请修好\n"), "{screen}");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn without_a_terminal_there_is_no_session() {
     let user = User::new();
     let ended = user.run(&["chat"]);
