@@ -177,6 +177,32 @@ fn wide_characters_keep_their_place_in_the_scrollback() {
 }
 
 #[test]
+fn finished_text_is_in_the_scrollback_once_and_in_order() {
+    let user = User::new();
+    let list = |from: u32| (from..from + 120).map(|number| format!("- entry {number}\n")).collect::<String>();
+    let turns = json!([
+        {"text": list(1), "calls": [{"name": "shell_command", "arguments": {"command": "seq 1 50"}}]},
+        {"text": list(121), "calls": [{"name": "shell_command", "arguments": {"command": "echo asked > x"}}]},
+        {"text": list(241)},
+    ]);
+    let options = ["-s", "danger-full-access", "-a", "untrusted"];
+    let mut terminal = session(&user, &turns, &options);
+    terminal.until("network off");
+    terminal.type_in("list them\r");
+    terminal.until("Allow it?");
+    thread::sleep(READING_TIME);
+    terminal.type_in("y");
+    terminal.until("entry 360");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    let lines = terminal.scrollback();
+    let numbers: Vec<u32> =
+        lines.iter().filter_map(|line| line.split_once("entry ")?.1.parse().ok()).collect();
+    assert_eq!(numbers, (1..=360).collect::<Vec<_>>(), "{lines:#?}");
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn without_a_terminal_there_is_no_session() {
     let user = User::new();
     let ended = user.run(&["chat"]);

@@ -73,6 +73,24 @@ impl Emulator {
         parser.screen().rows(0, columns).map(|row| format!("{}\n", row.trim_end())).collect()
     }
 
+    /// All lines that the terminal keeps, from the beginning of its scrollback.
+    pub(crate) fn scrollback(&self) -> Vec<String> {
+        let mut parser = self.parser.lock().unwrap();
+        let screen = parser.screen_mut();
+        let (rows, columns) = screen.size();
+        screen.set_scrollback(usize::MAX);
+        let above = screen.scrollback();
+        let mut lines = Vec::new();
+        for first in (0..above).step_by(rows.into()) {
+            screen.set_scrollback(above - first);
+            let shown = usize::from(rows).min(above - first);
+            lines.extend(screen.rows(0, columns).take(shown).map(|row| row.trim_end().to_owned()));
+        }
+        screen.set_scrollback(0);
+        lines.extend(screen.rows(0, columns).map(|row| row.trim_end().to_owned()));
+        lines
+    }
+
     /// Waits until the screen shows a text.
     #[track_caller]
     pub(crate) fn until(&self, text: &str) -> String {
