@@ -10,7 +10,7 @@ use windlass::{
 };
 
 use crate::{
-    args::CommonOptions,
+    args::{CommonOptions, DoctorOptions},
     config::{CommandLimits, RetentionSettings},
     exit::ProgramExit,
     output::print,
@@ -23,7 +23,7 @@ use crate::{
 const MEGABYTE: u64 = 1024 * 1024;
 
 /// Runs the command. It fails if commands cannot be confined at all.
-pub(crate) fn run(common: &CommonOptions, json: bool) -> Result<ProgramExit, CliProblem> {
+pub(crate) fn run(common: &CommonOptions, options: &DoctorOptions) -> Result<ProgramExit, CliProblem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
     // `windlass config` reports a broken configuration.
     let setup = ProgramSetup::for_tools(common).ok();
@@ -31,7 +31,7 @@ pub(crate) fn run(common: &CommonOptions, json: bool) -> Result<ProgramExit, Cli
     let undo = setup.as_ref().map(undo_state);
     let limits = setup.as_ref().map(ProgramSetup::command_limits).unwrap_or_default();
     let retention = setup.as_ref().map(|setup| (setup.home.clone(), setup.retention()));
-    let shown = if json {
+    let shown = if options.json {
         let mut shown = as_json(&diagnosis, &limits);
         shown["variables_left_out"] = left_out.into_iter().collect();
         shown["retention"] = retention.map(|(home, limits)| kept_as_json(&home, limits)).into();

@@ -8,6 +8,12 @@ pub(crate) fn nearness(name: &str, known: &str) -> Option<usize> {
     (letters * 3 <= longest).then_some(letters)
 }
 
+/// Returns the known name that is nearest to this one, if any is near.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.filter_map(|known| Some((nearness(name, known)?, known)));
+    near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
+}
+
 /// Returns the edit distance of two names, with a transposition counting as one.
 fn distance(one: &str, other: &str) -> usize {
     let fold = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();

@@ -4,18 +4,15 @@
 use std::{ffi::OsStr, process::ExitCode};
 
 use clap::{
-    CommandFactory,
     builder::StyledStr,
     error::{ContextKind, ContextValue},
 };
 
-use crate::{
-    args::CliArgs, exit::ProgramExit, finish, note, output, screen::visible_lines, spelling::nearness,
-};
+use crate::{args, exit::ProgramExit, finish, note, output, screen::visible_lines, spelling::nearness};
 
 /// Prints help, the version or an error. Only an error is wrong usage.
 pub(crate) fn report(mut error: clap::Error) -> ExitCode {
-    suggest(&mut error, &CliArgs::command());
+    suggest(&mut error, &args::command());
     if !error.use_stderr() {
         let printed = error.print();
         return finish(output::check().and_then(|()| output::written(printed)));
@@ -70,7 +67,7 @@ fn suggest(error: &mut clap::Error, root: &clap::Command) {
     }
     if !names.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
-    } else if root.get_arguments().any(|arg| arg.get_long() == Some(&typed)) || typed == "version" {
+    } else if root.get_arguments().any(|arg| arg.get_long() == Some(&typed)) {
         let tip = StyledStr::from(format!("there is an option '--{typed}'"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
@@ -99,13 +96,12 @@ fn paths_to(name: &str, root: &clap::Command) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::args::CliArgs;
 
     fn tips(arguments: &[&str]) -> String {
-        let mut error = CliArgs::try_parse_from(arguments).unwrap_err();
-        suggest(&mut error, &CliArgs::command());
+        let mut error = CliArgs::parse_words(arguments.iter().copied()).unwrap_err();
+        suggest(&mut error, &args::command());
         let text = error.to_string();
         text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect::<Vec<_>>().join("\n")
     }
@@ -117,9 +113,10 @@ mod tests {
             ("sesions", "a similar subcommand exists: 'sessions'"),
             ("histroy", "a similar subcommand exists: 'history'"),
             ("probe", "a similar subcommand exists: 'models probe'"),
-            ("version", "there is an option '--version'"),
             ("frobnicate", ""),
-            ("login", ""),
+            ("logni", "a similar subcommand exists: 'login'"),
+            ("sandbox-mode", ""),
+            ("e2", ""),
         ] {
             assert_eq!(tips(&["windlass", typed]), expected, "{typed}");
         }
@@ -127,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_error_that_repeats_an_argument_cannot_control_the_screen() {
-        let error = |argument: &str| CliArgs::try_parse_from(["windlass", argument]).unwrap_err();
+        let error = |argument: &str| CliArgs::parse_words(["windlass", argument]).unwrap_err();
         let text = marked(&error("--\u{1b}]0;x\u{7}\u{202e}")).unwrap();
         assert!(text.contains("--\\u{1b}]0;x\\u{7}\\u{202e}") && !text.contains('\u{1b}'), "{text}");
         assert_eq!(marked(&error("--frobnicate")), None);

@@ -59,7 +59,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
 
 /// Returns a variable that may hold a key. Client libraries of this family pass theirs in a
 /// variable of their own, which has precedence over the user's environment.
-pub(super) fn key(name: &str) -> Option<String> {
+pub(crate) fn key(name: &str) -> Option<String> {
     let handed_over = (name == "OPENAI_API_KEY").then(|| variable("CODEX_API_KEY")).flatten();
     handed_over.or_else(|| variable(name)).filter(|value| !value.is_empty())
 }
