@@ -79,13 +79,16 @@ pub(crate) enum CliCommand {
     Sandbox(SandboxRun),
     /// Choose a model and write the configuration.
     Init(InitOptions),
-    /// Keep the API key of a provider in a private file. The key is read from the terminal without
-    /// being shown, or from stdin.
+    /// Keep the API key of a provider in a private file.
+    ///
+    /// The key is read from the terminal without being shown, or from stdin. It is used if the
+    /// environment variable of the provider is not set.
     Login(LoginOptions),
     /// Remove an API key that `login` keeps.
     Logout(LogoutOptions),
-    /// Check what this machine can enforce, the configuration and the data, with a fix for each
-    /// problem.
+    /// Check this machine, the configuration and the data, and say how to fix problems.
+    ///
+    /// The exit code is 1 if a check fails.
     Doctor(DoctorOptions),
     /// Show and change the configuration.
     #[command(subcommand)]
@@ -156,10 +159,7 @@ const SELECT_EXIT_CODES: &str = "\
 Exit codes:
   0    at least one tool fits
   1    no tool fits
-  2    invalid usage or configuration
-
-Example:
-  windlass tools select \"find all files that mention TODO\"";
+  2    invalid usage or configuration";
 
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:

@@ -1,4 +1,6 @@
-//! `windlass doctor`: reports what this machine can enforce.
+//! `windlass doctor`: checks the setup, and reports what this machine can enforce.
+
+mod checks;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -20,19 +22,23 @@ use crate::{
     setup::ProgramSetup,
 };
 
+use checks::{CheckStatus, DoctorCheck};
+
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Runs the command. It fails if commands cannot be confined at all.
+/// Runs the command. It fails if a check fails, as when commands cannot be confined at all.
 pub(crate) fn run(common: &CommonOptions, options: &DoctorOptions) -> Result<ProgramExit, CliProblem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
-    // `windlass config` reports a broken configuration.
+    // One of the checks reports a broken configuration.
     let setup = ProgramSetup::for_tools(common).ok();
     let left_out = setup.as_ref().map(ProgramSetup::left_out).unwrap_or_default();
     let undo = setup.as_ref().map(undo_state);
     let limits = setup.as_ref().map(ProgramSetup::command_limits).unwrap_or_default();
+    let checks = checks::run(common, options.network, &diagnosis);
     let retention = setup.as_ref().map(|setup| (setup.home.clone(), setup.retention()));
     let shown = if options.json {
         let mut shown = as_json(&diagnosis, &limits);
+        shown["checks"] = checks.iter().map(DoctorCheck::as_json).collect();
         shown["variables_left_out"] = left_out.into_iter().collect();
         shown["retention"] = retention.map(|(home, limits)| kept_as_json(&home, limits)).into();
         shown["undo"] = undo.unwrap_or_default();
@@ -40,10 +46,15 @@ pub(crate) fn run(common: &CommonOptions, options: &DoctorOptions) -> Result<Pro
     } else {
         let kept = retention.and_then(|(home, limits)| sessions::kept(&home, &limits.into()));
         let kept = kept.unwrap_or_default() + &undo_as_text(undo.as_ref());
-        as_text(&diagnosis) + &limits_as_text(&limits) + &kept + &variables(&left_out)
+        checks::as_text(&checks)
+            + &as_text(&diagnosis)
+            + &limits_as_text(&limits)
+            + &kept
+            + &variables(&left_out)
     };
     print(&shown)?;
-    Ok(if diagnosis.rung.is_some() { ProgramExit::Done } else { ProgramExit::Failed })
+    let has_failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
+    Ok(if has_failed { ProgramExit::Failed } else { ProgramExit::Done })
 }
 
 /// Returns the report as part of a larger one.

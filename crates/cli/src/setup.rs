@@ -23,13 +23,13 @@ use windlass::{
 };
 
 pub(crate) use self::{
-    machine::{home, key},
+    machine::{home, key, shell_program},
     model::{DEFAULT_OPENAI_MODEL, ServedModel},
 };
 
 use self::{
     flags::{agent_flags, choice_flags, common_flags, exec_flags},
-    machine::{home_in, shell_program, variable, variables, working_directory},
+    machine::{home_in, variable, variables, working_directory},
 };
 use crate::{
     args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
@@ -67,6 +67,11 @@ impl ProgramSetup {
     /// Creates a setup for an interactive session, with the same choice of a model.
     pub(crate) fn for_session(common: &CommonOptions, options: &SessionOptions) -> Result<Self, CliProblem> {
         Self::for_agent(common, agent_flags(&options.choice, options.script.as_deref(), &options.add_dir)?)
+    }
+
+    /// Creates a setup for the agent that a session without options would have.
+    pub(crate) fn for_default_session(common: &CommonOptions) -> Result<Self, CliProblem> {
+        Self::for_agent(common, Vec::new())
     }
 
     fn for_agent(common: &CommonOptions, flags: Vec<ConfigFlag>) -> Result<Self, CliProblem> {

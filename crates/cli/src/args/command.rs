@@ -70,7 +70,8 @@ fn at(command: Command, path: &[&str], change: &dyn Fn(Command) -> Command) -> C
 /// Adds examples at the end of the help.
 fn with_example(command: Command, lines: &[&str]) -> Command {
     let heading = if lines.len() == 1 { "Example" } else { "Examples" };
-    let lines: String = lines.iter().map(|line| format!("\n  windlass {line}")).collect();
+    let lines: String =
+        lines.iter().map(|line| format!("\n  windlass {line}").trim_end().to_owned()).collect();
     let before = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
     command.after_help(format!("{before}{heading}:{lines}"))
 }

@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 39] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 41] = [
     (
         &[],
         &[
@@ -17,6 +17,8 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 39] = [
     (&["tools"], &["tools list", "tools search \"count lines\""]),
     (&["tools", "list"], &["tools list --json"]),
     (&["tools", "show"], &["tools show shell_command"]),
+    (&["tools", "search"], &["tools search \"count lines\""]),
+    (&["tools", "select"], &["tools select \"find all files that mention TODO\""]),
     (&["tools", "bench"], &["tools bench sets --out predictions"]),
     (&["tools", "cost"], &["tools cost --tools my-tools.jsonl"]),
     (&["tools", "manifest"], &["tools manifest > tools.md"]),

@@ -8,7 +8,8 @@ use clap::{Args, Subcommand};
 /// Choose a model and write the configuration.
 #[derive(Debug, Args)]
 pub(crate) struct InitOptions {
-    /// Provider to use, as in `windlass login --status`, or rules (offline, no model).
+    /// Provider to use: a name in the configuration, a built-in one such as ollama or openai, or
+    /// rules (offline, no model).
     #[arg(short = 'p', long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
     /// Model to use.

@@ -36,7 +36,7 @@ pub(super) fn working_directory(cd: Option<&Path>) -> Result<PathBuf, CliProblem
 }
 
 /// Returns the user's shell, if it reads POSIX command lines.
-pub(super) fn shell_program() -> PathBuf {
+pub(crate) fn shell_program() -> PathBuf {
     let usual = ["bash", "zsh", "sh", "dash", "ksh"];
     let own = env::var_os("SHELL").map(PathBuf::from);
     let own = own.filter(|path| {

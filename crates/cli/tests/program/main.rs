@@ -29,6 +29,8 @@ mod config_changes;
 #[cfg(test)]
 mod denials;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod escape_rules;
 #[cfg(test)]
 mod events;
