@@ -40,15 +40,12 @@ struct OfferedModel {
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, options: &InitOptions) -> Result<ProgramExit, CliProblem> {
     let setup = ProgramSetup::for_tools(common)?;
-    let chosen = match &options.provider {
-        Some(provider) => named(&setup, provider, options.model.clone())?,
-        None => {
-            let sources = ModelSources::find(&setup)?;
-            match choose(&sources, options)? {
-                Some(chosen) => chosen,
-                None => return Ok(ProgramExit::Interrupted),
-            }
-        }
+    let chosen = if let Some(provider) = &options.provider {
+        named(&setup, provider, options.model.clone())?
+    } else if let Some(chosen) = choose(&ModelSources::find(&setup)?, options)? {
+        chosen
+    } else {
+        return Ok(ProgramExit::Interrupted);
     };
     if !may_replace(&setup, &chosen, options)? {
         note("nothing was changed");

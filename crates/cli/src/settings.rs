@@ -45,13 +45,12 @@ fn text_format(origin: bool) -> ConfigFormat {
 
 fn get(common: &CommonOptions, key: &str, format: ConfigFormat) -> Result<ProgramExit, CliProblem> {
     let loaded = ProgramSetup::for_tools(common)?.loaded;
-    match config::show_key(&loaded, key, format).map_err(|error| usage(&error))? {
-        Some(shown) => print(&shown),
-        None => {
-            note(&format!("`{key}` is not set"));
-            Ok(ProgramExit::Failed)
-        }
+    let shown = config::show_key(&loaded, key, format).map_err(|error| usage(&error))?;
+    if let Some(shown) = shown {
+        return print(&shown);
     }
+    note(&format!("`{key}` is not set"));
+    Ok(ProgramExit::Failed)
 }
 
 /// Changes the configuration file, and reports what was written. Returns false if there was nothing

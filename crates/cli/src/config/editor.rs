@@ -54,10 +54,10 @@ impl ConfigEditor {
             Err(problems) => problems,
             Ok(()) => problem(visible_path(&path), error.message().to_owned()),
         })?;
-        let mut first_lines = String::new();
-        if document.is_empty() {
-            // They would end up below the first key.
-            first_lines = document.trailing().as_str().unwrap_or_default().to_owned();
+        // In a file without keys they would end up below the first key.
+        let trailing = document.trailing().as_str().filter(|_| document.is_empty());
+        let first_lines = trailing.unwrap_or_default().to_owned();
+        if !first_lines.is_empty() {
             document.set_trailing("");
         }
         Ok(Self { path, before, first_lines, document })

@@ -42,7 +42,7 @@ const MIN_COLUMNS: u16 = 60;
 pub(super) struct DoctorCheck {
     name: &'static str,
     pub(super) status: CheckStatus,
-    /// What was found, in one line or several.
+    /// The finding, in one line or several.
     detail: String,
     fix: Option<String>,
 }
@@ -239,7 +239,7 @@ fn disk_space(free_megabytes: u64, home: &str) -> DoctorCheck {
     let fix = "windlass sessions gc, or set WINDLASS_HOME to a directory with more space";
     match free_megabytes {
         ..MIN_DISK_MEGABYTES => DoctorCheck::failed("disk", detail, fix),
-        ..LOW_DISK_MEGABYTES => DoctorCheck::warning("disk", detail, fix),
+        MIN_DISK_MEGABYTES..LOW_DISK_MEGABYTES => DoctorCheck::warning("disk", detail, fix),
         _ => DoctorCheck::ok("disk", detail),
     }
 }
