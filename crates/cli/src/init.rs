@@ -9,6 +9,7 @@ use crate::{
     confirm::{forget_typed, is_attended},
     exit::ProgramExit,
     model_sources::{KeyPlace, ModelSources, shown_name},
+    models::listing,
     note,
     output::print,
     problem::CliProblem,
@@ -42,7 +43,7 @@ pub(crate) fn run(common: &CommonOptions, options: &InitOptions) -> Result<Progr
     let setup = ProgramSetup::for_tools(common)?;
     let chosen = if let Some(provider) = &options.provider {
         named(&setup, provider, options.model.clone())?
-    } else if let Some(chosen) = choose(&ModelSources::find(&setup)?, options)? {
+    } else if let Some(chosen) = choose(&setup, &ModelSources::find(&setup)?, options)? {
         chosen
     } else {
         return Ok(ProgramExit::Interrupted);
@@ -78,7 +79,11 @@ fn named(setup: &ProgramSetup, provider: &str, model: Option<String>) -> Result<
 }
 
 /// Lets a person choose, or takes the first model with `--yes`.
-fn choose(sources: &ModelSources, options: &InitOptions) -> Result<Option<ChosenModel>, CliProblem> {
+fn choose(
+    setup: &ProgramSetup,
+    sources: &ModelSources,
+    options: &InitOptions,
+) -> Result<Option<ChosenModel>, CliProblem> {
     let offered = offers(sources);
     if options.yes {
         let first = offered.iter().find(|offer| !offer.needs_model && offer.provider != RULES);
@@ -89,8 +94,10 @@ fn choose(sources: &ModelSources, options: &InitOptions) -> Result<Option<Chosen
         let message = "there is no terminal to ask at; use --provider and --model, or --yes";
         return Err(CliProblem::usage(with_ways(message, sources)));
     }
-    print(&(welcome::describe(sources).join("\n") + "\n\n"))?;
-    ask(&offered)
+    if sources.servers.is_empty() && sources.keyed.is_empty() {
+        print(&(welcome::describe(sources).join("\n") + "\n\n"))?;
+    }
+    ask(setup, &offered)
 }
 
 fn with_ways(message: &str, sources: &ModelSources) -> String {
@@ -135,7 +142,7 @@ fn offers(sources: &ModelSources) -> Vec<OfferedModel> {
 }
 
 /// Asks for a number, and for a model if the choice has none.
-fn ask(offered: &[OfferedModel]) -> Result<Option<ChosenModel>, CliProblem> {
+fn ask(setup: &ProgramSetup, offered: &[OfferedModel]) -> Result<Option<ChosenModel>, CliProblem> {
     let list: String =
         offered.iter().enumerate().map(|(at, each)| format!("  {}  {}\n", at + 1, each.label)).collect();
     print(&format!("Choose a model:\n{list}"))?;
@@ -148,19 +155,36 @@ fn ask(offered: &[OfferedModel]) -> Result<Option<ChosenModel>, CliProblem> {
             break chosen;
         }
     };
-    let model = if chosen.needs_model {
-        let question = format!("Model (`windlass models list -p {}` lists them): ", chosen.provider);
-        loop {
-            let Some(line) = ask_line(&question)? else { return Ok(None) };
-            let name = line.trim();
-            if !name.is_empty() && !name.chars().any(char::is_control) {
-                break Some(name.to_owned());
+    let model = if chosen.needs_model { ask_model(setup, &chosen.provider)? } else { chosen.model.clone() };
+    let is_complete = model.is_some() || !chosen.needs_model;
+    Ok(is_complete.then(|| ChosenModel { provider: chosen.provider.clone(), model }))
+}
+
+/// Asks for the name of a model. A `?` asks the provider for its models, with the key.
+fn ask_model(setup: &ProgramSetup, id: &str) -> Result<Option<String>, CliProblem> {
+    loop {
+        let Some(line) = ask_line(&format!("Model of {id} (? asks {id} for its models): "))? else {
+            return Ok(None);
+        };
+        match line.trim() {
+            "?" => list_models(setup, id)?,
+            name if !name.is_empty() && !name.chars().any(char::is_control) => {
+                return Ok(Some(name.to_owned()));
             }
+            _ => {}
         }
-    } else {
-        chosen.model.clone()
-    };
-    Ok(Some(ChosenModel { provider: chosen.provider.clone(), model }))
+    }
+}
+
+fn list_models(setup: &ProgramSetup, id: &str) -> Result<(), CliProblem> {
+    let Some(provider) = setup.config().model_providers.get(id) else { return Ok(()) };
+    match listing::ask(setup, id, provider)? {
+        Ok(models) => {
+            note(&models.iter().map(|model| format!("  {}", visible(model))).collect::<Vec<_>>().join("\n"))
+        }
+        Err(error) => note(&visible(&listing::explained(id, &error))),
+    }
+    Ok(())
 }
 
 /// Returns true if no other choice is configured, or if it may be replaced.

@@ -108,14 +108,14 @@ fn start(
             builder = builder.same_provider();
         }
     }
-    let notes = welcome::lines(&setup);
+    let note = welcome::text(&setup);
     let _cleaning = RetentionThread::start(&setup);
     let session = InteractiveSession {
         builder,
         info: info(&setup),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         prompt: beginning.prompt,
-        notes,
+        note,
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
     };

@@ -53,6 +53,13 @@ fn suggest(error: &mut clap::Error, root: &clap::Command) {
     {
         error.remove(ContextKind::SuggestedArg);
     }
+    if let (Some(ContextValue::String(typed)), Some(ContextValue::String(known))) =
+        (error.get(ContextKind::InvalidValue), error.get(ContextKind::SuggestedValue))
+        && !is_near(typed, known)
+        && !known.starts_with(typed.as_str())
+    {
+        error.remove(ContextKind::SuggestedValue);
+    }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return;
     };
@@ -61,7 +68,9 @@ fn suggest(error: &mut clap::Error, root: &clap::Command) {
         Some(ContextValue::String(name)) => vec![name],
         _ => Vec::new(),
     };
-    names.retain(|name| is_near(&typed, name));
+    let is_hidden = |name: &str| root.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    names.retain(|name| is_near(&typed, name) && !is_hidden(name));
+    names.sort_by_key(|name| nearness(&typed, name));
     if names.is_empty() {
         names = paths_to(&typed, root);
     }
@@ -115,6 +124,7 @@ mod tests {
             ("probe", "a similar subcommand exists: 'models probe'"),
             ("frobnicate", ""),
             ("logni", "a similar subcommand exists: 'login'"),
+            ("sesion", "a similar subcommand exists: 'sessions'"),
             ("sandbox-mode", ""),
             ("e2", ""),
         ] {
@@ -128,6 +138,18 @@ mod tests {
         let text = marked(&error("--\u{1b}]0;x\u{7}\u{202e}")).unwrap();
         assert!(text.contains("--\\u{1b}]0;x\\u{7}\\u{202e}") && !text.contains('\u{1b}'), "{text}");
         assert_eq!(marked(&error("--frobnicate")), None);
+    }
+
+    #[test]
+    fn only_near_values_are_suggested() {
+        for (typed, expected) in [
+            ("workspce-write", "a similar value exists: 'workspace-write'"),
+            ("danger", "a similar value exists: 'danger-full-access'"),
+            ("only", ""),
+            ("rear-end", ""),
+        ] {
+            assert_eq!(tips(&["windlass", "exec", "-s", typed]), expected, "{typed}");
+        }
     }
 
     #[test]

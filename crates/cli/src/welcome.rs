@@ -13,16 +13,16 @@ use crate::{
 const MAX_MODELS: usize = 3;
 
 /// Returns the screen for a session without a model; nothing if one is configured.
-pub(crate) fn lines(setup: &ProgramSetup) -> Vec<String> {
+pub(crate) fn text(setup: &ProgramSetup) -> Option<String> {
     if setup.has_model() || setup.has_chosen_provider() {
-        return Vec::new();
+        return None;
     }
     // The search is a service: a session starts without it, too.
     let sources = ModelSources::find(setup).unwrap_or_default();
     let mut lines = offline();
     lines.push(String::new());
     lines.extend(describe(&sources));
-    lines
+    Some(lines.join("\n"))
 }
 
 /// Says what works without a model.

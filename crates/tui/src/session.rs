@@ -76,8 +76,8 @@ pub struct InteractiveSession<'a> {
     pub display: Display,
     /// The first message.
     pub prompt: Option<String>,
-    /// Lines above the first message.
-    pub notes: Vec<String>,
+    /// A text above the first message.
+    pub note: Option<String>,
     /// Keeps messages.
     pub history: &'a dyn PromptHistory,
     /// Runs commands of the program.
@@ -147,7 +147,7 @@ impl InteractiveSession<'_> {
             leaving: None,
         };
         running.app.set_width(running.screen.width());
-        self.notes.iter().for_each(|note| running.app.note(note));
+        self.note.iter().for_each(|note| running.app.note(note));
         if let Some(prompt) = self.prompt {
             running.app.submit(prompt, Instant::now());
         }

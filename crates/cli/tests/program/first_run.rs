@@ -39,6 +39,7 @@ fn a_session_without_a_model_says_what_works_and_how_to_connect_one() {
     let screen = terminal.until("network off");
     for line in [
         "No model is configured. The offline rules answer now; try:",
+        "around each\n\n  Found; one line connects it:\n",
         "Ollama on this machine: qwen3:8b, llama3.2\n",
         "windlass init -p ollama -m qwen3:8b",
         "Groq: GROQ_API_KEY is set",
@@ -83,6 +84,31 @@ fn a_person_chooses_a_model_and_it_is_written() {
     assert_eq!(config(&user), format!("model_provider = \"ollama\"\nmodel = \"llama3.2\"\n{before}"));
     let mode = fs::metadata(user.home().join("config.toml")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_person_can_ask_a_provider_for_its_models() {
+    let user = User::new();
+    // Without a key as a server on this machine, then with the key.
+    let server = Server::start([list(), list()]);
+    user.configure(&format!(
+        "{NOTHING_LOCAL}[model_providers.groq]\nbase_url = \"{}\"\nenv_key = \"GROQ_API_KEY\"\n",
+        server.url()
+    ));
+    let mut program = user.program(&["init"]);
+    program.env("GROQ_API_KEY", "gsk-1");
+    let mut terminal = Emulator::start(&program, SIZE);
+    terminal.until("  3  Groq (GROQ_API_KEY is set)");
+    terminal.type_in("3\r");
+    terminal.until("Model of groq");
+    terminal.type_in("?\r");
+    terminal.until("  llama3.2\n");
+    let sent: Vec<_> =
+        server.requests().iter().map(|request| request.header("authorization").map(str::to_owned)).collect();
+    assert_eq!(sent, [None, Some("Bearer gsk-1".to_owned())]);
+    terminal.type_in("llama3.2\r");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert!(config(&user).starts_with("model_provider = \"groq\"\nmodel = \"llama3.2\"\n"));
 }
 
 #[test]
