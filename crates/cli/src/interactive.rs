@@ -102,13 +102,14 @@ fn start(
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
+    let is_new = beginning.resume.is_none();
     if let Some(which) = beginning.resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
             builder = builder.same_provider();
         }
     }
-    let note = welcome::text(&setup);
+    let note = if is_new { welcome::text(&setup) } else { None };
     let _cleaning = RetentionThread::start(&setup);
     let session = InteractiveSession {
         builder,

@@ -13,6 +13,7 @@ const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
 const UNUSED: [(&[&str], &[&str]); 28] = [
+    (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
     (&["redo"], &["approval", "bypass"]),
@@ -30,7 +31,6 @@ const UNUSED: [(&[&str], &[&str]); 28] = [
     (&["policy", "suggest"], &CHECKS),
     (&["policy", "rules"], &CHECKS),
     (&["policy", "revoke"], &CHECKS),
-    (&["policy", "test"], &["approval", "bypass"]),
     (&["stats"], &CHECKS),
     (&["history"], &CHECKS),
     (&["show"], &CHECKS),

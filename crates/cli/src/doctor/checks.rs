@@ -37,6 +37,9 @@ const LOW_DISK_MEGABYTES: u64 = 1024;
 /// Narrower terminals cut tables.
 const MIN_COLUMNS: u16 = 60;
 
+/// The column at which the finding of a check begins.
+pub(super) const DETAIL_COLUMN: usize = 19;
+
 /// The result of one check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DoctorCheck {
@@ -89,8 +92,9 @@ impl DoctorCheck {
 /// Formats the checks, one line each and another for a fix.
 pub(super) fn as_text(checks: &[DoctorCheck]) -> String {
     let line = |DoctorCheck { name, status, detail, fix }: &DoctorCheck| {
-        let detail = detail.replace('\n', "\n                        ");
-        let fix = fix.as_ref().map(|fix| format!("                   fix: {fix}\n")).unwrap_or_default();
+        let indent = " ".repeat(DETAIL_COLUMN);
+        let detail = detail.replace('\n', &format!("\n{indent}"));
+        let fix = fix.as_ref().map(|fix| format!("{indent}fix: {fix}\n")).unwrap_or_default();
         format!("{:<8} {name:<9} {detail}\n{fix}", status.name())
     };
     checks.iter().map(line).collect::<String>() + "\n"
@@ -329,7 +333,7 @@ mod tests {
         let checks = [DoctorCheck::ok("git", "git 2"), DoctorCheck::failed("config", "one\ntwo", "do this")];
         assert_eq!(
             as_text(&checks),
-            "ok       git       git 2\nfailed   config    one\n                        two\n                   fix: do this\n\n"
+            "ok       git       git 2\nfailed   config    one\n                   two\n                   fix: do this\n\n"
         );
         let json = json!({"name": "config", "status": "failed", "detail": "one\ntwo", "fix": "do this"});
         assert_eq!(checks[1].as_json(), json);
