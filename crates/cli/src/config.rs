@@ -15,7 +15,7 @@ use windlass::{
     select::{FORMER_NAME, RULES},
 };
 
-use crate::spelling::nearest;
+use crate::spelling::did_you_mean;
 
 mod agent_settings;
 mod editor;
@@ -235,10 +235,8 @@ impl WindlassConfig {
         if name == FORMER_NAME || known().any(|known| known == name) {
             return None;
         }
-        let hint = match nearest(name, known()) {
-            Some(known) => format!("did you mean `{known}`?"),
-            None => format!("the providers are {}", known().collect::<Vec<_>>().join(", ")),
-        };
+        let list = || format!("the providers are {}", known().collect::<Vec<_>>().join(", "));
+        let hint = did_you_mean(name, known()).unwrap_or_else(list);
         Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
     }
 }

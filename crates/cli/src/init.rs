@@ -16,7 +16,8 @@ use crate::{
     screen::visible,
     settings,
     setup::{self, DEFAULT_OPENAI_MODEL, ProgramSetup},
-    spelling, welcome,
+    spelling::did_you_mean,
+    welcome,
 };
 
 /// Maximum number of models of a server that are offered.
@@ -62,10 +63,8 @@ fn named(setup: &ProgramSetup, provider: &str, model: Option<String>) -> Result<
     let known = &setup.config().model_providers;
     if provider != RULES && !known.contains_key(provider) {
         let names = known.keys().map(String::as_str).chain([RULES]);
-        let hint = match spelling::nearest(provider, names.clone()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the providers are {}", names.collect::<Vec<_>>().join(", ")),
-        };
+        let hint = did_you_mean(provider, names.clone())
+            .unwrap_or_else(|| format!("the providers are {}", names.collect::<Vec<_>>().join(", ")));
         return Err(CliProblem::usage(format!("there is no provider `{}`; {hint}", visible(provider))));
     }
     if model.is_none() && !matches!(provider, RULES | "openai") {

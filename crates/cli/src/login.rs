@@ -15,7 +15,7 @@ use crate::{
     problem::CliProblem,
     screen::{visible, visible_path},
     setup::{self, ProgramSetup},
-    spelling,
+    spelling::did_you_mean,
     table::TextTable,
 };
 
@@ -40,6 +40,10 @@ pub(crate) fn run(common: &CommonOptions, options: &LoginOptions) -> Result<Prog
     note(&format!("{verb} the API key of {id} in {path} (mode 0600)"));
     if setup::key(variable).is_some() {
         note(&format!("{variable} is set, too, and has precedence"));
+    }
+    if setup.config().model_provider.is_none() && setup.config().model.is_none() {
+        let model = if id == "openai" { "" } else { " -m MODEL" };
+        note(&format!("next: windlass init -p {id}{model}"));
     }
     Ok(ProgramExit::Done)
 }
@@ -66,10 +70,8 @@ pub(crate) fn log_out(common: &CommonOptions, options: &LogoutOptions) -> Result
 fn find<'a>(setup: &'a ProgramSetup, id: &str) -> Result<(&'a Provider, &'a str), CliProblem> {
     let providers = &setup.config().model_providers;
     let Some(provider) = providers.get(id) else {
-        let hint = match spelling::nearest(id, providers.keys().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`windlass login --status` lists those that take a key".to_owned(),
-        };
+        let hint = did_you_mean(id, providers.keys().map(String::as_str))
+            .unwrap_or_else(|| "`windlass login --status` lists those that take a key".to_owned());
         return Err(CliProblem::usage(format!("there is no provider `{}`; {hint}", visible(id))));
     };
     let variable = provider.key_variable().ok_or_else(|| {

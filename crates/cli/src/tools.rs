@@ -24,7 +24,7 @@ use crate::{
     problem::CliProblem,
     screen::{named, visible},
     setup::ProgramSetup,
-    spelling,
+    spelling::did_you_mean,
     table::TextTable,
     user_tools,
 };
@@ -134,10 +134,7 @@ fn show(registry: &Registry, name: &str, json: bool) -> Result<String, CliProble
 /// Returns the message for an unknown tool name.
 fn unknown(registry: &Registry, name: &str) -> String {
     let names = registry.tools().iter().map(|tool| tool.spec.name.as_str());
-    let hint = match spelling::nearest(name, names) {
-        Some(near) => format!("did you mean `{}`?", named(near)),
-        None => "`windlass tools list` lists all".to_owned(),
-    };
+    let hint = did_you_mean(name, names).unwrap_or_else(|| "`windlass tools list` lists all".to_owned());
     format!("there is no tool `{}`; {hint}", named(name))
 }
 

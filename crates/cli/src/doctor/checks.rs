@@ -25,6 +25,7 @@ use crate::{
     problem::{CliProblem, chain},
     screen::{visible, visible_path},
     setup::{self, ProgramSetup, shell_program},
+    spelling::did_you_mean,
 };
 
 const MEGABYTE: u64 = 1024 * 1024;
@@ -203,8 +204,8 @@ fn connection(setup: &ProgramSetup, id: &str, provider: &Provider, model: &str) 
             DoctorCheck::ok(NAME, format!("{model} of {id}; the server answers and has it"))
         }
         Ok(Ok(models)) => {
-            let near = crate::spelling::nearest(model, models.iter().map(String::as_str));
-            let near = near.map(|near| format!("; did you mean `{}`?", visible(near))).unwrap_or_default();
+            let near = did_you_mean(model, models.iter().map(String::as_str));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
             let detail = format!("{id} answers, but does not list the model {model}{near}");
             DoctorCheck::warning(NAME, detail, format!("windlass models list -p {id}"))
         }
