@@ -67,13 +67,17 @@ fn at(command: Command, path: &[&str], change: &dyn Fn(Command) -> Command) -> C
     }
 }
 
-/// Adds examples at the end of the help.
+/// Adds examples at the end of the help, unless the definition of the command has some.
 fn with_example(command: Command, lines: &[&str]) -> Command {
+    let before = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    if before.contains("Example") {
+        return command;
+    }
     let heading = if lines.len() == 1 { "Example" } else { "Examples" };
     let lines: String =
         lines.iter().map(|line| format!("\n  windlass {line}").trim_end().to_owned()).collect();
-    let before = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
-    command.after_help(format!("{before}{heading}:{lines}"))
+    let gap = if before.is_empty() { "" } else { "\n\n" };
+    command.after_help(format!("{before}{gap}{heading}:{lines}"))
 }
 
 impl CliArgs {
