@@ -3,21 +3,30 @@
 
 mod agent;
 mod calls;
+mod command;
+mod examples;
 mod interactive;
 mod policy;
 mod sessions;
+mod setup;
 
 pub(crate) use self::{
-    agent::{CallOptions, ExecAction, ExecArguments, ExecOptions, ModelChoice, ModelsCommand, ProbeOptions},
+    agent::{
+        CallOptions, ExecAction, ExecArguments, ExecOptions, ModelChoice, ModelListOptions, ModelsCommand,
+        ProbeOptions,
+    },
     calls::{
         AuditCommand, FeedbackOptions, FeedbackRating, HistoryOptions, RedoOptions, StatsBy, StatsOptions,
         UndoOptions,
     },
+    command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
-    policy::{
-        ConfigCommand, LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions,
-    },
+    policy::{LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions},
     sessions::{CollectOptions, SessionsCommand},
+    setup::{
+        CompletionsOptions, ConfigCommand, DoctorOptions, InitOptions, LoginOptions, LogoutOptions,
+        ManOptions,
+    },
 };
 
 use std::path::PathBuf;
@@ -62,19 +71,26 @@ pub(crate) enum CliCommand {
     /// List, show and search tools.
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// Test how a model calls tools.
+    /// List the models of a server, and test how a model calls tools.
     #[command(subcommand)]
     Models(ModelsCommand),
     /// Run any command in the sandbox; its input, output and exit code pass through.
     #[command(after_help = SANDBOX_EXIT_CODES)]
     Sandbox(SandboxRun),
-    /// Show what this machine can enforce, and how to enable the rest.
-    Doctor {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show the configuration, its file and its schema.
+    /// Choose a model and write the configuration.
+    Init(InitOptions),
+    /// Keep the API key of a provider in a private file.
+    ///
+    /// The key is read from the terminal without being shown, or from stdin. It is used if the
+    /// environment variable of the provider is not set.
+    Login(LoginOptions),
+    /// Remove an API key that `login` keeps.
+    Logout(LogoutOptions),
+    /// Check this machine, the configuration and the data, and say how to fix problems.
+    ///
+    /// The exit code is 1 if a check fails.
+    Doctor(DoctorOptions),
+    /// Show and change the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Explain decisions about commands, and manage rules.
@@ -108,6 +124,13 @@ pub(crate) enum CliCommand {
     /// too.
     #[command(after_help = REDACT_EXIT_CODES)]
     Redact(RedactOptions),
+    /// Print a completion script for a shell.
+    Completions(CompletionsOptions),
+    /// Print the manual page, or write all pages to a directory.
+    Man(ManOptions),
+    /// Print the version, as `--version` does.
+    #[command(hide = true)]
+    Version,
 }
 
 const CHAT_EXAMPLES: &str = "\
@@ -136,10 +159,7 @@ const SELECT_EXIT_CODES: &str = "\
 Exit codes:
   0    at least one tool fits
   1    no tool fits
-  2    invalid usage or configuration
-
-Example:
-  windlass tools select \"find all files that mention TODO\"";
+  2    invalid usage or configuration";
 
 const REDACT_EXIT_CODES: &str = "\
 Exit codes:

@@ -15,9 +15,10 @@ use windlass::{
     select::{FORMER_NAME, RULES},
 };
 
-use crate::spelling::nearness;
+use crate::spelling::did_you_mean;
 
 mod agent_settings;
+mod editor;
 mod environment;
 mod key;
 mod known;
@@ -29,9 +30,11 @@ mod retention;
 mod show;
 mod undo;
 
+pub(crate) use editor::{ConfigEditor, check_text, read_or_new};
 pub(crate) use known::schema;
 pub(crate) use load::{ConfigFlag, ConfigSources, LoadedConfig, file, home, load};
-pub(crate) use show::{ConfigFormat, show};
+pub(crate) use problem::ConfigError;
+pub(crate) use show::{ConfigFormat, show, show_key};
 
 use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
@@ -55,9 +58,9 @@ pub(crate) struct WindlassConfig {
     pub(crate) model: Option<String>,
     /// The provider of the model: a key of `model_providers`.
     pub(crate) model_provider: Option<String>,
-    /// Providers of models, by name. Some are built in: `openai`, `openrouter`, `ollama`,
-    /// `lmstudio`, `llama.cpp`, `vllm`, `scripted`. A table of the same name changes only the keys
-    /// it sets.
+    /// Providers of models, by name. Some are built in: `openai`, `openrouter`, `anthropic`,
+    /// `deepseek`, `gemini`, `groq`, `mistral`, `xai`, `ollama`, `lmstudio`, `llama.cpp`, `vllm`,
+    /// `scripted`. A table of the same name changes only the keys it sets.
     pub(crate) model_providers: BTreeMap<String, Provider>,
     /// The URL of the built-in provider `openai`; the same as `model_providers.openai.base_url`.
     pub(crate) openai_base_url: Option<String>,
@@ -232,11 +235,8 @@ impl WindlassConfig {
         if name == FORMER_NAME || known().any(|known| known == name) {
             return None;
         }
-        let near = known().filter_map(|known| Some((nearness(name, known)?, known))).min();
-        let hint = match near {
-            Some((_, known)) => format!("did you mean `{known}`?"),
-            None => format!("the providers are {}", known().collect::<Vec<_>>().join(", ")),
-        };
+        let list = || format!("the providers are {}", known().collect::<Vec<_>>().join(", "));
+        let hint = did_you_mean(name, known()).unwrap_or_else(list);
         Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
     }
 }

@@ -1,16 +1,23 @@
-//! `windlass doctor`: reports what this machine can enforce.
+//! `windlass doctor`: checks the setup, and reports what this machine can enforce.
 
-use std::{collections::BTreeMap, path::Path};
+mod checks;
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 use windlass::{
     host::{Diagnosis, Machine},
     record::{DiskUsage, SnapshotStore},
 };
 
 use crate::{
-    args::CommonOptions,
+    args::{CommonOptions, DoctorOptions},
     config::{CommandLimits, RetentionSettings},
     exit::ProgramExit,
     output::print,
@@ -20,19 +27,23 @@ use crate::{
     setup::ProgramSetup,
 };
 
+use checks::{CheckStatus, DoctorCheck};
+
 const MEGABYTE: u64 = 1024 * 1024;
 
-/// Runs the command. It fails if commands cannot be confined at all.
-pub(crate) fn run(common: &CommonOptions, json: bool) -> Result<ProgramExit, CliProblem> {
+/// Runs the command. It fails if a check fails, as when commands cannot be confined at all.
+pub(crate) fn run(common: &CommonOptions, options: &DoctorOptions) -> Result<ProgramExit, CliProblem> {
     let diagnosis = Machine::for_one_command(BTreeMap::new()).diagnose();
-    // `windlass config` reports a broken configuration.
+    // One of the checks reports a broken configuration.
     let setup = ProgramSetup::for_tools(common).ok();
     let left_out = setup.as_ref().map(ProgramSetup::left_out).unwrap_or_default();
     let undo = setup.as_ref().map(undo_state);
     let limits = setup.as_ref().map(ProgramSetup::command_limits).unwrap_or_default();
+    let checks = checks::run(common, options.network, &diagnosis);
     let retention = setup.as_ref().map(|setup| (setup.home.clone(), setup.retention()));
-    let shown = if json {
+    let shown = if options.json {
         let mut shown = as_json(&diagnosis, &limits);
+        shown["checks"] = checks.iter().map(DoctorCheck::as_json).collect();
         shown["variables_left_out"] = left_out.into_iter().collect();
         shown["retention"] = retention.map(|(home, limits)| kept_as_json(&home, limits)).into();
         shown["undo"] = undo.unwrap_or_default();
@@ -40,10 +51,38 @@ pub(crate) fn run(common: &CommonOptions, json: bool) -> Result<ProgramExit, Cli
     } else {
         let kept = retention.and_then(|(home, limits)| sessions::kept(&home, &limits.into()));
         let kept = kept.unwrap_or_default() + &undo_as_text(undo.as_ref());
-        as_text(&diagnosis) + &limits_as_text(&limits) + &kept + &variables(&left_out)
+        let text = as_text(&diagnosis) + &limits_as_text(&limits) + &kept + &variables(&left_out);
+        wrapped(&checks::as_text(&checks), checks::DETAIL_COLUMN) + &wrapped(&text, 4)
     };
     print(&shown)?;
-    Ok(if diagnosis.rung.is_some() { ProgramExit::Done } else { ProgramExit::Failed })
+    let has_failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
+    Ok(if has_failed { ProgramExit::Failed } else { ProgramExit::Done })
+}
+
+/// Wraps lines between words for a terminal. Lines that continue another begin at this column.
+fn wrapped(text: &str, column: usize) -> String {
+    if !io::stdout().is_terminal() {
+        return text.to_owned();
+    }
+    let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    let wrap = |line| wrap_line(line, if columns == 0 { usize::MAX } else { columns }, column);
+    text.lines().map(|line| wrap(line) + "\n").collect()
+}
+
+/// Wraps a line; a word that is wider than the rest of the line stays whole.
+fn wrap_line(line: &str, columns: usize, column: usize) -> String {
+    let (mut out, mut used) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let width = word.trim_end().width();
+        if used > column && used + width > columns {
+            out.truncate(out.trim_end().len());
+            out.push_str(&format!("\n{}", " ".repeat(column)));
+            used = column;
+        }
+        out.push_str(word);
+        used += word.width();
+    }
+    out
 }
 
 /// Returns the report as part of a larger one.
@@ -159,6 +198,15 @@ mod tests {
     use windlass::host::Missing;
 
     use super::*;
+
+    #[test]
+    fn a_long_line_is_wrapped_between_words() {
+        let line = "ok       shell     one two three four";
+        assert_eq!(wrap_line(line, 80, 19), line);
+        assert_eq!(wrap_line(line, 30, 19), "ok       shell     one two\n                   three four");
+        let path = format!("ok       config    {}", "x".repeat(50));
+        assert_eq!(wrap_line(&path, 30, 19), path);
+    }
 
     #[test]
     fn variables_that_are_left_out_are_told_with_the_reason() {

@@ -7,7 +7,6 @@ use std::{
     path::Path,
 };
 
-use clap::Parser;
 use windlass::{Network, host::Window, record::Which};
 use windlass_tui::{
     Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick,
@@ -22,7 +21,7 @@ use crate::{
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
     screen::visible,
-    sessions, usage, user_tools,
+    sessions, usage, user_tools, welcome,
 };
 
 /// Maximum number of sessions to choose from.
@@ -36,7 +35,7 @@ pub(crate) fn parse_without_command() -> Option<CliArgs> {
     }
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     arguments.insert(1.min(arguments.len()), "chat".into());
-    let cli = CliArgs::try_parse_from(arguments).ok()?;
+    let cli = CliArgs::parse_words(arguments).ok()?;
     let CliCommand::Chat(chat) = &cli.command else { return None };
     let is_prompt = chat.prompt.as_ref().is_none_or(|prompt| prompt.trim().contains(char::is_whitespace));
     is_prompt.then_some(cli)
@@ -103,18 +102,21 @@ fn start(
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
+    let is_new = beginning.resume.is_none();
     if let Some(which) = beginning.resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
             builder = builder.same_provider();
         }
     }
+    let note = if is_new { welcome::text(&setup) } else { None };
     let _cleaning = RetentionThread::start(&setup);
     let session = InteractiveSession {
         builder,
         info: info(&setup),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         prompt: beginning.prompt,
+        note,
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
     };
@@ -174,7 +176,7 @@ impl ProgramCommands for SessionCommands<'_> {
     fn run(&self, arguments: &[String]) {
         let words = std::iter::once("windlass".to_owned()).chain(arguments.iter().cloned());
         // Problems are reported where they occur; the session goes on.
-        let _code = match CliArgs::try_parse_from(words) {
+        let _code = match CliArgs::parse_words(words) {
             Ok(cli) => crate::dispatch(self.common, cli.command),
             Err(error) => usage::report(error),
         };

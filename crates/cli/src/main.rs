@@ -8,24 +8,31 @@ mod blanks;
 mod call;
 mod calls;
 mod colour;
+mod completions;
 mod config;
 mod confirm;
+mod credentials;
 mod doctor;
 mod exec;
 mod exit;
 mod feedback;
 mod hidden_characters;
+mod hidden_prompt;
 mod history;
+mod init;
 mod interactive;
 mod interrupts;
 mod jsonl;
 mod logging;
+mod login;
 mod look_alikes;
+mod model_sources;
 mod models;
 mod output;
 mod paths;
 mod policy;
 mod preview;
+mod private_file;
 mod problem;
 mod profile;
 mod prompt_history;
@@ -46,13 +53,12 @@ mod undo;
 mod usage;
 mod user_tools;
 mod visible;
+mod welcome;
 
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
-
-use clap::Parser;
 
 use crate::{
     args::{CliArgs, CliCommand, CommonOptions},
@@ -62,7 +68,7 @@ use crate::{
 fn main() -> ExitCode {
     // Before anything starts a thread.
     windlass::host::grow_descriptor_table();
-    let CliArgs { common, command } = match CliArgs::try_parse() {
+    let CliArgs { common, command } = match CliArgs::parse_words(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => match interactive::parse_without_command() {
             Some(cli) => cli,
@@ -100,7 +106,13 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
         CliCommand::Feedback(feedback) => feedback::run(common, &feedback),
         CliCommand::Audit(audit) => audit::run(common, &audit),
         CliCommand::Redact(redact) => redact::run(common, &redact),
-        CliCommand::Doctor { json } => doctor::run(common, json),
+        CliCommand::Init(init) => init::run(common, &init),
+        CliCommand::Login(login) => login::run(common, &login),
+        CliCommand::Logout(logout) => login::log_out(common, &logout),
+        CliCommand::Doctor(doctor) => doctor::run(common, &doctor),
+        CliCommand::Completions(completions) => completions::run(&completions),
+        CliCommand::Man(man) => completions::run_man(&man),
+        CliCommand::Version => completions::print_version(),
         CliCommand::Sandbox(args) => return finish(sandbox::run(common, &args)),
     };
     finish(end)

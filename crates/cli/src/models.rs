@@ -1,5 +1,6 @@
-//! `windlass models`: tests how a model calls tools.
+//! `windlass models`: lists models, and tests how a model calls tools.
 
+pub(crate) mod listing;
 mod probe;
 mod report;
 mod tasks;
@@ -21,7 +22,13 @@ use crate::{
 
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, args: &ModelsCommand) -> Result<ProgramExit, CliProblem> {
-    let ModelsCommand::Probe(args) = args;
+    match args {
+        ModelsCommand::List(args) => listing::run(common, args),
+        ModelsCommand::Probe(args) => run_probe(common, args),
+    }
+}
+
+fn run_probe(common: &CommonOptions, args: &ProbeOptions) -> Result<ProgramExit, CliProblem> {
     let setup = ProgramSetup::for_model(common, &args.choice)?;
     let served = setup.served()?;
     let mut probing = ModelProbe::new(&served)?;

@@ -12,8 +12,10 @@ use windlass::clean::{Cleaner, Finding, Secrets};
 
 use crate::{
     args::{CommonOptions, RedactOptions},
+    credentials,
     exit::ProgramExit,
     problem::CliProblem,
+    setup,
 };
 
 /// Size of one read.
@@ -45,14 +47,17 @@ pub(crate) fn own() -> &'static Secrets {
     &OWN
 }
 
-/// Returns the likely credentials in the environment and the `.env` files of some directories.
+/// Returns the likely credentials in the environment and the `.env` files of some directories, and
+/// the keys that `windlass login` keeps.
 pub(crate) fn known(roots: &[PathBuf]) -> Vec<(String, String)> {
     let own = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let paths = roots.iter().flat_map(|root| ENV_FILES.iter().map(|name| root.join(name)));
     let files: Vec<_> = paths.filter_map(|path| read(&path)).collect();
     let written = files.iter().flat_map(|text| text.lines().filter_map(assignment));
-    own.chain(written).filter(|(name, value)| Secrets::is_credential(name, value)).collect()
+    let likely = own.chain(written).filter(|(name, value)| Secrets::is_credential(name, value));
+    let stored = setup::home().map(|home| credentials::secrets(&home)).unwrap_or_default();
+    likely.chain(stored).collect()
 }
 
 /// Reads a small file; one that cannot be read holds nothing to hide.

@@ -22,15 +22,19 @@ use windlass::{
     select::RULES,
 };
 
-pub(crate) use self::{machine::home, model::ServedModel};
+pub(crate) use self::{
+    machine::{home, key, shell_program},
+    model::{DEFAULT_OPENAI_MODEL, ServedModel},
+};
 
 use self::{
     flags::{agent_flags, choice_flags, common_flags, exec_flags},
-    machine::{home_in, key, shell_program, variable, variables, working_directory},
+    machine::{home_in, variable, variables, working_directory},
 };
 use crate::{
     args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
     config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
+    credentials::StoredKeys,
     policy,
     problem::CliProblem,
     profile, redact,
@@ -65,9 +69,17 @@ impl ProgramSetup {
         Self::for_agent(common, agent_flags(&options.choice, options.script.as_deref(), &options.add_dir)?)
     }
 
+    /// Creates a setup for the agent that a session without options would have.
+    pub(crate) fn for_default_session(common: &CommonOptions) -> Result<Self, CliProblem> {
+        Self::for_agent(common, Vec::new())
+    }
+
     fn for_agent(common: &CommonOptions, flags: Vec<ConfigFlag>) -> Result<Self, CliProblem> {
         let setup = Self::load(common, flags)?;
-        let has_model = setup.config().model.is_some() || key("OPENAI_API_KEY").is_some();
+        let has_model = setup.config().model_provider.is_some()
+            || setup.config().model.is_some()
+            || key("OPENAI_API_KEY").is_some()
+            || StoredKeys::load(&setup.home)?.get("openai").is_some();
         Ok(if has_model { setup } else { Self { usual_provider: RULES, ..setup } })
     }
 

@@ -1,11 +1,23 @@
 //! Names with similar spelling, for suggestions.
 
+use crate::screen::visible;
+
 /// Returns the edit distance of a name from a known one; none if it is more than one letter in
 /// three, which is not a typo.
 pub(crate) fn nearness(name: &str, known: &str) -> Option<usize> {
     let letters = distance(name, known);
     let longest = name.chars().count().max(known.chars().count());
     (letters * 3 <= longest).then_some(letters)
+}
+
+/// Asks whether the nearest known name was meant, if any is near.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    nearest(name, known).map(|near| format!("did you mean `{}`?", visible(near)))
+}
+
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.filter_map(|known| Some((nearness(name, known)?, known)));
+    near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
 }
 
 /// Returns the edit distance of two names, with a transposition counting as one.
@@ -49,6 +61,13 @@ mod tests {
         ] {
             assert_eq!(nearness(name, known), None, "{name} {known}");
         }
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_or_none() {
+        let known = || ["undo", "exec", "resume", "tools"].into_iter();
+        assert_eq!(did_you_mean("tolos", known()).as_deref(), Some("did you mean `tools`?"));
+        assert_eq!(did_you_mean("foo", known()), None);
     }
 
     #[test]

@@ -11,10 +11,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use windlass::{
-    AliasMeaning, Category, Exposure, ParameterAlias, Registered, Registry, SpecKind, Toolbox,
-    select::repair::nearest,
-};
+use windlass::{AliasMeaning, Category, Exposure, ParameterAlias, Registered, Registry, SpecKind, Toolbox};
 
 use choose::SelectableTools;
 
@@ -27,6 +24,7 @@ use crate::{
     problem::CliProblem,
     screen::{named, visible},
     setup::ProgramSetup,
+    spelling::did_you_mean,
     table::TextTable,
     user_tools,
 };
@@ -135,8 +133,9 @@ fn show(registry: &Registry, name: &str, json: bool) -> Result<String, CliProble
 
 /// Returns the message for an unknown tool name.
 fn unknown(registry: &Registry, name: &str) -> String {
-    let names = nearest(name, registry.tools().iter().map(|tool| tool.spec.name.as_str()));
-    format!("there is no tool `{}`; the tools, closest name first: {}", named(name), names.join(", "))
+    let names = registry.tools().iter().map(|tool| tool.spec.name.as_str());
+    let hint = did_you_mean(name, names).unwrap_or_else(|| "`windlass tools list` lists all".to_owned());
+    format!("there is no tool `{}`; {hint}", named(name))
 }
 
 fn manifest(registry: &Registry, json: bool) -> String {

@@ -4,18 +4,15 @@
 use std::{ffi::OsStr, process::ExitCode};
 
 use clap::{
-    CommandFactory,
     builder::StyledStr,
     error::{ContextKind, ContextValue},
 };
 
-use crate::{
-    args::CliArgs, exit::ProgramExit, finish, note, output, screen::visible_lines, spelling::nearness,
-};
+use crate::{args, exit::ProgramExit, finish, note, output, screen::visible_lines, spelling::nearness};
 
 /// Prints help, the version or an error. Only an error is wrong usage.
 pub(crate) fn report(mut error: clap::Error) -> ExitCode {
-    suggest(&mut error, &CliArgs::command());
+    suggest(&mut error, &args::command());
     if !error.use_stderr() {
         let printed = error.print();
         return finish(output::check().and_then(|()| output::written(printed)));
@@ -56,6 +53,13 @@ fn suggest(error: &mut clap::Error, root: &clap::Command) {
     {
         error.remove(ContextKind::SuggestedArg);
     }
+    if let (Some(ContextValue::String(typed)), Some(ContextValue::String(known))) =
+        (error.get(ContextKind::InvalidValue), error.get(ContextKind::SuggestedValue))
+        && !is_near(typed, known)
+        && !known.starts_with(typed.as_str())
+    {
+        error.remove(ContextKind::SuggestedValue);
+    }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return;
     };
@@ -64,13 +68,15 @@ fn suggest(error: &mut clap::Error, root: &clap::Command) {
         Some(ContextValue::String(name)) => vec![name],
         _ => Vec::new(),
     };
-    names.retain(|name| is_near(&typed, name));
+    let is_hidden = |name: &str| root.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    names.retain(|name| is_near(&typed, name) && !is_hidden(name));
+    names.sort_by_key(|name| nearness(&typed, name));
     if names.is_empty() {
         names = paths_to(&typed, root);
     }
     if !names.is_empty() {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
-    } else if root.get_arguments().any(|arg| arg.get_long() == Some(&typed)) || typed == "version" {
+    } else if root.get_arguments().any(|arg| arg.get_long() == Some(&typed)) {
         let tip = StyledStr::from(format!("there is an option '--{typed}'"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
@@ -99,13 +105,12 @@ fn paths_to(name: &str, root: &clap::Command) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::args::CliArgs;
 
     fn tips(arguments: &[&str]) -> String {
-        let mut error = CliArgs::try_parse_from(arguments).unwrap_err();
-        suggest(&mut error, &CliArgs::command());
+        let mut error = CliArgs::parse_words(arguments.iter().copied()).unwrap_err();
+        suggest(&mut error, &args::command());
         let text = error.to_string();
         text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect::<Vec<_>>().join("\n")
     }
@@ -117,9 +122,11 @@ mod tests {
             ("sesions", "a similar subcommand exists: 'sessions'"),
             ("histroy", "a similar subcommand exists: 'history'"),
             ("probe", "a similar subcommand exists: 'models probe'"),
-            ("version", "there is an option '--version'"),
             ("frobnicate", ""),
-            ("login", ""),
+            ("logni", "a similar subcommand exists: 'login'"),
+            ("sesion", "a similar subcommand exists: 'sessions'"),
+            ("sandbox-mode", ""),
+            ("e2", ""),
         ] {
             assert_eq!(tips(&["windlass", typed]), expected, "{typed}");
         }
@@ -127,10 +134,22 @@ mod tests {
 
     #[test]
     fn an_error_that_repeats_an_argument_cannot_control_the_screen() {
-        let error = |argument: &str| CliArgs::try_parse_from(["windlass", argument]).unwrap_err();
+        let error = |argument: &str| CliArgs::parse_words(["windlass", argument]).unwrap_err();
         let text = marked(&error("--\u{1b}]0;x\u{7}\u{202e}")).unwrap();
         assert!(text.contains("--\\u{1b}]0;x\\u{7}\\u{202e}") && !text.contains('\u{1b}'), "{text}");
         assert_eq!(marked(&error("--frobnicate")), None);
+    }
+
+    #[test]
+    fn only_near_values_are_suggested() {
+        for (typed, expected) in [
+            ("workspce-write", "a similar value exists: 'workspace-write'"),
+            ("danger", "a similar value exists: 'danger-full-access'"),
+            ("only", ""),
+            ("rear-end", ""),
+        ] {
+            assert_eq!(tips(&["windlass", "exec", "-s", typed]), expected, "{typed}");
+        }
     }
 
     #[test]

@@ -95,6 +95,18 @@ impl HttpEndpoint {
         error_response::open_event_stream(response, begun, self.timeouts, &self.names).await
     }
 
+    /// Requests a document. The limit is for the whole answer.
+    pub(crate) async fn get(&self, max_bytes: usize, limit: Duration) -> Result<Vec<u8>, ModelError> {
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let answer = async {
+            let sent = self.client.get(self.url.clone()).headers(headers).send().await;
+            let response = sent.map_err(|error| self.unreachable(error))?;
+            error_response::whole_body(response, max_bytes, limit, &self.names).await
+        };
+        timeout(limit, answer).await.map_err(|_| ModelError::Idle { after: limit, begun: false })?
+    }
+
     fn request(&self, thread: &ThreadId, body: String) -> Result<Request, ModelError> {
         let mut headers = self.headers.clone();
         if let Ok(thread) = HeaderValue::from_str(thread.as_str()) {
@@ -206,7 +218,8 @@ fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
     Ok(builder.build()?)
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Returns true if a URL names this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

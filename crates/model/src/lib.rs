@@ -44,6 +44,7 @@ mod dialect;
 mod failure;
 mod http;
 mod json;
+mod listing;
 mod provider;
 mod responses;
 mod schema_profile;
@@ -56,6 +57,7 @@ use std::{sync::Arc, time::Duration};
 use windlass_contract::model::{ModelClient, ModelError, ModelInfo};
 
 pub use dialect::Dialect;
+pub use listing::list_models;
 pub use provider::{Provider, Secret, WireApi, presets};
 pub use schema_profile::SchemaProfile;
 

@@ -110,6 +110,12 @@ impl Provider {
         self.env_key.as_deref().or(self.requires_openai_auth.then_some("OPENAI_API_KEY"))
     }
 
+    /// Returns true if the server is on this machine, by its address.
+    pub fn is_on_this_machine(&self) -> bool {
+        let url = self.base_url.as_deref().and_then(|url| Url::parse(url).ok());
+        url.is_some_and(|url| crate::http::is_loopback(&url))
+    }
+
     pub(crate) fn request_retries(&self) -> u32 {
         self.request_max_retries.min(MAX_RETRIES)
     }
@@ -268,7 +274,17 @@ pub fn presets() -> BTreeMap<String, Provider> {
     let scripted = Provider { name: "Script".to_owned(), wire_api: WireApi::Scripted, ..Provider::default() };
     let openai = served("OpenAI", responses, "https://api.openai.com/v1", Some("OPENAI_API_KEY"));
     let openrouter = served("OpenRouter", chat, "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY"));
+    let hosted = |name: &str, base_url: &str, env_key: &str| served(name, chat, base_url, Some(env_key));
     let all = [
+        ("anthropic", hosted("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")),
+        ("deepseek", hosted("DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")),
+        (
+            "gemini",
+            hosted("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+        ),
+        ("groq", hosted("Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY")),
+        ("mistral", hosted("Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY")),
+        ("xai", hosted("xAI", "https://api.x.ai/v1", "XAI_API_KEY")),
         ("openai", openai),
         ("openrouter", openrouter),
         ("ollama", served("Ollama", chat, "http://localhost:11434/v1", None)),
@@ -394,6 +410,25 @@ mod tests {
         let text = serde_json::to_string(&presets).unwrap();
         assert_eq!(serde_json::from_str::<BTreeMap<String, Provider>>(&text).unwrap(), presets);
         let ids: Vec<_> = presets.keys().map(String::as_str).collect();
-        assert_eq!(ids, ["llama.cpp", "lmstudio", "ollama", "openai", "openrouter", "scripted", "vllm"]);
+        let local = ["llama.cpp", "lmstudio", "ollama", "vllm"];
+        assert!(ids.iter().all(|id| presets[*id].is_on_this_machine() == local.contains(id)), "{ids:?}");
+        assert_eq!(
+            ids,
+            [
+                "anthropic",
+                "deepseek",
+                "gemini",
+                "groq",
+                "llama.cpp",
+                "lmstudio",
+                "mistral",
+                "ollama",
+                "openai",
+                "openrouter",
+                "scripted",
+                "vllm",
+                "xai"
+            ]
+        );
     }
 }

@@ -102,6 +102,18 @@ impl Calls {
         Ok(self)
     }
 
+    /// Checks the index below a home directory, without changing it. A missing one has no fault.
+    pub fn check(home: &Path) -> Result<(), CallIndexError> {
+        let path = Self::index_path(home);
+        if !path.exists() {
+            return Ok(());
+        }
+        let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).at_path(&path)?;
+        db.busy_timeout(MAX_LOCK_WAIT).at_path(&path)?;
+        let found: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).at_path(&path)?;
+        if found == "ok" { Ok(()) } else { Err(CallIndexError::Damaged { path }) }
+    }
+
     /// Returns the path of the index of a home directory, which need not exist.
     pub fn index_path(home: &Path) -> PathBuf {
         home.join("calls.sqlite")

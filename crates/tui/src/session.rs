@@ -76,6 +76,8 @@ pub struct InteractiveSession<'a> {
     pub display: Display,
     /// The first message.
     pub prompt: Option<String>,
+    /// A text above the first message.
+    pub note: Option<String>,
     /// Keeps messages.
     pub history: &'a dyn PromptHistory,
     /// Runs commands of the program.
@@ -144,6 +146,8 @@ impl InteractiveSession<'_> {
             dirty: true,
             leaving: None,
         };
+        running.app.set_width(running.screen.width());
+        self.note.iter().for_each(|note| running.app.note(note));
         if let Some(prompt) = self.prompt {
             running.app.submit(prompt, Instant::now());
         }

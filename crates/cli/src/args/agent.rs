@@ -91,8 +91,9 @@ pub(crate) struct ModelChoice {
     /// Model to use. Default: `model` of the configuration.
     #[arg(short = 'm', long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
-    /// Provider of the model: a name in the configuration, or openai, ollama, lmstudio, llama.cpp,
-    /// vllm, openrouter, scripted, rules (offline, no model).
+    /// Provider of the model: a name in the configuration, or anthropic, deepseek, gemini, groq,
+    /// llama.cpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm, xai, rules
+    /// (offline, no model).
     #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
     pub(crate) provider: Option<String>,
 }
@@ -100,6 +101,8 @@ pub(crate) struct ModelChoice {
 /// Commands about models.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
+    /// Ask the server of a provider for the names of its models.
+    List(ModelListOptions),
     /// Test whether a model can call tools, and print the settings it needs.
     ///
     /// Gives the model seven small tasks, first with the tool calls of the server's API. If needed,
@@ -107,6 +110,18 @@ pub(crate) enum ModelsCommand {
     /// tool is run. Prints a score for each method and the configuration for the best one.
     #[command(after_help = PROBE_EXIT_CODES)]
     Probe(ProbeOptions),
+}
+
+/// Ask a server for the names of its models.
+#[derive(Debug, Args)]
+pub(crate) struct ModelListOptions {
+    /// Provider: a name in the configuration, or a built-in one. Default: `model_provider` of the
+    /// configuration, or openai.
+    #[arg(short = 'p', long = "provider", value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Test whether a model can call tools.

@@ -1,4 +1,4 @@
-//! Options of `policy`, `sandbox`, `redact` and `config`, and options about limits and previews.
+//! Options of `policy`, `sandbox` and `redact`, and options about limits and previews.
 
 use std::path::PathBuf;
 
@@ -71,23 +71,6 @@ pub(crate) struct RedactOptions {
     /// Recognise secrets only by form and name, not by values in the environment and `.env` files.
     #[arg(long)]
     pub(crate) shapes_only: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigCommand {
-    /// Print every key with its value.
-    Show {
-        /// Add the source of each value.
-        #[arg(long)]
-        origin: bool,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print the JSON Schema of the configuration file.
-    Schema,
-    /// Print the path of the configuration file.
-    Path,
 }
 
 #[derive(Debug, Subcommand)]

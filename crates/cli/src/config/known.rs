@@ -49,8 +49,8 @@ impl KnownKeys {
         Self { schema: schema() }
     }
 
-    /// Checks that a key exists and may have this value.
-    pub(super) fn check(&self, key: &ConfigKey, value: &Value) -> Result<(), SettingFault> {
+    /// Checks that a key exists.
+    pub(super) fn find(&self, key: &ConfigKey) -> Result<&Json, SettingFault> {
         let mut at = self.resolve(&self.schema);
         for (depth, name) in key.names().iter().enumerate() {
             let Some(table) = TableSchema::from_schema(at) else { return Err(not_a_table(key, depth)) };
@@ -59,6 +59,12 @@ impl KnownKeys {
                 None => return Err(self.unknown(key, depth)),
             };
         }
+        Ok(at)
+    }
+
+    /// Checks that a key exists and may have this value.
+    pub(super) fn check(&self, key: &ConfigKey, value: &Value) -> Result<(), SettingFault> {
+        let at = self.find(key)?;
         let fits = match (TableSchema::from_schema(at), value) {
             (Some(_), Value::Table(_)) => true,
             (Some(_), _) => false,

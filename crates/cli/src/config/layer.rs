@@ -88,22 +88,28 @@ impl ConfigSetting {
 
 /// Reads the configuration file. A missing one has no settings.
 pub(super) fn from_file(path: &Path) -> ReadSettings {
-    let problem =
-        |excerpt, message| vec![Err(ConfigProblem { source: visible_path(path), excerpt, message })];
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => return problem(None, format!("cannot be read: {error}")),
-    };
-    match DeTable::parse(&text) {
+    match fs::read_to_string(path) {
+        Ok(text) => from_text(path, &text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            let message = format!("cannot be read: {error}");
+            vec![Err(ConfigProblem { source: visible_path(path), excerpt: None, message })]
+        }
+    }
+}
+
+/// Reads a text as the contents of the configuration file.
+pub(super) fn from_text(path: &Path, text: &str) -> ReadSettings {
+    match DeTable::parse(text) {
         Ok(table) => {
-            let mut document = ConfigDocument { path, text: &text, settings: Vec::new() };
+            let mut document = ConfigDocument { path, text, settings: Vec::new() };
             document.table(table.get_ref(), &ConfigKey::root(), &[]);
             document.settings
         }
         Err(error) => {
-            let excerpt = error.span().map(|span| LineExcerpt::new(&text, &span));
-            problem(excerpt, error.message().to_owned())
+            let excerpt = error.span().map(|span| LineExcerpt::new(text, &span));
+            let message = error.message().to_owned();
+            vec![Err(ConfigProblem { source: visible_path(path), excerpt, message })]
         }
     }
 }

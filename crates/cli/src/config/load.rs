@@ -12,7 +12,10 @@ use super::{
     WindlassConfig,
     key::ConfigKey,
     known::KnownKeys,
-    layer::{ConfigSetting, SettingOrigin, flattened, from_file, from_flags, from_overrides, from_variables},
+    layer::{
+        ConfigSetting, ReadSettings, SettingOrigin, flattened, from_file, from_flags, from_overrides,
+        from_variables,
+    },
     problem::{ConfigError, ConfigProblem},
 };
 
@@ -80,16 +83,28 @@ pub(crate) fn load(sources: &ConfigSources<'_>) -> Result<LoadedConfig, ConfigEr
         from_overrides(sources.overrides),
         from_flags(sources.flags),
     ];
+    merge(read.into_iter().flatten(), |setting| sources.absolute(setting))
+}
+
+/// Checks the settings of one source.
+pub(super) fn check_settings(read: ReadSettings) -> Result<(), ConfigError> {
+    merge(read.into_iter(), |setting| setting).map(drop)
+}
+
+fn merge(
+    read: impl Iterator<Item = Result<ConfigSetting, ConfigProblem>>,
+    finished: impl Fn(ConfigSetting) -> ConfigSetting,
+) -> Result<LoadedConfig, ConfigError> {
     let known = KnownKeys::new();
     let mut merged = MergedConfig::defaults()?;
     let mut problems = Vec::new();
-    for setting in read.into_iter().flatten() {
+    for setting in read {
         let checked = setting.and_then(|setting| match known.check(&setting.key, &setting.value) {
             Ok(()) => Ok(setting),
             Err(complaint) => Err(setting.problem(complaint)),
         });
         match checked {
-            Ok(setting) => merged.put(sources.absolute(setting)),
+            Ok(setting) => merged.put(finished(setting)),
             // A table with a wrong name is reported once, not once for each key in it.
             Err(problem) if problems.contains(&problem) => {}
             Err(problem) => problems.push(problem),

@@ -5,7 +5,7 @@ use std::{error::Error, fmt, ops::Range};
 use windlass::clean::is_secret_name;
 
 /// All problems of a configuration, found in one pass.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigError {
     problems: Vec<ConfigProblem>,
 }
@@ -15,6 +15,14 @@ impl ConfigError {
     pub(super) fn new(mut problems: Vec<ConfigProblem>) -> Self {
         problems.sort_by_key(|problem| problem.excerpt.as_ref().map_or(usize::MAX, |excerpt| excerpt.line));
         Self { problems }
+    }
+
+    /// Returns true if the other error reports all of these problems, at any line.
+    pub(super) fn is_part_of(&self, other: Option<&Self>) -> bool {
+        let has = |problem: &ConfigProblem| {
+            other.is_some_and(|other| other.problems.iter().any(|each| each.message == problem.message))
+        };
+        self.problems.iter().all(has)
     }
 }
 
@@ -39,7 +47,7 @@ impl From<ConfigProblem> for ConfigError {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfigProblem {
-    /// The file, variable or option it is in.
+    /// The file, variable or option it is in; empty for an argument of the command.
     pub(super) source: String,
     /// The position in the file.
     pub(super) excerpt: Option<LineExcerpt>,
@@ -51,7 +59,7 @@ impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, excerpt, message } = self;
         let Some(LineExcerpt { line, column, text, indent, marks }) = excerpt else {
-            return write!(f, "{source}: {message}");
+            return if source.is_empty() { f.write_str(message) } else { write!(f, "{source}: {message}") };
         };
         let (before, marks) = (" ".repeat(*indent), "^".repeat(*marks));
         write!(f, "{source}:{line}:{column}: {message}\n    {text}\n    {before}{marks}")

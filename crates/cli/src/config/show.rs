@@ -6,9 +6,13 @@ use windlass::clean::is_secret_name;
 
 use super::{
     LoadedConfig,
+    editor::{parse_key, problem},
     key::ConfigKey,
+    known::KnownKeys,
     layer::{ConfigSetting, SettingOrigin, flattened},
+    problem::ConfigError,
 };
+use crate::screen::visible;
 
 /// The output format of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,32 @@ pub(crate) fn show(loaded: &LoadedConfig, format: ConfigFormat) -> String {
             format!("{:#}\n", Json::Object(all))
         }
     }
+}
+
+/// Formats the value of one key, or of all keys of a table. Text is printed without quotes, unless
+/// it is in a table. Returns `None` if nothing is set.
+pub(crate) fn show_key(
+    loaded: &LoadedConfig,
+    name: &str,
+    format: ConfigFormat,
+) -> Result<Option<String>, ConfigError> {
+    let key = parse_key(name)?;
+    KnownKeys::new().find(&key).map_err(|fault| problem(String::new(), fault.message))?;
+    let mut settings = effective(loaded);
+    settings.retain(|setting| setting.key.names().starts_with(key.names()));
+    settings.sort_by(|one, other| one.key.cmp(&other.key));
+    Ok(match &settings[..] {
+        [] => None,
+        [setting] if setting.key == key => {
+            let value = setting.value.as_str().map_or_else(|| json!(setting.value).to_string(), visible);
+            let origin = match format {
+                ConfigFormat::TomlWithOrigins => format!("  # {}", loaded.origin(&key)),
+                ConfigFormat::Toml | ConfigFormat::Json => String::new(),
+            };
+            Some(format!("{value}{origin}\n"))
+        }
+        several => Some(several.iter().map(|setting| line(loaded, setting, format)).collect()),
+    })
 }
 
 fn effective(loaded: &LoadedConfig) -> Vec<ConfigSetting> {

@@ -114,7 +114,12 @@ impl<'a> ModelProbe<'a> {
         let options = Options { max_output_tokens: limit, ..served.options.clone() };
         let tools = tools().map_err(|error| CliProblem::failed(error.to_string()))?;
         Ok(Self {
-            served: ServedModel { id: served.id, provider: served.provider, options },
+            served: ServedModel {
+                id: served.id,
+                provider: served.provider,
+                options,
+                stored_key: served.stored_key.clone(),
+            },
             tools: Cached::new(tools),
             trials: Vec::new(),
             has_answered: false,

@@ -36,7 +36,7 @@ pub(super) fn working_directory(cd: Option<&Path>) -> Result<PathBuf, CliProblem
 }
 
 /// Returns the user's shell, if it reads POSIX command lines.
-pub(super) fn shell_program() -> PathBuf {
+pub(crate) fn shell_program() -> PathBuf {
     let usual = ["bash", "zsh", "sh", "dash", "ksh"];
     let own = env::var_os("SHELL").map(PathBuf::from);
     let own = own.filter(|path| {
@@ -59,7 +59,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
 
 /// Returns a variable that may hold a key. Client libraries of this family pass theirs in a
 /// variable of their own, which has precedence over the user's environment.
-pub(super) fn key(name: &str) -> Option<String> {
+pub(crate) fn key(name: &str) -> Option<String> {
     let handed_over = (name == "OPENAI_API_KEY").then(|| variable("CODEX_API_KEY")).flatten();
     handed_over.or_else(|| variable(name)).filter(|value| !value.is_empty())
 }

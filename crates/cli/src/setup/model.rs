@@ -10,10 +10,10 @@ use windlass::{
 };
 
 use super::{ProgramSetup, machine::key};
-use crate::{config, problem::CliProblem};
+use crate::{config, credentials::StoredKeys, problem::CliProblem};
 
 /// The default model of the `openai` provider.
-const DEFAULT_OPENAI_MODEL: &str = "gpt-5.2-codex";
+pub(crate) const DEFAULT_OPENAI_MODEL: &str = "gpt-5.2-codex";
 
 impl ProgramSetup {
     /// Returns the number of tokens that the model can read.
@@ -67,7 +67,7 @@ impl ProgramSetup {
                 self.config().model_provider.is_some() || !matches!(error, ModelError::MissingKey { .. });
             let hint =
                 if chosen { "" } else { ", or choose another provider with `--provider`, such as ollama" };
-            CliProblem::usage(format!("{error}{hint}"))
+            CliProblem::usage(format!("{}{hint}", served.explain(&error)))
         })
     }
 
@@ -82,13 +82,24 @@ impl ProgramSetup {
         let problem = CliProblem::build(error);
         let BuildError::OtherProvider { provider, .. } = error else { return problem };
         let known = self.config().model_providers.get(provider);
-        let missing = known.and_then(Provider::key_variable).filter(|name| key(name).is_none());
+        let missing = known.and_then(Provider::key_variable).filter(|name| {
+            let stored = known.and_then(|known| self.stored_key(provider, known).ok().flatten());
+            key(name).is_none() && stored.is_none()
+        });
         let how = match missing {
-            Some(variable) => format!("`{variable}` is not set; set it"),
+            Some(variable) => format!("`{variable}` is not set; set it or run `windlass login {provider}`"),
             None => format!("choose it with `--provider {provider}`"),
         };
         let message = format!("{}; {how}, or continue with another `--provider`", problem.message);
         CliProblem { message, ..problem }
+    }
+
+    /// Returns the key that `windlass login` keeps for a provider, unless its variable is set.
+    pub(crate) fn stored_key(&self, id: &str, provider: &Provider) -> Result<Option<String>, CliProblem> {
+        let Some(variable) = provider.key_variable().filter(|name| key(name).is_none()) else {
+            return Ok(None);
+        };
+        Ok(StoredKeys::load(&self.home)?.for_variable(id, provider, variable))
     }
 
     /// Returns the chosen model with its provider and the options of its requests.
@@ -123,7 +134,7 @@ impl ProgramSetup {
             verbosity: config.model_verbosity.and_then(spelled),
             max_output_tokens: config.model_max_output_tokens.map(NonZeroU64::get),
         };
-        Ok(ServedModel { id, provider, options })
+        Ok(ServedModel { id, provider, options, stored_key: self.stored_key(id, provider)? })
     }
 }
 
@@ -132,12 +143,27 @@ pub(crate) struct ServedModel<'a> {
     pub(crate) id: &'a str,
     pub(crate) provider: &'a Provider,
     pub(crate) options: Options,
+    /// The key that `windlass login` keeps, if no variable holds one.
+    pub(crate) stored_key: Option<String>,
 }
 
 impl ServedModel<'_> {
     /// Connects to the model, through this or a changed provider.
     pub(crate) fn connect(&self, provider: &Provider) -> Result<Arc<dyn ModelClient>, ModelError> {
-        model::connect(self.id, provider, self.options.clone(), &key)
+        let stored = |_: &&str| self.stored_key.clone();
+        let found = |name: &str| {
+            key(name)
+                .or_else(|| provider.key_variable().filter(|each| *each == name).as_ref().and_then(stored))
+        };
+        model::connect(self.id, provider, self.options.clone(), &found)
+    }
+
+    /// Formats an error of this model, with the command that keeps a missing key.
+    pub(crate) fn explain(&self, error: &ModelError) -> String {
+        match error {
+            ModelError::MissingKey { .. } => format!("{error}, or run `windlass login {}`", self.id),
+            _ => error.to_string(),
+        }
     }
 }
 

@@ -168,8 +168,7 @@ fn only_what_is_near_is_suggested() {
     let said = |args: &[&str]| user.run(args).assert_code(2).stderr.clone();
     assert_eq!(said(&["-c", "foo=1", "config", "show"]), "error: -c: unknown key `foo`\n");
     assert!(!said(&["frobnicate"]).contains("tip:"));
-    for (word, tip) in [("version", "'--version'"), ("probe", "'models probe'"), ("sesions", "'sessions'\n")]
-    {
+    for (word, tip) in [("logni", "'login'"), ("probe", "'models probe'"), ("sesions", "'sessions'\n")] {
         let said = said(&[word]);
         assert!(said.contains("tip:") && said.contains(tip), "{said}");
         assert!(!said.contains("'e'"), "{said}");

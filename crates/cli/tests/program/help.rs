@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 45] = [
+const COMMANDS: [&[&str]; 55] = [
     &[],
     &["chat"],
     &["resume"],
@@ -21,11 +21,19 @@ const COMMANDS: [&[&str]; 45] = [
     &["tools", "cost"],
     &["tools", "manifest"],
     &["models"],
+    &["models", "list"],
     &["models", "probe"],
     &["sandbox"],
+    &["init"],
+    &["login"],
+    &["logout"],
     &["doctor"],
     &["config"],
     &["config", "show"],
+    &["config", "get"],
+    &["config", "set"],
+    &["config", "unset"],
+    &["config", "edit"],
     &["config", "schema"],
     &["config", "path"],
     &["policy"],
@@ -48,6 +56,8 @@ const COMMANDS: [&[&str]; 45] = [
     &["audit", "verify"],
     &["audit", "export"],
     &["redact"],
+    &["completions"],
+    &["man"],
 ];
 
 #[test]
@@ -60,6 +70,18 @@ fn the_reference_is_what_it_was_when_it_was_last_read() {
         format!("$ windlass {}\n{}\n", [command, &["--help"][..]].concat().join(" "), ended.stdout)
     });
     insta::assert_snapshot!("reference", pages.collect::<String>());
+}
+
+#[test]
+fn every_page_fits_and_has_an_example() {
+    let user = User::new();
+    for command in COMMANDS {
+        let page = user.run(&[command, &["--help"][..]].concat()).stdout;
+        let (_, examples) = page.split_once("\nExample").unwrap_or_else(|| panic!("no example: {command:?}"));
+        let own = [&["windlass"], command].concat().join(" ");
+        assert!(examples.contains(&own), "{command:?}: {examples}");
+        assert!(page.lines().all(|line| line.chars().count() <= 100), "{command:?}: {page}");
+    }
 }
 
 #[test]

@@ -21,9 +21,15 @@ mod calls;
 #[cfg(test)]
 mod choose;
 #[cfg(test)]
+mod completions;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
+mod config_changes;
+#[cfg(test)]
 mod denials;
+#[cfg(test)]
+mod doctor;
 #[cfg(test)]
 mod escape_rules;
 #[cfg(test)]
@@ -35,6 +41,8 @@ mod exit_codes;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod first_run;
+#[cfg(test)]
 mod help;
 #[cfg(test)]
 mod interactive;
@@ -44,6 +52,8 @@ mod judge;
 #[cfg(test)]
 mod kill;
 mod limits;
+#[cfg(test)]
+mod login;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

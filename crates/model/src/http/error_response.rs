@@ -42,6 +42,19 @@ pub(super) async fn open_event_stream(
     Err(refusal(response.status(), response.headers(), &body, names))
 }
 
+/// Returns the body of a response up to a size, or the error that describes the response.
+pub(super) async fn whole_body(
+    mut response: Response,
+    max_bytes: usize,
+    idle: Duration,
+    names: &EndpointNames,
+) -> Result<Vec<u8>, ModelError> {
+    let is_success = response.status().is_success();
+    let mut body = Vec::new();
+    read(&mut response, &mut body, if is_success { max_bytes } else { MAX_BODY_BYTES }, idle).await?;
+    if is_success { Ok(body) } else { Err(refusal(response.status(), response.headers(), &body, names)) }
+}
+
 fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")

@@ -8,6 +8,8 @@ mod bad_input;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
+mod listing;
+#[cfg(test)]
 mod refused_items;
 #[cfg(test)]
 mod server;

@@ -60,8 +60,11 @@ impl Server {
 
     /// All requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        let parsed =
-            |http::Request { head, body }| Request { head, body: serde_json::from_str(&body).unwrap() };
+        let parsed = |http::Request { head, body }| {
+            // A request for a list has no body.
+            let body = if body.is_empty() { Value::Null } else { serde_json::from_str(&body).unwrap() };
+            Request { head, body }
+        };
         self.server.requests().into_iter().map(parsed).collect()
     }
 
