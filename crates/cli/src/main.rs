@@ -1,5 +1,6 @@
 //! The program: commands, configuration, questions, screen. The only crate that prints.
 
+mod allow_hints;
 mod apply_patch;
 mod args;
 mod ask;
@@ -28,6 +29,7 @@ mod policy;
 mod preview;
 mod problem;
 mod profile;
+mod progress_terminal;
 mod prompt_history;
 mod redact;
 mod retention_thread;
@@ -39,6 +41,7 @@ mod setup;
 mod show;
 mod spelling;
 mod stats;
+mod streamed_text;
 mod table;
 mod telemetry;
 mod tools;
@@ -46,6 +49,7 @@ mod undo;
 mod usage;
 mod user_tools;
 mod visible;
+mod word_wrap;
 
 use std::{
     io::{self, Write},

@@ -64,6 +64,9 @@ pub(crate) struct ExecOptions {
     /// are appended as JSON). See docs/tools.md.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) tools: Option<PathBuf>,
+    /// Never ask, as without a terminal or with `CI=true`: refuse what would need approval.
+    #[arg(long, global = true)]
+    pub(crate) no_input: bool,
     /// Stop the turn after this many seconds (exit code 4).
     #[arg(long, value_name = "SECONDS", global = true)]
     pub(crate) time_limit: Option<u64>,
@@ -150,6 +153,9 @@ pub(crate) struct CallOptions {
     pub(crate) limits: LimitChoice,
     #[command(flatten)]
     pub(crate) preview: PreviewChoice,
+    /// Never ask, as without a terminal or with `CI=true`: refuse what would need approval.
+    #[arg(long)]
+    pub(crate) no_input: bool,
     /// Print the whole result as JSON.
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,
