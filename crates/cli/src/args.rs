@@ -162,6 +162,7 @@ Exit codes:
 
 Examples:
   windlass exec -s workspace-write \"fix the failing test\"
+  git diff | windlass exec \"review this\"
   windlass exec --json - < prompt.txt
   windlass exec resume --last \"now update the documentation\"";
 

@@ -236,10 +236,9 @@ fn ask(text: &str, offered: OfferedAnswers) -> Answer {
     loop {
         // Input in another encoding than UTF-8 is accepted, as far as it matters.
         let mut line = Vec::new();
-        let asked = io::stderr()
-            .lock()
-            .write_all(shown.as_bytes())
-            .and_then(|()| io::stdin().lock().read_until(b'\n', &mut line));
+        // Stderr is not locked while the answer is read: others report an interrupt there.
+        let written = io::stderr().lock().write_all(shown.as_bytes());
+        let asked = written.and_then(|()| io::stdin().lock().read_until(b'\n', &mut line));
         if matches!(asked, Ok(0) | Err(_)) {
             return Answer::Unavailable;
         }

@@ -15,8 +15,9 @@ use windlass::{
 };
 
 mod exec_output;
+mod piped_input;
 
-use self::exec_output::ExecOutput;
+use self::{exec_output::ExecOutput, piped_input::with_piped_input};
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     exit::ProgramExit,
@@ -162,7 +163,8 @@ fn finish(
 /// Returns the user's message: the prompt and the images.
 fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, CliProblem> {
     let text = match prompt {
-        Some(text) if text != "-" => text,
+        Some(text) if text != "-" && text.trim().is_empty() => text,
+        Some(text) if text != "-" => with_piped_input(text)?,
         Some(_) | None => from_stdin("the prompt")?,
     };
     let text = Some(text).filter(|text| !text.trim().is_empty());

@@ -181,9 +181,10 @@ impl ProgressScreen {
         let ShownCall { title, edits } = known
             .unwrap_or_else(|| ShownCall { title: title(&self.paths, call, effects), edits: Vec::new() });
         let end = CallEnd { style: &self.style, effects, outcome };
-        let first = match state.last_heading == Some(call.id.clone()) {
+        let is_alone = state.last_heading == Some(call.id.clone()) && state.calls.is_empty();
+        let first = match is_alone {
             true if is_begun => format!("  {}", end.words()),
-            // Other lines came between: the heading is repeated on the same line.
+            // Other lines came between, or will come: the heading is repeated on the same line.
             false if is_begun => {
                 format!("{} {}: {}", self.style.bold("•"), visible(&title.one_line()), end.words())
             }

@@ -22,7 +22,8 @@ Example:
 pub(crate) struct ExecArguments {
     #[command(flatten)]
     pub(crate) options: ExecOptions,
-    /// Task for the agent. If omitted or `-`, read from stdin; otherwise stdin is not read.
+    /// Task for the agent. If omitted or `-`, read from stdin. Otherwise, text piped into stdin is
+    /// added to it; `< /dev/null` adds nothing.
     pub(crate) prompt: Option<String>,
     #[command(subcommand)]
     pub(crate) action: Option<ExecAction>,
