@@ -28,6 +28,7 @@ use crate::{
     screen::{WarningScreen, visible},
     setup::ProgramSetup,
     user_tools,
+    word_wrap::wrap_for_stderr,
 };
 
 /// Runs the command.
@@ -66,7 +67,7 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     if let Some(reason) = &outcome.receipt.refusal {
         let effects = clean_effects(&toolbox, effects);
         let hint = AllowHints::new(&setup, args.no_input, false)?.hint(&effects, reason);
-        hint.iter().for_each(|hint| crate::note(&visible(hint)));
+        hint.iter().for_each(|hint| crate::note(&wrap_for_stderr(&visible(hint))));
     }
     Ok(exit)
 }

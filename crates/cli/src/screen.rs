@@ -1,7 +1,7 @@
 //! Progress on stderr for a person. Stdout is left to the answer.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     io::{self, IsTerminal},
     mem,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use windlass::{
-    CallId, CallWords, Clean, EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan,
+    CallId, CallWords, Clean, Denial, EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan,
     PlanStatus, Refusal, ToolCall, counted, duration_in_words, outcome_words, shortened,
 };
 
@@ -50,6 +50,8 @@ struct ScreenState {
     calls: HashMap<CallId, ShownCall>,
     /// The call whose heading is the last line.
     last_heading: Option<CallId>,
+    /// The rules of the sandbox that blocked something, and how to change each.
+    causes: HashSet<(String, String)>,
     /// Refused calls in words, and how each could be allowed.
     refused: HashMap<CallId, (String, Option<String>)>,
 }
@@ -101,6 +103,16 @@ impl ProgressScreen {
                 self.show(state, &self.style.dim(&format!("  {}", visible(line))));
             }
             state.undo_limits = limits.to_vec();
+        }
+    }
+
+    /// Reports what the sandbox blocked and how to allow it, once for each cause.
+    fn show_denials(&self, state: &mut ScreenState, denials: &[Denial]) {
+        for denial in denials {
+            let Some(advice) = denial.advice() else { continue };
+            if state.causes.insert((denial.rule.clone(), denial.remedy.clone())) {
+                self.show(state, &self.style.yellow(&format!("  {}", visible(&advice))));
+            }
         }
     }
 
@@ -192,6 +204,7 @@ impl ProgressScreen {
         };
         let edits: String = edits.iter().map(|line| format!("\n  {line}")).collect();
         self.show(state, &format!("{first}{edits}{}", end.output()));
+        self.show_denials(state, &outcome.receipt.denials);
         self.show_undo_limits(state, &outcome.receipt.undo_limits);
         if let Some(reason) = &outcome.receipt.refusal {
             let hint = self.hints.hint(effects, reason);
@@ -381,7 +394,12 @@ impl CallEnd<'_> {
             return String::new();
         }
         let most = if outcome.verdict.success { MAX_LINES_OF_SUCCESS } else { MAX_LINES_OF_FAILURE };
-        tail(&outcome.text(), outcome.view.total_lines, most)
+        let text = outcome.text();
+        let advice: Vec<_> = outcome.receipt.denials.iter().filter_map(Denial::advice).collect();
+        // What the sandbox blocked is reported on its own.
+        let is_advice = |line: &&str| advice.iter().any(|advice| advice == *line);
+        let begins = text.lines().take_while(is_advice).map(|line| line.len() + 1).sum::<usize>();
+        tail(text.get(begins..).unwrap_or_default(), outcome.view.total_lines, most)
     }
 }
 

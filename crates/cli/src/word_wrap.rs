@@ -1,6 +1,9 @@
 //! Wrapping of lines at words, by the width that a terminal gives each character.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    os::fd::AsFd,
+};
 
 use unicode_width::UnicodeWidthChar;
 
@@ -15,7 +18,12 @@ const TAB_COLUMNS: usize = 8;
 
 /// Returns the number of columns of the terminal at stderr.
 pub(crate) fn terminal_columns() -> usize {
-    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into());
+    columns_of_terminal(&io::stderr())
+}
+
+/// Returns the number of columns of a terminal.
+pub(crate) fn columns_of_terminal(terminal: &impl AsFd) -> usize {
+    let columns = rustix::termios::tcgetwinsize(terminal).map_or(0, |size| size.ws_col.into());
     if columns == 0 { DEFAULT_COLUMNS } else { columns }
 }
 

@@ -92,7 +92,7 @@ impl ExecOutput {
     pub(super) fn print_answer(&self, answer: &str) -> Result<(), CliProblem> {
         match &self.kind {
             OutputKind::Person { screen, .. } if !screen.has_shown(answer) => {
-                output::print_answer(answer)?;
+                output::print_prose(answer)?;
             }
             OutputKind::Person { .. } | OutputKind::Json(_) => {}
         }

@@ -202,3 +202,30 @@ fn results_of_two_calls_say_whose_they_are() {
     assert!(second_end.starts_with(&format!("{second}: done, ")), "{ended:#?}");
     assert_ne!(first, second);
 }
+
+#[test]
+fn two_equal_calls_at_once_are_told_apart() {
+    let user = User::new();
+    let meet = json!({"barrier": {"id": "both", "participants": 2, "timeout_ms": 60_000}});
+    let call = json!({"name": "test_sync_tool", "arguments": meet});
+    let script = user.script(&json!([{"calls": [call, call]}, {"text": "ok"}]));
+    let ended = user.run(&["exec", "--script", &script, "-c", "include_test_sync_tool=true", "go"]);
+    ended.assert_code(0);
+    for title in ["• test_sync_tool barrier: 3 fields", "• test_sync_tool barrier: 3 fields (2)"] {
+        assert!(ended.stderr.contains(&format!("\n{title}\n")), "{ended:#?}");
+        assert!(ended.stderr.contains(&format!("\n{title}: done, ")), "{ended:#?}");
+    }
+}
+
+#[test]
+fn what_the_sandbox_blocked_is_told_once_with_the_way_to_allow_it() {
+    let user = User::new();
+    // Its many lines would hide the first one.
+    let write = |name: &str| shell(&format!("touch /usr/{name}; status=$?; seq 20 >&2; exit $status"));
+    let turns = json!([{"calls": [write("one")]}, {"calls": [write("one")]}, {"calls": [shell("true")]}, {"text": "No."}]);
+    let script = user.script(&turns);
+    let ended = user.run(&["exec", "--script", &script, "-s", "workspace-write", "-a", "never", "go"]);
+    let told = "  sandbox: it is outside of what may be written: /usr/one";
+    assert_eq!(ended.stderr.matches(told).count(), 1, "{ended:#?}");
+    assert!(!ended.stderr.contains("| sandbox:"), "{ended:#?}");
+}
