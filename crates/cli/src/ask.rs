@@ -60,7 +60,7 @@ impl Approver for TerminalApprover {
             tokio::select! {
                 biased;
                 _reason = self.stop.stopped() => {
-                    // After the echo of the keys. If stderr is gone, there is no place to report it.
+                    // After the echo of the keys. If stderr is gone, nothing can be reported.
                     let _gone = io::stderr().lock().write_all(b"\n");
                     Answer::Abort
                 }

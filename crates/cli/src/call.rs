@@ -67,7 +67,9 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     if let Some(reason) = &outcome.receipt.refusal {
         let effects = clean_effects(&toolbox, effects);
         let hint = AllowHints::new(&setup, args.no_input, false)?.hint(&effects, reason);
-        hint.iter().for_each(|hint| crate::note(&wrap_for_stderr(&visible(hint))));
+        if let Some(hint) = hint {
+            crate::note(&wrap_for_stderr(&visible(&hint)));
+        }
     }
     Ok(exit)
 }

@@ -41,7 +41,7 @@ struct SharedTerminal {
 struct TerminalState {
     /// Number of lines that the next picture replaces.
     drawn_lines: usize,
-    running: Vec<RunningCall>,
+    running: Vec<LiveCallLine>,
     /// The unfinished line of a text.
     partial: String,
     /// The pause before another request.
@@ -54,7 +54,7 @@ struct TerminalState {
     is_closed: bool,
 }
 
-struct RunningCall {
+struct LiveCallLine {
     id: CallId,
     title: String,
     began: Instant,
@@ -106,7 +106,7 @@ impl ProgressTerminal {
     pub(crate) fn begin_call(&self, id: &CallId, title: String) {
         let mut state = self.shared.state();
         let (id, began) = (id.clone(), Instant::now());
-        state.running.push(RunningCall { id, title, began, last_output: String::new() });
+        state.running.push(LiveCallLine { id, title, began, last_output: String::new() });
         state.waiting = None;
         self.shared.changed.notify_one();
     }
@@ -243,7 +243,7 @@ impl TerminalState {
     }
 }
 
-impl RunningCall {
+impl LiveCallLine {
     /// Returns `• title  clock  last line of output`. The clock is never cut off.
     fn line(&self, columns: usize) -> String {
         let clock = duration_in_words(self.began.elapsed());
@@ -269,9 +269,9 @@ fn write_to_stderr(text: &str) {
 mod tests {
     use super::*;
 
-    fn running(title: &str, last_output: &str) -> RunningCall {
+    fn running(title: &str, last_output: &str) -> LiveCallLine {
         let (title, last_output) = (title.to_owned(), last_output.to_owned());
-        RunningCall { id: "c".into(), title, began: Instant::now(), last_output }
+        LiveCallLine { id: "c".into(), title, began: Instant::now(), last_output }
     }
 
     #[test]

@@ -47,7 +47,7 @@ struct ScreenState {
     undo_limits: Vec<String>,
     /// The provider and its error, which is reported once, not with every try.
     reported_failure: Option<(String, String)>,
-    calls: HashMap<CallId, ShownCall>,
+    calls: HashMap<CallId, OpenCallTitle>,
     /// The call whose heading is the last line.
     last_heading: Option<CallId>,
     /// The rules of the sandbox that blocked something, and how to change each.
@@ -57,7 +57,7 @@ struct ScreenState {
 }
 
 /// A call that runs.
-struct ShownCall {
+struct OpenCallTitle {
     /// Its heading. It differs from those of all other calls that run.
     title: CallWords,
     edits: Vec<String>,
@@ -153,13 +153,11 @@ impl ProgressScreen {
             state.said = Some(message.to_owned());
             return;
         }
-        match state.text.rest_of(message).map(str::to_owned) {
-            Some(rest) => self.show_text(state, &rest),
-            None => {
-                self.end_text(state);
-                self.show_text(state, message);
-            }
+        let rest = state.text.rest_of(message).map(str::to_owned);
+        if rest.is_none() {
+            self.end_text(state);
         }
+        self.show_text(state, rest.as_deref().unwrap_or(message));
         self.end_text(state);
         state.shown_message = Some(message.to_owned());
     }
@@ -183,15 +181,15 @@ impl ProgressScreen {
             self.show(state, &heading(&self.style, &title));
             state.last_heading = Some(call.id.clone());
         }
-        state.calls.insert(call.id.clone(), ShownCall { title, edits: Vec::new() });
+        state.calls.insert(call.id.clone(), OpenCallTitle { title, edits: Vec::new() });
     }
 
     fn end_call(&self, state: &mut ScreenState, call: &ToolCall, effects: &Effects, outcome: &Outcome) {
         self.terminal.end_call(&call.id);
         let known = state.calls.remove(&call.id);
         let is_begun = known.is_some() && !self.terminal.is_live();
-        let ShownCall { title, edits } = known
-            .unwrap_or_else(|| ShownCall { title: title(&self.paths, call, effects), edits: Vec::new() });
+        let OpenCallTitle { title, edits } = known
+            .unwrap_or_else(|| OpenCallTitle { title: title(&self.paths, call, effects), edits: Vec::new() });
         let end = CallEnd { style: &self.style, effects, outcome };
         let is_alone = state.last_heading == Some(call.id.clone()) && state.calls.is_empty();
         let first = match is_alone {

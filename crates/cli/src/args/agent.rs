@@ -142,6 +142,7 @@ pub(crate) enum ExecAction {
 
 /// Run one tool without a model.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct CallOptions {
     /// Name or alias of the tool.
     pub(crate) name: String,

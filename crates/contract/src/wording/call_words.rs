@@ -21,7 +21,7 @@ const MAX_PATHS: usize = 3;
 /// A call in words: `read` and `src/main.rs lines 1-40`. The texts are not escaped for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallWords {
-    /// What is done: `read`, `run`, or the name of a tool that is not known here.
+    /// The verb: `read`, `run`, or the name of a tool that is not known here.
     pub action: String,
     /// The object of it. A command is whole, with all its lines.
     pub object: String,
