@@ -69,7 +69,7 @@ impl AllowHints {
         let judgement = effects.command.as_ref().map(|command| self.commands.judge(command));
         if judgement.as_ref().is_some_and(is_forbidden) {
             return Some(
-                "a rule forbids it: `windlass policy rules` lists the rules with their files".into(),
+                "no answer and no option allows it; `windlass policy rules` lists your rules".into(),
             );
         }
         let class = judgement.as_ref().map(|judgement| judgement.class);

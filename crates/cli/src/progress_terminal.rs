@@ -17,8 +17,8 @@ use crate::{
     word_wrap::{columns_of, cut_line, terminal_columns, wrap_for_stderr},
 };
 
-/// The time between two pictures of what runs now.
-const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+/// The least time between two pictures of what runs now.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The time after which a wait is shown: a shorter one would only flicker.
 const SHOWN_WAIT: Duration = Duration::from_secs(1);
@@ -39,8 +39,8 @@ struct SharedTerminal {
 
 #[derive(Default)]
 struct TerminalState {
-    /// Number of lines that the next picture replaces.
-    drawn_lines: usize,
+    /// The last picture, which the next one replaces.
+    drawn: Vec<String>,
     running: Vec<LiveCallLine>,
     /// The unfinished line of a text.
     partial: String,
@@ -98,8 +98,13 @@ impl ProgressTerminal {
         let mut state = self.shared.state();
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         partial.clone_into(&mut state.partial);
-        state.waiting = None;
-        self.shared.write(&mut state, &text);
+        (state.waiting, state.pause_note) = (None, None);
+        if text.is_empty() {
+            // Soon: a model may send hundreds of pieces in a second.
+            self.shared.changed.notify_one();
+        } else {
+            self.shared.write(&mut state, &text);
+        }
     }
 
     /// Shows a call until it ends.
@@ -107,7 +112,7 @@ impl ProgressTerminal {
         let mut state = self.shared.state();
         let (id, began) = (id.clone(), Instant::now());
         state.running.push(LiveCallLine { id, title, began, last_output: String::new() });
-        state.waiting = None;
+        (state.waiting, state.pause_note) = (None, None);
         self.shared.changed.notify_one();
     }
 
@@ -138,6 +143,7 @@ impl ProgressTerminal {
     pub(crate) fn end_waiting(&self) {
         let mut state = self.shared.state();
         (state.waiting, state.pause_note) = (None, None);
+        self.shared.write(&mut state, "");
     }
 
     /// Shows the pause before another request.
@@ -188,8 +194,12 @@ impl SharedTerminal {
         if state.is_paused {
             state.held_back.push_str(text);
         } else if self.is_live && !state.is_closed {
-            let picture = format!("{}{text}{}", state.erase(), state.draw());
-            write_to_stderr(&picture);
+            let picture = state.picture();
+            if !text.is_empty() || picture != state.drawn {
+                let output = format!("{}{text}{}", state.erase(), picture.join("\n"));
+                write_to_stderr(&output);
+                state.drawn = picture;
+            }
         } else {
             write_to_stderr(text);
         }
@@ -198,14 +208,14 @@ impl SharedTerminal {
     fn redraw_until_closed(&self) {
         let mut state = self.state();
         while !state.is_closed {
-            // Nothing moves: no redraws.
+            self.write(&mut state, "");
+            // Nothing moves: no redraws until something changes.
             if state.running.is_empty() && state.waiting.is_none() {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
             }
-            self.write(&mut state, "");
-            let woken = self.changed.wait_timeout(state, REDRAW_INTERVAL);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            drop(state);
+            thread::sleep(REDRAW_INTERVAL);
+            state = self.state();
         }
     }
 }
@@ -214,15 +224,15 @@ impl TerminalState {
     /// Returns the codes that remove the last picture: to the first of its lines, and clear to the
     /// end of the screen (ECMA-48: CR, CUU, ED).
     fn erase(&mut self) -> String {
-        match mem::take(&mut self.drawn_lines) {
+        match mem::take(&mut self.drawn).len() {
             0 => String::new(),
             1 => "\r\x1b[J".to_owned(),
             lines => format!("\r\x1b[{}A\x1b[J", lines - 1),
         }
     }
 
-    /// Returns the picture of what happens now. The cursor stays in its last line.
-    fn draw(&mut self) -> String {
+    /// Returns the lines about what happens now. The cursor stays in the last one.
+    fn picture(&self) -> Vec<String> {
         let columns = terminal_columns().saturating_sub(1);
         let mut lines = Vec::new();
         if !self.partial.is_empty() {
@@ -238,8 +248,7 @@ impl TerminalState {
             self.waiting.filter(|(since, _)| self.running.is_empty() && since.elapsed() > SHOWN_WAIT);
         let waiting = waiting.map(|(since, what)| format!("  {what} {}", duration_in_words(since.elapsed())));
         lines.extend(note.or(waiting).map(|line| cut_line(&line, columns)));
-        self.drawn_lines = lines.len();
-        lines.join("\n")
+        lines
     }
 }
 
@@ -289,7 +298,8 @@ mod tests {
     fn a_picture_replaces_the_last_one() {
         let mut state = TerminalState { partial: "half a li".to_owned(), ..TerminalState::default() };
         state.running.push(running("run make", ""));
-        assert_eq!(state.draw(), "half a li\n• run make  0.0 s");
+        state.drawn = state.picture();
+        assert_eq!(state.drawn, ["half a li", "• run make  0.0 s"]);
         assert_eq!(state.erase(), "\r\u{1b}[1A\u{1b}[J");
         assert_eq!(state.erase(), "");
     }

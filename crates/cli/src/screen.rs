@@ -170,6 +170,9 @@ impl ProgressScreen {
     }
 
     fn begin_call(&self, state: &mut ScreenState, call: &ToolCall, effects: &Effects) {
+        if is_plan(call) {
+            return;
+        }
         let mut title = title(&self.paths, call, effects);
         let twins = state.calls.values().filter(|other| other.title.object == title.object).count();
         if twins > 0 {
@@ -185,6 +188,9 @@ impl ProgressScreen {
     }
 
     fn end_call(&self, state: &mut ScreenState, call: &ToolCall, effects: &Effects, outcome: &Outcome) {
+        if is_plan(call) && outcome.verdict.success {
+            return;
+        }
         self.terminal.end_call(&call.id);
         let known = state.calls.remove(&call.id);
         let is_begun = known.is_some() && !self.terminal.is_live();
@@ -315,6 +321,11 @@ impl EventSink for WarningScreen {
 
 /// Maximum number of characters of the name of a tool.
 const MAX_NAME_CHARS: usize = 64;
+
+/// Returns true if a call changes the plan, which is shown on its own.
+fn is_plan(call: &ToolCall) -> bool {
+    call.name.as_str() == "update_plan"
+}
 
 /// Returns true if an event is only a part of something that will be shown whole.
 fn is_piece(event: &Event) -> bool {

@@ -1,10 +1,11 @@
 //! `windlass exec` at a terminal: questions, live progress, and the answer once.
 
-use std::{thread, time::Duration};
+use std::{sync::Arc, thread, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
-use crate::support::{Emulator, Running, Server, User, Wire, lines};
+use crate::support::{Emulator, Reply, Running, Server, Step, User, Wire, chunk, lines};
 
 const SIZE: (u16, u16) = (40, 80);
 
@@ -164,6 +165,34 @@ fn the_text_of_the_model_is_shown_as_it_arrives_and_goes_to_stdout_once() {
         assert_eq!(shown.join(" "), words.trim_end(), "{screen}");
         assert_eq!(user.read("answer"), format!("{}\n", words.trim_end()));
     }
+}
+
+#[test]
+fn a_message_is_on_the_screen_before_its_end_has_arrived() {
+    let (user, wire, seen) = (User::new(), Wire::Chat, Arc::new(Notify::new()));
+    let begun = Wire::begins(&wire.text("The first half ")).then(Step::Wait(Arc::clone(&seen)));
+    let rest = [wire.text("and the second half."), wire.done()].concat();
+    let rest = rest.into_iter().map(|event| chunk(format!("data: {event}\n\n").as_bytes()));
+    let server = Server::start([rest.fold(begun, Reply::then).then(Step::Close)]);
+    user.use_server(&server, wire);
+    let mut terminal = Emulator::start(&user.program(&["exec", "go"]), SIZE);
+    terminal.until("\nThe first half\n");
+    seen.notify_one();
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    let screen = terminal.screen();
+    assert_eq!(screen.matches("\nThe first half and the second half.\n").count(), 1, "{screen}");
+    assert_eq!(screen.matches("The first half").count(), 1, "{screen}");
+}
+
+#[test]
+fn the_plan_is_shown_once() {
+    let user = User::new();
+    let plan =
+        json!({"plan": [{"step": "look", "status": "completed"}, {"step": "act", "status": "pending"}]});
+    let calls = json!([{"name": "update_plan", "arguments": plan}]);
+    let script = user.script(&json!([{"calls": calls}, {"text": "ok"}]));
+    let shown = user.run(&["exec", "--script", &script, "go"]).stderr;
+    assert!(shown.ends_with("\nplan:\n  [x] look\n  [ ] act\n"), "{shown}");
 }
 
 #[test]
