@@ -182,6 +182,7 @@ Exit codes:
 
 Examples:
   windlass exec -s workspace-write \"fix the failing test\"
+  git diff | windlass exec \"review this\"
   windlass exec --json - < prompt.txt
   windlass exec resume --last \"now update the documentation\"";
 
@@ -210,8 +211,8 @@ pub(crate) struct CommonOptions {
     /// Sandbox mode for commands. Default: `sandbox_mode` of the configuration, or read-only.
     #[arg(short = 's', long, value_name = "MODE", value_enum, help_heading = GLOBAL_OPTIONS, global = true)]
     pub(crate) sandbox: Option<SandboxFlag>,
-    /// Approval policy. Default: `approval_policy` of the configuration, or on-request. `exec`
-    /// cannot ask and refuses what would need approval.
+    /// Approval policy. Default: `approval_policy` of the configuration, or on-request.
+    /// Without a terminal, `exec` and `call` refuse what would need approval.
     #[arg(
         short = 'a',
         long = "ask-for-approval",

@@ -1,44 +1,70 @@
 //! Questions at the terminal.
 
 use std::{
-    io::{self, BufRead, IsTerminal, Write},
-    path::PathBuf,
+    io::{self, BufRead, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
     thread,
 };
 
 use rustix::termios::QueueSelector;
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, Stop};
+use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, Stop, shell_script};
 
 use crate::{
     blanks::count_blanks,
     paths::PathDisplay,
+    progress_terminal::ProgressTerminal,
     screen::{named, visible},
+    word_wrap::{MIN_COLUMNS, terminal_columns},
 };
 
-/// Asks at the terminal, if there is one.
+/// Asks at the terminal, one question after the other.
 pub(crate) struct TerminalApprover {
-    pub(crate) stop: Stop,
-    pub(crate) paths: PathDisplay,
+    stop: Stop,
+    paths: PathDisplay,
+    /// Progress that must not mix with a question.
+    progress: Option<Arc<ProgressTerminal>>,
+    /// Held while a question is open: calls that run in parallel may ask at the same time.
+    turn: Mutex<()>,
+}
+
+impl TerminalApprover {
+    /// Creates an approver for a user of this directory.
+    pub(crate) fn new(cwd: &Path, stop: &Stop) -> Self {
+        let paths = PathDisplay::seen_from(cwd);
+        Self { stop: stop.clone(), paths, progress: None, turn: Mutex::default() }
+    }
+
+    /// Interrupts the progress on this terminal while a question is open.
+    pub(crate) fn with_progress(self, progress: Arc<ProgressTerminal>) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
 }
 
 impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-                return Answer::Unavailable;
+            let _turn = self.turn.lock().await;
+            if self.stop.reason().is_some() {
+                return Answer::Abort;
             }
-            let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into());
-            let columns = if columns == 0 { DEFAULT_COLUMNS } else { columns };
+            let _pause = self.progress.as_deref().map(ProgressTerminal::pause);
+            let columns = terminal_columns();
             let (text, offered) =
                 (in_words(question, &self.paths, columns), OfferedAnswers::from_question(question));
             let (answer, given) = oneshot::channel();
             // A thread, because a blocking read cannot be cancelled. It ends with the process.
             thread::spawn(move || answer.send(ask(&text, offered)));
             tokio::select! {
+                biased;
+                _reason = self.stop.stopped() => {
+                    // After the echo of the keys. If stderr is gone, nothing can be reported.
+                    let _gone = io::stderr().lock().write_all(b"\n");
+                    Answer::Abort
+                }
                 given = given => given.unwrap_or(Answer::Unavailable),
-                _reason = self.stop.stopped() => Answer::Unavailable,
             }
         })
     }
@@ -62,12 +88,6 @@ impl OfferedAnswers {
         format!("y,{session}{rule} n or q? ")
     }
 }
-
-/// The width of terminals that do not report one.
-const DEFAULT_COLUMNS: usize = 80;
-
-/// Narrower terminals wrap lines by themselves.
-const MIN_COLUMNS: usize = 24;
 
 /// The prefix of every continued line, so that none can pose as the beginning of something else.
 const CONTINUED: &str = "      | ";
@@ -96,9 +116,9 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
-            ("run in an interactive terminal", vec![done(&command.display())])
+            ("run in an interactive terminal", vec![done(&shell_script(command))])
         }
-        (Some(command), _) => ("run", vec![done(&command.display())]),
+        (Some(command), _) => ("run", vec![done(&shell_script(command))]),
         (None, Some(typed)) => ("type into a running program", vec![done(&typed.display())]),
         (None, None) if effects.writes.is_empty() => ("use", vec!["the network".to_owned()]),
         (None, None) => {
@@ -216,10 +236,9 @@ fn ask(text: &str, offered: OfferedAnswers) -> Answer {
     loop {
         // Input in another encoding than UTF-8 is accepted, as far as it matters.
         let mut line = Vec::new();
-        let asked = io::stderr()
-            .lock()
-            .write_all(shown.as_bytes())
-            .and_then(|()| io::stdin().lock().read_until(b'\n', &mut line));
+        // Stderr is not locked while the answer is read: others report an interrupt there.
+        let written = io::stderr().lock().write_all(shown.as_bytes());
+        let asked = written.and_then(|()| io::stdin().lock().read_until(b'\n', &mut line));
         if matches!(asked, Ok(0) | Err(_)) {
             return Answer::Unavailable;
         }
@@ -363,8 +382,8 @@ mod tests {
         let text = about(&format!("touch evil{comments}; date"), "j");
         let unbroken = text.replace("\n      | ", "");
         let last = unbroken.lines().rev().nth(1).unwrap();
-        assert!(last.starts_with("again, shell wants to run: bash -c 'touch evil\\n#"), "{text}");
-        assert!(last.contains(" characters) … ") && last.ends_with("; date'"), "{text}");
+        assert!(last.starts_with("again, shell wants to run: touch evil\\n#"), "{text}");
+        assert!(last.contains(" characters) … ") && last.ends_with("; date"), "{text}");
         assert!(text.lines().rev().take(8).any(|line| line.starts_with("again, ")), "{text}");
     }
 }

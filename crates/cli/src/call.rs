@@ -7,26 +7,28 @@ use std::{
 
 use serde_json::Value;
 use windlass::{
-    Facts, FinishedCall, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
+    Effects, Facts, FinishedCall, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
     host::Window,
     record::Edits,
     render::{self, CallReport},
 };
 
 use crate::{
+    allow_hints::AllowHints,
     args::{CallOptions, CommonOptions},
     ask::TerminalApprover,
+    confirm::obstacle_to_asking,
     exec::from_stdin,
     exit::ProgramExit,
     interrupts,
     output::print_answer,
-    paths::PathDisplay,
     preview::RequestedPreview,
     problem::CliProblem,
     retention_thread::RetentionThread,
-    screen::WarningScreen,
+    screen::{WarningScreen, visible},
     setup::ProgramSetup,
     user_tools,
+    word_wrap::wrap_for_stderr,
 };
 
 /// Runs the command.
@@ -41,16 +43,17 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         None => machine,
     };
     let machine = if args.json { machine.with_apart_streams() } else { machine };
-    let builder = user_tools::with_user_tools(setup.tools(machine)?, args.tools.as_deref())?.approver(
-        Arc::new(TerminalApprover { stop: stop.clone(), paths: PathDisplay::seen_from(&setup.cwd) }),
-    );
+    let mut builder = user_tools::with_user_tools(setup.tools(machine)?, args.tools.as_deref())?;
+    if obstacle_to_asking(args.no_input).is_none() {
+        builder = builder.approver(Arc::new(TerminalApprover::new(&setup.cwd, &stop)));
+    }
     let toolbox = builder.events(Arc::new(WarningScreen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());
     let call = asked(&toolbox, args)?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = RetentionThread::start(&setup);
-    let FinishedCall { call, arguments, outcome, .. } = crate::runtime()?.block_on(async {
+    let FinishedCall { call, effects, arguments, outcome, .. } = crate::runtime()?.block_on(async {
         let finished = toolbox.call(call, &stop).await;
         // No later call could use a process that is still running.
         toolbox.sandbox.close().await;
@@ -60,7 +63,15 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     let note = ended_session(&outcome);
     let report =
         CallReport { tool: &call.name, parameters: &parameters, outcome: &outcome, note: note.as_deref() };
-    show(args, &setup, &report, preview, &stop)
+    let exit = show(args, &setup, &report, preview, &stop)?;
+    if let Some(reason) = &outcome.receipt.refusal {
+        let effects = clean_effects(&toolbox, effects);
+        let hint = AllowHints::new(&setup, args.no_input, false)?.hint(&effects, reason);
+        if let Some(hint) = hint {
+            crate::note(&wrap_for_stderr(&visible(&hint)));
+        }
+    }
+    Ok(exit)
 }
 
 /// Prints the result of the call: one object for a program; for a person, the result before the
@@ -120,6 +131,14 @@ fn parameters(toolbox: &Toolbox, call: &ToolCall, arguments: Option<Value>) -> V
         arguments.map_or_else(|| call.input.as_str().to_owned(), |arguments| arguments.to_string());
     let clean = toolbox.shaper.secrets.clean(&parameters);
     serde_json::from_str(&clean).unwrap_or_else(|_| Value::String(clean.into_owned()))
+}
+
+/// Returns effects without secrets in the command.
+fn clean_effects(toolbox: &Toolbox, mut effects: Effects) -> Effects {
+    for word in effects.command.iter_mut().flat_map(|command| &mut command.argv) {
+        *word = toolbox.shaper.secrets.clean(word).into_owned();
+    }
+    effects
 }
 
 /// Describes a session that was still running when the call returned.

@@ -8,6 +8,11 @@ pub(crate) fn is_wanted(output: &impl IsTerminal) -> bool {
     decide(output.is_terminal(), &|name| std::env::var_os(name))
 }
 
+/// Returns true if the terminal cannot move its cursor: `TERM` is `dumb`, or not set.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+}
+
 fn decide(is_terminal: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let is_dumb = set("TERM").is_some_and(|term| term == "dumb");

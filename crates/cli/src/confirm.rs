@@ -25,6 +25,17 @@ pub(crate) fn is_attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Returns the reason that no question about a call can be asked, if there is one.
+pub(crate) fn obstacle_to_asking(no_input: bool) -> Option<&'static str> {
+    let is_ci = std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    match (no_input, is_ci, is_attended()) {
+        (true, ..) => Some("of `--no-input`"),
+        (false, true, _) => Some("`CI` is set"),
+        (false, false, false) => Some("there is no terminal"),
+        (false, false, true) => None,
+    }
+}
+
 /// Discards typed keys: they are not an answer to the next question.
 pub(crate) fn forget_typed() -> Result<(), CliProblem> {
     tcflush(io::stdin(), QueueSelector::IFlush).map_err(|error| cannot_ask(&error.into()))

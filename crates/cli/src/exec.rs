@@ -1,31 +1,32 @@
-//! `windlass exec`: one turn of an agent, without a person at the terminal.
+//! `windlass exec`: one turn of an agent.
 
 use std::{
     io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use windlass::{
-    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, Content, EventSink, ModelInfo, Reason,
-    SchemaError, Stop, ThreadId, TurnReport,
+    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, Content, Reason, SchemaError, Stop, ThreadId,
+    TurnReport,
     host::{OutputFile, Window},
     record::{Edits, Which},
-    select::RULES,
 };
 
+mod exec_output;
+mod piped_input;
+
+use self::{exec_output::ExecOutput, piped_input::with_piped_input};
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     exit::ProgramExit,
     interrupts,
-    jsonl::JsonlWriter,
-    output::{print, print_answer},
+    output::print,
     preview::RequestedPreview,
     problem::{CliProblem, chain},
     retention_thread::RetentionThread,
-    screen::{ProgressScreen, visible_path},
+    screen::visible_path,
     setup::ProgramSetup,
     user_tools,
 };
@@ -48,19 +49,14 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     let content = content(prompt, &options.image)?;
     let preview = RequestedPreview::new(options.preview, &setup)?;
     let stop = Stop::default();
-    let is_json = options.json || options.experimental_json;
-    let events: Arc<dyn EventSink> = if is_json {
-        Arc::new(JsonlWriter::new(options.deltas, stop.clone()))
-    } else {
-        Arc::new(ProgressScreen::new(&setup.cwd))
-    };
+    let output = ExecOutput::new(&setup, &options, &stop)?;
     let window = Window::of_terminal();
     let machine = setup.machine()?.with_window(window.clone());
     let machine = match &preview {
         Some(requested) => machine.with_preview(requested.preview.clone()),
         None => machine,
     };
-    let builder = setup.agent(machine)?.events(events).single_turn();
+    let builder = output.agent(&setup, machine, &stop)?.single_turn();
     let mut builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
     if let Some(which) = resume {
         builder = builder.resume(which);
@@ -77,13 +73,13 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     let answer_file = answer_file.transpose()?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = RetentionThread::start(&setup);
-    let report = crate::runtime()?.block_on(turn(builder, content, &stop, is_json));
+    let report = crate::runtime()?.block_on(turn(builder, content, &stop, &setup, &output));
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
-    let exit = finish(&report, (&options, answer_file), is_json)?;
+    let exit = finish(&report, (&options, answer_file), &output)?;
     let Some(preview) = preview else { return Ok(exit) };
     let edits = Edits::of_session(&setup.home, &thread).map_err(|error| CliProblem::failed(chain(&error)))?;
     let settled = preview.settle(&edits, &stop)?;
-    if is_json {
+    if output.is_json() {
         print(&format!("{}\n", json!({"type": "preview", "preview": settled.report})))?;
     }
     Ok(settled.end.exit(exit))
@@ -120,29 +116,22 @@ async fn turn(
     builder: AgentBuilder,
     content: Vec<Content>,
     stop: &Stop,
-    json: bool,
+    setup: &ProgramSetup,
+    output: &ExecOutput,
 ) -> Result<(TurnReport, ThreadId), BuildError> {
     let mut agent: Agent = builder.build()?;
     user_tools::report_quarantined(agent.toolbox().registry.quarantined());
-    if !json {
-        crate::note(&who_answers(agent.model()));
+    if !output.is_json() {
+        crate::note(&output.header(setup, agent.model(), agent.thread()));
     }
     let thread = agent.thread().clone();
     Ok((agent.run(content, stop).await, thread))
 }
 
-/// Returns one line that names the model.
-fn who_answers(model: &ModelInfo) -> String {
-    if model.provider == RULES {
-        return "offline rules, no model; for a model, set OPENAI_API_KEY or choose a --provider".to_owned();
-    }
-    format!("model {} ({})", model.model, model.provider)
-}
-
 fn finish(
     report: &TurnReport,
     (options, answer_file): (&ExecOptions, Option<OutputFile>),
-    json: bool,
+    output: &ExecOutput,
 ) -> Result<ProgramExit, CliProblem> {
     let answer = match &report.end {
         Ok(answer) => answer,
@@ -154,9 +143,7 @@ fn finish(
             return Ok(ProgramExit::Failed);
         }
     };
-    if !json {
-        print_answer(answer)?;
-    }
+    output.print_answer(answer)?;
     if let (Some(path), Some(file)) = (&options.output_last_message, answer_file) {
         file.write(answer.as_bytes(), 0o666)
             .map_err(|error| CliProblem::file("cannot write the answer to", path, &error))?;
@@ -176,7 +163,8 @@ fn finish(
 /// Returns the user's message: the prompt and the images.
 fn content(prompt: Option<String>, images: &[PathBuf]) -> Result<Vec<Content>, CliProblem> {
     let text = match prompt {
-        Some(text) if text != "-" => text,
+        Some(text) if text != "-" && text.trim().is_empty() => text,
+        Some(text) if text != "-" => with_piped_input(text)?,
         Some(_) | None => from_stdin("the prompt")?,
     };
     let text = Some(text).filter(|text| !text.trim().is_empty());

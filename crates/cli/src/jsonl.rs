@@ -4,14 +4,16 @@
 use std::{
     collections::HashMap,
     io::{self, Write},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use serde_json::{Map, Value, json};
 use windlass::{
     CallId, Clean, CommandLine, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus,
-    Reason, Status, Stop, ToolCall, Typed, Usage,
+    Reason, Refusal, Status, Stop, ToolCall, Typed, Usage,
 };
+
+use crate::allow_hints::AllowHints;
 
 /// Writes events as lines.
 pub(crate) struct JsonlWriter {
@@ -19,6 +21,7 @@ pub(crate) struct JsonlWriter {
     deltas: bool,
     /// Stopped when the reader is gone.
     stop: Stop,
+    hints: Arc<AllowHints>,
 }
 
 #[derive(Default)]
@@ -28,6 +31,8 @@ struct JsonlState {
     open: HashMap<CallId, String>,
     /// The files of calls that change some.
     edits: HashMap<CallId, Value>,
+    /// The ways to allow refused calls.
+    hints: HashMap<CallId, String>,
     /// The changes of the turn.
     diff: Option<String>,
     /// The plan's item and its last contents.
@@ -55,8 +60,8 @@ impl EventSink for JsonlWriter {
 }
 
 impl JsonlWriter {
-    pub(crate) fn new(deltas: bool, stop: Stop) -> Self {
-        Self { state: Mutex::default(), deltas, stop }
+    pub(crate) fn new(deltas: bool, stop: Stop, hints: Arc<AllowHints>) -> Self {
+        Self { state: Mutex::default(), deltas, stop, hints }
     }
 
     fn lines(&self, state: &mut JsonlState, event: &Event) -> Vec<Value> {
@@ -87,7 +92,12 @@ impl JsonlWriter {
                 vec![line("approval.answered", fields)]
             }
             Event::CallStarted { call, effects } => started(state, call, effects),
-            Event::CallEnded { call, effects, outcome } => ended(state, call, effects, outcome),
+            Event::CallEnded { call, effects, outcome } => {
+                let reason = outcome.receipt.refusal.as_deref();
+                let hint = reason.and_then(|reason| self.hints.hint(effects, reason));
+                state.hints.extend(hint.map(|hint| (call.id.clone(), hint)));
+                ended(state, call, effects, outcome)
+            }
             Event::PlanUpdated(plan) => vec![planned(state, plan)],
             Event::EditStarted { id, files } => edit_started(state, id, files),
             Event::TurnDiff { diff } => {
@@ -106,7 +116,7 @@ impl JsonlWriter {
             | Event::CallOutput { .. }
             | Event::EditEnded { .. } => Vec::new(),
             Event::TurnCompleted { usage, declined, refusals } => {
-                let mut fields = json!({"usage": cost(usage), "refusals": refusals});
+                let mut fields = json!({"usage": cost(usage), "refusals": with_hints(state, refusals)});
                 if *declined {
                     fields["declined"] = json!(true);
                 }
@@ -114,6 +124,7 @@ impl JsonlWriter {
                 plan_done(state).into_iter().chain([end]).collect()
             }
             Event::TurnFailed { message, usage, refusals } => {
+                let refusals = with_hints(state, refusals);
                 let fields =
                     json!({"error": {"message": message}, "usage": cost(usage), "refusals": refusals});
                 let end = line("turn.failed", with_diff(state, fields));
@@ -246,6 +257,18 @@ fn shown_as_edit(call: &ToolCall, effects: &Effects) -> bool {
     let name = call.name.as_str();
     EDITORS.contains(&name)
         || SHELLS.contains(&name) && effects.command.is_none() && !effects.writes.is_empty()
+}
+
+/// Returns refusals, each with the way to allow it.
+fn with_hints(state: &mut JsonlState, refusals: &[Refusal]) -> Value {
+    let refusals = refusals.iter().map(|refusal| {
+        let mut fields = json!(refusal);
+        if let Some(hint) = state.hints.remove(&refusal.call) {
+            fields["hint"] = json!(hint);
+        }
+        fields
+    });
+    Value::Array(refusals.collect())
 }
 
 fn with_diff(state: &mut JsonlState, mut fields: Value) -> Value {

@@ -1,5 +1,6 @@
 //! The program: commands, configuration, questions, screen. The only crate that prints.
 
+mod allow_hints;
 mod apply_patch;
 mod args;
 mod ask;
@@ -35,6 +36,7 @@ mod preview;
 mod private_file;
 mod problem;
 mod profile;
+mod progress_terminal;
 mod prompt_history;
 mod redact;
 mod retention_thread;
@@ -46,6 +48,7 @@ mod setup;
 mod show;
 mod spelling;
 mod stats;
+mod streamed_text;
 mod table;
 mod telemetry;
 mod tools;
@@ -54,6 +57,7 @@ mod usage;
 mod user_tools;
 mod visible;
 mod welcome;
+mod word_wrap;
 
 use std::{
     io::{self, Write},

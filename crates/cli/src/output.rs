@@ -4,7 +4,10 @@ use std::io::{self, IsTerminal, Write};
 
 use windlass::host::stdout_was_closed;
 
-use crate::{exit::ProgramExit, problem::CliProblem, screen::visible};
+use crate::{
+    exit::ProgramExit, problem::CliProblem, screen::visible, streamed_text::StreamedText,
+    word_wrap::columns_of_terminal,
+};
 
 /// Writes a result. A reader that closes early, as with `| head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<ProgramExit, CliProblem> {
@@ -19,6 +22,18 @@ pub(crate) fn print_answer(answer: &str) -> Result<ProgramExit, CliProblem> {
     }
     let newline = if answer.ends_with('\n') || answer.is_empty() { "" } else { "\n" };
     print(&format!("{answer}{newline}"))
+}
+
+/// Writes an answer in prose, which a terminal gets wrapped at words.
+pub(crate) fn print_prose(answer: &str) -> Result<ProgramExit, CliProblem> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return print_answer(answer);
+    }
+    let mut text = StreamedText::default();
+    let mut lines = text.push(answer.trim_end(), columns_of_terminal(&stdout));
+    lines.push(text.partial().to_owned());
+    print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
 /// Turns the result of writing into an exit code or a problem.

@@ -1,5 +1,6 @@
 //! `windlass policy`: shows what would happen to a command, and why.
 
+mod allowing_rule;
 mod answers;
 mod classify;
 mod explain;
@@ -9,6 +10,7 @@ mod rule_list;
 mod suggest;
 mod table;
 
+pub(crate) use allowing_rule::{RefusedCommands, is_forbidden};
 pub(crate) use answers::RuleWriter;
 pub(crate) use files::{project_root, rules};
 
@@ -57,8 +59,14 @@ struct LineJudge {
 
 impl LineJudge {
     fn new(setup: &ProgramSetup) -> Result<Self, CliProblem> {
+        let judge = Self::quiet(setup)?;
+        judge.rules.notes().iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
+        Ok(judge)
+    }
+
+    /// Creates a judge without notes about the rules.
+    fn quiet(setup: &ProgramSetup) -> Result<Self, CliProblem> {
         let rules = rules(setup)?;
-        rules.notes().iter().for_each(|text| crate::note(&format!("note: {}", visible(text))));
         let config = &setup.loaded.config;
         let writable = setup.policy(config.approval_policy).walls.writable;
         Ok(Self {
@@ -91,7 +99,18 @@ impl LineJudge {
 
     /// Decides about a shell line in this project.
     fn line_in(&self, workspace: &Path, line: &str) -> (Ruling, Judgement) {
-        let command = CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) };
+        self.command_in(workspace, &CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) })
+    }
+
+    /// Decides about a command in this project.
+    fn command_in(&self, workspace: &Path, command: &CommandLine) -> (Ruling, Judgement) {
+        let judgement =
+            self.with_surroundings(workspace, |surroundings| judge_in(surroundings, command, &self.rules));
+        self.ruled(judgement)
+    }
+
+    /// Judges with the programs that the commands of this project find.
+    fn with_surroundings<T>(&self, workspace: &Path, judge: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let found = |name: &str| find_program(name, &self.environment, workspace);
         let is_settled = |file: &ProgramFile| {
             file.is_outside(self.writable.iter().map(PathBuf::as_path).chain([workspace]))
@@ -106,12 +125,11 @@ impl LineJudge {
             ProgramSearch::Unknown => true,
         };
         let is_held = matches!(self.sandbox, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
-        let surroundings = Surroundings {
+        judge(&Surroundings {
             workspace: Some(workspace),
             programs: &programs,
             replaceable: if is_held { None } else { Some(&replaceable) },
-        };
-        self.ruled(judge_in(&surroundings, &command, &self.rules))
+        })
     }
 
     fn ruled(&self, judgement: Judgement) -> (Ruling, Judgement) {

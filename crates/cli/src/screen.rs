@@ -1,86 +1,231 @@
 //! Progress on stderr for a person. Stdout is left to the answer.
 
 use std::{
+    collections::{HashMap, HashSet},
     fmt,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     mem,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use windlass::{
-    Clean, EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
-    ToolCall, counted, shortened,
+    CallId, CallWords, Clean, Denial, Effects, Event, EventSink, Outcome, Plan, PlanStatus, Refusal,
+    ToolCall, shortened,
 };
 
-pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
-use crate::{colour, paths::PathDisplay, visible::visible_prose};
+mod call_lines;
 
-/// Maximum number of output lines that are shown.
-const MAX_LINES_OF_SUCCESS: usize = 5;
-const MAX_LINES_OF_FAILURE: usize = 12;
-/// Goes to the beginning of the line and clears it (ECMA-48: CR, EL).
-const CLEAR_LINE: &str = "\r\x1b[K";
+use call_lines::{CallEnd, edited, heading, title};
+
+pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
+use crate::{
+    allow_hints::AllowHints, colour, paths::PathDisplay, progress_terminal::ProgressTerminal,
+    streamed_text::StreamedText, visible::visible_prose, word_wrap::terminal_columns,
+};
 
 /// Shows progress.
 pub(crate) struct ProgressScreen {
     style: TerminalStyle,
     paths: PathDisplay,
-    /// The model's last message. The very last one is the answer, which goes to stdout; the others
-    /// are progress.
-    said: Mutex<Option<String>>,
-    /// The last message about changes that cannot be undone: it is the same for most commands.
-    undo_limits: Mutex<Vec<String>>,
-    retries: Mutex<ShownRetries>,
+    terminal: Arc<ProgressTerminal>,
+    hints: Arc<AllowHints>,
+    state: Mutex<ScreenState>,
 }
 
-/// The retries on the screen. A server that stays unreachable is reported once, not with every try.
 #[derive(Default)]
-struct ShownRetries {
-    /// The provider and its error.
-    reported: Option<(String, String)>,
-    /// The line of the terminal below holds the next pause, and the next output replaces it.
-    has_countdown: bool,
+struct ScreenState {
+    /// The model's last message, if text is not shown as it arrives. The very last one is the
+    /// answer, which goes to stdout; the others are progress.
+    said: Option<String>,
+    /// The message that is arriving.
+    text: StreamedText,
+    /// The last message that was shown to its end as it arrived.
+    shown_message: Option<String>,
+    /// The last message about changes that cannot be undone: it is the same for most commands.
+    undo_limits: Vec<String>,
+    /// The provider and its error, which is reported once, not with every try.
+    reported_failure: Option<(String, String)>,
+    calls: HashMap<CallId, OpenCallTitle>,
+    /// The call whose heading is the last line.
+    last_heading: Option<CallId>,
+    /// The rules of the sandbox that blocked something, and how to change each.
+    causes: HashSet<(String, String)>,
+    /// Refused calls in words, and how each could be allowed.
+    refused: HashMap<CallId, (String, Option<String>)>,
+}
+
+/// A call that runs.
+struct OpenCallTitle {
+    /// Its heading. It differs from those of all other calls that run.
+    title: CallWords,
+    edits: Vec<String>,
 }
 
 impl ProgressScreen {
     /// Creates a screen for a user of this directory.
-    pub(crate) fn new(cwd: &Path) -> Self {
-        Self {
-            style: TerminalStyle::detect(),
-            paths: PathDisplay::seen_from(cwd),
-            said: Mutex::default(),
-            undo_limits: Mutex::default(),
-            retries: Mutex::default(),
-        }
+    pub(crate) fn new(cwd: &Path, terminal: Arc<ProgressTerminal>, hints: Arc<AllowHints>) -> Self {
+        let (style, paths) = (TerminalStyle::detect(), PathDisplay::seen_from(cwd));
+        Self { style, paths, terminal, hints, state: Mutex::default() }
     }
 
-    fn show(&self, text: &str) {
-        let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
-        let cleared = if mem::take(&mut retries.has_countdown) { CLEAR_LINE } else { "" };
-        // If stderr is gone, there is no place to report it.
-        let _gone = io::stderr().lock().write_all(format!("{cleared}{text}\n").as_bytes());
+    /// Returns true if the answer is on the terminal that stdout is, so that printing it would
+    /// repeat it.
+    pub(crate) fn has_shown(&self, answer: &str) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_shown = state.shown_message.as_ref().is_some_and(|shown| shown.trim() == answer.trim());
+        is_shown && is_same_terminal()
+    }
+
+    fn show(&self, state: &mut ScreenState, text: &str) {
+        state.last_heading = None;
+        self.terminal.print(text);
     }
 
     /// Reports a failure once; on a terminal, one more line shows the next pause and is replaced
     /// with every try.
-    fn show_retry(&self, provider: &str, reason: &str, pause: &RetryPause) {
+    fn show_retry(&self, state: &mut ScreenState, (provider, reason): (&str, &str), pause: &RetryPause) {
+        self.end_text(state);
         let failure = (provider.to_owned(), reason.to_owned());
-        let is_reported = {
-            let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
-            retries.reported.replace(failure.clone()) == Some(failure)
-        };
-        if !is_reported {
+        if state.reported_failure.replace(failure.clone()) != Some(failure) {
             let (provider, reason) = (visible(provider), visible(reason));
-            self.show(&self.style.yellow(&format!("retrying {provider} {pause}: {reason}")));
-        } else if io::stderr().is_terminal() {
-            let line = format!("{CLEAR_LINE}{}", self.style.yellow(&format!("retrying {pause}")));
-            let _gone = io::stderr().lock().write_all(line.as_bytes());
-            self.retries.lock().unwrap_or_else(PoisonError::into_inner).has_countdown = true;
+            self.show(state, &self.style.yellow(&format!("retrying {provider} {pause}: {reason}")));
+        } else if self.terminal.is_live() {
+            self.terminal.set_pause_note(format!("retrying {pause}"));
         }
     }
+
+    /// Reports what cannot be undone, unless the last such message was the same.
+    fn show_undo_limits(&self, state: &mut ScreenState, limits: &[String]) {
+        if !limits.is_empty() && state.undo_limits != limits {
+            for line in limits {
+                self.show(state, &self.style.dim(&format!("  {}", visible(line))));
+            }
+            state.undo_limits = limits.to_vec();
+        }
+    }
+
+    /// Reports what the sandbox blocked and how to allow it, once for each cause.
+    fn show_denials(&self, state: &mut ScreenState, denials: &[Denial]) {
+        for denial in denials {
+            let Some(advice) = denial.advice() else { continue };
+            if state.causes.insert((denial.rule.clone(), denial.remedy.clone())) {
+                self.show(state, &self.style.yellow(&format!("  {}", visible(&advice))));
+            }
+        }
+    }
+
+    fn show_refusals(&self, state: &mut ScreenState, refusals: &[Refusal]) {
+        for refusal in refusals {
+            let known = state.refused.remove(&refusal.call);
+            let (title, hint) = known.unwrap_or_else(|| (named(refusal.tool.as_str()), None));
+            self.show(state, &self.style.yellow(&refused(refusal, &title)));
+            if let Some(hint) = hint.filter(|_| !refusal.made_up_for) {
+                self.show(state, &format!("  {}", visible(&hint)));
+            }
+        }
+    }
+
+    /// Shows a piece of the model's text.
+    fn show_text(&self, state: &mut ScreenState, piece: &str) {
+        let piece = if state.text.is_empty() { piece.trim_start() } else { piece };
+        if !piece.is_empty() {
+            state.last_heading = None;
+            let lines = state.text.push(piece, terminal_columns());
+            self.terminal.print_text(&lines, state.text.partial());
+        }
+    }
+
+    /// Ends the message that is arriving.
+    fn end_text(&self, state: &mut ScreenState) {
+        let text = mem::take(&mut state.text);
+        if !text.is_empty() {
+            let last = text.partial().to_owned();
+            let last = if last.is_empty() { Vec::new() } else { vec![last] };
+            self.terminal.print_text(&last, "");
+        }
+    }
+
+    /// Shows a message that is complete, as far as it is not shown yet.
+    fn show_message(&self, state: &mut ScreenState, message: &str) {
+        if !self.terminal.is_live() {
+            state.said = Some(message.to_owned());
+            return;
+        }
+        let rest = state.text.rest_of(message).map(str::to_owned);
+        if rest.is_none() {
+            self.end_text(state);
+        }
+        self.show_text(state, rest.as_deref().unwrap_or(message));
+        self.end_text(state);
+        state.shown_message = Some(message.to_owned());
+    }
+
+    /// Shows the last message, which was not the answer.
+    fn show_said(&self, state: &mut ScreenState) {
+        if let Some(text) = state.said.take() {
+            text.lines().for_each(|line| self.show(state, &visible_prose(line)));
+        }
+    }
+
+    fn begin_call(&self, state: &mut ScreenState, call: &ToolCall, effects: &Effects) {
+        if is_plan(call) {
+            return;
+        }
+        let mut title = title(&self.paths, call, effects);
+        let twins = state.calls.values().filter(|other| other.title.object == title.object).count();
+        if twins > 0 {
+            title.object = format!("{} ({})", title.object, twins + 1);
+        }
+        if self.terminal.is_live() {
+            self.terminal.begin_call(&call.id, visible(&title.one_line()));
+        } else {
+            self.show(state, &heading(&self.style, &title));
+            state.last_heading = Some(call.id.clone());
+        }
+        state.calls.insert(call.id.clone(), OpenCallTitle { title, edits: Vec::new() });
+    }
+
+    fn end_call(&self, state: &mut ScreenState, call: &ToolCall, effects: &Effects, outcome: &Outcome) {
+        if is_plan(call) && outcome.verdict.success {
+            return;
+        }
+        self.terminal.end_call(&call.id);
+        let known = state.calls.remove(&call.id);
+        let is_begun = known.is_some() && !self.terminal.is_live();
+        let OpenCallTitle { title, edits } = known
+            .unwrap_or_else(|| OpenCallTitle { title: title(&self.paths, call, effects), edits: Vec::new() });
+        let end = CallEnd { style: &self.style, effects, outcome };
+        let is_alone = state.last_heading == Some(call.id.clone()) && state.calls.is_empty();
+        let first = match is_alone {
+            true if is_begun => format!("  {}", end.words()),
+            // Other lines came between, or will come: the heading is repeated on the same line.
+            false if is_begun => {
+                format!("{} {}: {}", self.style.bold("•"), visible(&title.one_line()), end.words())
+            }
+            _ => format!("{}\n  {}", heading(&self.style, &title), end.words()),
+        };
+        let edits: String = edits.iter().map(|line| format!("\n  {line}")).collect();
+        self.show(state, &format!("{first}{edits}{}", end.output()));
+        self.show_denials(state, &outcome.receipt.denials);
+        self.show_undo_limits(state, &outcome.receipt.undo_limits);
+        if let Some(reason) = &outcome.receipt.refusal {
+            let hint = self.hints.hint(effects, reason);
+            state.refused.insert(call.id.clone(), (visible(&title.one_line()), hint));
+        }
+        self.terminal.begin_waiting(WAITING_FOR_MODEL);
+    }
+
+    fn end_turn(&self, state: &mut ScreenState, refusals: &[Refusal]) {
+        self.end_text(state);
+        self.terminal.end_waiting();
+        self.show_refusals(state, refusals);
+    }
 }
+
+/// The line while the model is silent.
+const WAITING_FOR_MODEL: &str = "waiting for the model";
 
 /// The pause before another try, in words.
 struct RetryPause {
@@ -98,91 +243,67 @@ impl fmt::Display for RetryPause {
     }
 }
 
-impl ProgressScreen {
-    /// Reports what cannot be undone, unless the last such message was the same.
-    fn show_undo_limits(&self, limits: &[String]) {
-        let mut told = self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner);
-        if !limits.is_empty() && *told != limits {
-            for line in limits {
-                self.show(&self.style.dim(&format!("  {}", visible(line))));
-            }
-            *told = limits.to_vec();
-        }
-    }
-
-    fn show_all(&self, refusals: &[Refusal]) {
-        for refusal in refusals {
-            self.show(&self.style.yellow(&refused(refusal)));
-        }
-    }
-}
-
 impl EventSink for ProgressScreen {
     fn emit(&self, event: &Clean<Event>) {
         let event = &**event;
-        let Self { style, paths, .. } = self;
+        let style = &self.style;
+        let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // A warning and the diff of a turn may come after the last message, which stays the answer.
-        if !is_piece(event) && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. }) {
-            let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(text) = said.take().filter(|_| !matches!(event, Event::TurnCompleted { .. })) {
-                text.lines().for_each(|line| self.show(&visible_prose(line)));
-            }
+        if !is_piece(event)
+            && !matches!(event, Event::Warning { .. } | Event::TurnDiff { .. } | Event::TurnCompleted { .. })
+        {
+            self.show_said(state);
         }
         if !is_piece(event) && !matches!(event, Event::Retrying { .. }) {
-            self.retries.lock().unwrap_or_else(PoisonError::into_inner).reported = None;
+            state.reported_failure = None;
         }
         match event {
-            Event::CallStarted { call, effects } => {
-                self.show(&format!("{} {}", style.bold("•"), title(paths, call, effects)))
-            }
-            Event::CallEnded { call, effects, outcome } => {
-                self.show(&ending(self, call, effects, outcome));
-                self.show_undo_limits(&outcome.receipt.undo_limits);
-            }
+            Event::CallStarted { call, effects } => self.begin_call(state, call, effects),
+            Event::CallOutput { id, text } => self.terminal.set_output(id, text),
+            Event::CallEnded { call, effects, outcome } => self.end_call(state, call, effects, outcome),
+            Event::TextDelta { text } if self.terminal.is_live() => self.show_text(state, text),
+            Event::ReasoningDelta { .. } => self.terminal.begin_waiting("the model is thinking"),
             Event::Reasoning { text } => {
                 if let Some(first) = text.lines().find(|line| !line.trim().is_empty()) {
-                    self.show(&style.dim(&visible_prose(first)));
+                    self.show(state, &style.dim(&visible_prose(first)));
                 }
             }
             Event::WebSearch { query } => {
-                self.show(&format!("{} web search: {}", style.bold("•"), visible(query)))
+                self.show(state, &format!("{} search the web for {}", style.bold("•"), visible(query)));
             }
-            Event::PlanUpdated(plan) => self.show(&plan_text(plan)),
+            Event::PlanUpdated(plan) => self.show(state, &plan_text(plan)),
             Event::Retrying { provider, attempt, of, delay, left, reason } => {
                 let pause = RetryPause { attempt: *attempt, of: *of, delay: *delay, left: *left };
-                self.show_retry(provider, reason, &pause);
+                self.show_retry(state, (provider, reason), &pause);
             }
-            Event::Warning { message } => self.show(&style.yellow(&format!("warning: {}", visible(message)))),
+            Event::Warning { message } => {
+                self.show(state, &style.yellow(&format!("warning: {}", visible(message))));
+            }
             Event::TurnCompleted { usage, refusals, .. } => {
-                self.show_all(refusals);
+                self.end_turn(state, refusals);
                 let (read, written) = (usage.input_tokens, usage.output_tokens);
                 if usage.total() > 0 {
-                    self.show(&style.dim(&format!("tokens: {read} in, {written} out")));
+                    self.show(state, &style.dim(&format!("tokens: {read} in, {written} out")));
                 }
             }
             Event::TurnFailed { message, refusals, .. } => {
-                self.show_all(refusals);
-                self.show(&style.red(&format!("error: {}", visible(message))));
+                self.end_turn(state, refusals);
+                self.show(state, &style.red(&format!("error: {}", visible(message))));
             }
-            Event::Message { text } => {
-                *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
+            Event::Message { text } => self.show_message(state, text),
+            Event::EditEnded { id, files, success: true, .. } => {
+                let lines = files.iter().map(|file| edited(&self.paths, file));
+                state.calls.get_mut(id).into_iter().for_each(|call| call.edits.extend(lines.clone()));
             }
-            Event::ThreadStarted { thread } => self.show(&style.dim(&format!("session {thread}"))),
-            Event::EditEnded { files, success: true, .. } => {
-                for file in files {
-                    self.show(&format!("  {}", edited(paths, file)));
-                }
-            }
-            Event::TurnStarted
+            Event::TurnStarted => self.terminal.begin_waiting(WAITING_FOR_MODEL),
+            Event::ThreadStarted { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
             | Event::EditStarted { .. }
             | Event::EditEnded { .. }
             | Event::TurnDiff { .. }
             | Event::TextDelta { .. }
-            | Event::ReasoningDelta { .. }
-            | Event::InputAwaited { .. }
-            | Event::CallOutput { .. } => {}
+            | Event::InputAwaited { .. } => {}
         }
     }
 }
@@ -198,94 +319,23 @@ impl EventSink for WarningScreen {
     }
 }
 
-/// Maximum number of characters of a command when it begins. A question about it shows all of it.
-const MAX_COMMAND_CHARS: usize = 16 * 1024;
+/// Maximum number of characters of the name of a tool.
+const MAX_NAME_CHARS: usize = 64;
+
+/// Returns true if a call changes the plan, which is shown on its own.
+fn is_plan(call: &ToolCall) -> bool {
+    call.name.as_str() == "update_plan"
+}
 
 /// Returns true if an event is only a part of something that will be shown whole.
 fn is_piece(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })
 }
 
-fn title(paths: &PathDisplay, call: &ToolCall, effects: &Effects) -> String {
-    // The name is whatever a model wrote: the tool need not exist.
-    let name = call.name.as_str();
-    match (&effects.command, &effects.typed) {
-        // The whole command, up to any reasonable length: a part that is not shown could be
-        // anything.
-        (Some(command), _) => {
-            visible(&format!("{name} {}", shortened(&command.display(), MAX_COMMAND_CHARS)))
-        }
-        (None, Some(typed)) => visible(&format!("{name} {}", shortened(&typed.display(), MAX_COMMAND_CHARS))),
-        (None, None) if !effects.writes.is_empty() => {
-            let written = effects.writes.iter().map(|path| paths.show(path)).collect::<Vec<_>>().join(", ");
-            format!("{} {written}", named(name))
-        }
-        (None, None) => {
-            let input = shortened(&paths.show_in_json(call.input.as_str()), 200);
-            format!("{} {input}", named(name))
-        }
-    }
-}
-
-/// Describes the change of a file in the usual notation.
-fn edited(paths: &PathDisplay, file: &FileEdit) -> String {
-    let letter = match file.kind {
-        EditKind::Add => "A",
-        EditKind::Delete => "D",
-        EditKind::Update => "M",
-    };
-    match &file.move_path {
-        Some(to) => format!("{letter} {} -> {}", paths.show(&file.path), paths.show(to)),
-        None => format!("{letter} {}", paths.show(&file.path)),
-    }
-}
-
-fn ending(screen: &ProgressScreen, call: &ToolCall, effects: &Effects, outcome: &Outcome) -> String {
-    let ProgressScreen { style, paths, .. } = screen;
-    let seconds = outcome.receipt.duration.as_secs_f32();
-    let how = match (&outcome.facts, outcome.facts.exit(), outcome.status) {
-        (_, Some(exit), Status::Success | Status::Error) => format!("exit {}", exit.code()),
-        (Facts::Session(session), None, _) if session.report.waits_for_input => {
-            format!("session {} waits for input", session.session)
-        }
-        (Facts::Session(session), None, _) => format!("session {} is running", session.session),
-        (_, _, status) => status.name().replace('_', " "),
-    };
-    let (mark, most) = if outcome.verdict.success {
-        (style.green("ok"), MAX_LINES_OF_SUCCESS)
-    } else {
-        (style.red("failed"), MAX_LINES_OF_FAILURE)
-    };
-    let begun = if outcome.receipt.held.is_none() {
-        format!("{} {}\n", style.bold("•"), title(paths, call, effects))
-    } else {
-        String::new()
-    };
-    // The result of a tool without a command is for the model; a person only needs its status.
-    let has_program = effects.has_program() || matches!(outcome.facts, Facts::Session(_));
-    let silent = outcome.verdict.success && !has_program;
-    let output = if silent { String::new() } else { tail(&outcome.text(), outcome.view.total_lines, most) };
-    let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
-    let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();
-    format!("{begun}  {mark} {how}, {seconds:.1} s{told}{output}")
-}
-
-/// Returns the last lines of an output, and the number of lines before them. The text may be cut;
-/// then `total` is the original number of lines.
-fn tail(text: &str, total: Option<u64>, most: usize) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    let skipped = lines.len().saturating_sub(most);
-    let shown =
-        lines[skipped..].iter().map(|line| format!("\n  | {}", visible_prose(line))).collect::<String>();
-    let in_all = total.unwrap_or(lines.len() as u64).max(lines.len() as u64);
-    let hidden = in_all - (lines.len() - skipped) as u64;
-    if skipped > 0 { format!("\n  | … {}{shown}", counted(hidden, "more line")) } else { shown }
-}
-
-fn refused(refusal: &Refusal) -> String {
+fn refused(refusal: &Refusal, title: &str) -> String {
     let made_up = if refusal.made_up_for { " (a later call replaced it)" } else { "" };
     let reason = refusal.reason.strip_prefix("refused: ").unwrap_or(&refusal.reason);
-    format!("refused: {}: {}{made_up}", named(refusal.tool.as_str()), visible(reason))
+    format!("refused: {title}: {}{made_up}", visible(reason))
 }
 
 fn plan_text(plan: &Plan) -> String {
@@ -302,7 +352,19 @@ fn plan_text(plan: &Plan) -> String {
 
 /// Returns the name of a tool, escaped, because it may come from a model, a server or a list.
 pub(crate) fn named(name: &str) -> String {
-    visible(&shortened(name, 64))
+    visible(&shortened(name, MAX_NAME_CHARS))
+}
+
+/// Returns true if stdout and stderr are the same terminal.
+fn is_same_terminal() -> bool {
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    if !stdout.is_terminal() || !stderr.is_terminal() {
+        return false;
+    }
+    match (rustix::fs::fstat(&stdout), rustix::fs::fstat(&stderr)) {
+        (Ok(stdout), Ok(stderr)) => stdout.st_rdev == stderr.st_rdev,
+        _ => false,
+    }
 }
 
 /// Colours, only on a terminal that wants them.
@@ -337,20 +399,5 @@ impl TerminalStyle {
 
     fn yellow(&self, text: &str) -> String {
         self.paint("33", text)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_lines_that_are_not_shown_are_counted() {
-        assert_eq!(tail("1\n2\n3", None, 2), "\n  | … 1 more line\n  | 2\n  | 3");
-        assert_eq!(
-            tail("1\n… 2990 lines …\n2999\n3000", Some(3000), 2),
-            "\n  | … 2998 more lines\n  | 2999\n  | 3000"
-        );
-        assert_eq!(tail("1\n2", None, 2), "\n  | 1\n  | 2");
     }
 }

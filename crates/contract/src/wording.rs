@@ -1,6 +1,10 @@
-//! Counts, cuts and quotes for texts that models and people read.
+//! Counts, cuts, quotes and calls in words, for texts that models and people read.
 
 use std::fmt;
+
+pub use call_words::{CallWords, duration_in_words, first_line, outcome_words, shell_script};
+
+mod call_words;
 
 /// Formats a number and a noun whose plural takes an `s`: `1 line`, `2 lines`.
 pub fn counted<N: fmt::Display + From<u8> + PartialEq + Copy>(count: N, noun: &str) -> String {

@@ -278,7 +278,8 @@ impl Gate {
         let decision = if let Some(judged) = judged {
             self.decide_program(judged.judgement, effects)
         } else {
-            let decision = files::decide(effects, self.policy.confinement(), *approval, cwd);
+            let cause = self.policy.refusal_cause();
+            let decision = files::decide(effects, self.policy.confinement(), *approval, cwd, &cause);
             outward.map(beyond_the_machine).into_iter().fold(decision, |decision, why| decision.asked(&why))
         };
         match (request.secrets, *approval) {
@@ -362,7 +363,9 @@ impl Gate {
                 let reason = format!("the model wants to run this without the sandbox{outward}{obstacle}");
                 GateDecision::Ask { confinement: Confinement::Unconfined, unclear: unclear(), reason }
             }
-            Ruling::Refuse => GateDecision::Refuse { reason: format!("refused: {}", judgement.why) },
+            Ruling::Refuse => {
+                GateDecision::Refuse { reason: self.policy.refusal(judgement.class, &judgement.why) }
+            }
             Ruling::RefuseWish => GateDecision::Refuse { reason: self.policy.no_wishes() },
         }
     }

@@ -80,7 +80,10 @@ pub use windlass_contract::{
     spec::{SpecKind, WebSearch},
     tool::{ErrorKind, LookFirst, tool as tool_from},
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
-    wording::{counted, shell_quote, shortened},
+    wording::{
+        CallWords, counted, duration_in_words, first_line, outcome_words, shell_quote, shell_script,
+        shortened,
+    },
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{

@@ -22,7 +22,8 @@ Example:
 pub(crate) struct ExecArguments {
     #[command(flatten)]
     pub(crate) options: ExecOptions,
-    /// Task for the agent. If omitted or `-`, read from stdin; otherwise stdin is not read.
+    /// Task for the agent. If omitted or `-`, read from stdin. Otherwise, text piped into stdin is
+    /// added to it; `< /dev/null` adds nothing.
     pub(crate) prompt: Option<String>,
     #[command(subcommand)]
     pub(crate) action: Option<ExecAction>,
@@ -64,6 +65,9 @@ pub(crate) struct ExecOptions {
     /// are appended as JSON). See docs/tools.md.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) tools: Option<PathBuf>,
+    /// Never ask, as without a terminal or with `CI=true`: refuse what would need approval.
+    #[arg(long, global = true)]
+    pub(crate) no_input: bool,
     /// Stop the turn after this many seconds (exit code 4).
     #[arg(long, value_name = "SECONDS", global = true)]
     pub(crate) time_limit: Option<u64>,
@@ -153,6 +157,7 @@ pub(crate) enum ExecAction {
 
 /// Run one tool without a model.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct CallOptions {
     /// Name or alias of the tool.
     pub(crate) name: String,
@@ -165,6 +170,9 @@ pub(crate) struct CallOptions {
     pub(crate) limits: LimitChoice,
     #[command(flatten)]
     pub(crate) preview: PreviewChoice,
+    /// Never ask, as without a terminal or with `CI=true`: refuse what would need approval.
+    #[arg(long)]
+    pub(crate) no_input: bool,
     /// Print the whole result as JSON.
     #[arg(long, conflicts_with = "markdown")]
     pub(crate) json: bool,

@@ -6,7 +6,7 @@ use windlass_fakes::clean;
 use super::*;
 
 fn show(events: &[Event]) -> Vec<Value> {
-    let jsonl = JsonlWriter::new(false, Stop::default());
+    let jsonl = JsonlWriter::new(false, Stop::default(), Arc::new(AllowHints::for_tests()));
     let mut state = JsonlState::default();
     events.iter().flat_map(|event| jsonl.lines(&mut state, event)).collect()
 }
@@ -125,9 +125,11 @@ fn a_refused_command_is_declined_and_listed_at_the_end() {
     ]);
     assert_eq!(lines[0]["item"]["status"], "declined");
     assert_eq!(lines[1]["error"]["message"], "x");
+    let hint =
+        "to allow it: `-a on-request`, or run it where it can ask (it did not, because there is no terminal)";
     assert_eq!(
         lines[1]["refusals"],
-        json!([{"call": "shell", "tool": "shell", "reason": "no", "made_up_for": false}])
+        json!([{"call": "shell", "tool": "shell", "reason": "no", "made_up_for": false, "hint": hint}])
     );
 }
 

@@ -97,7 +97,7 @@ fn a_person_at_the_terminal_is_asked_and_obeyed() {
         let mut program = user.program_on_a_terminal(line);
         program.stdin(Stdio::piped());
         let mut running = Running::start(program);
-        running.until_stdout("/bin/sh -c 'touch here'");
+        running.until_stdout("  touch here");
         running.until_stdout("  y  yes: this command, once, with the current sandbox mode");
         running.until_stdout("  q  no, and stop");
         running.feed(answer.as_bytes()).end().assert_code(code);

@@ -58,7 +58,10 @@ fn a_refused_call_is_3_and_says_why() {
         let ended = user.run(&[&["exec", "--script", &script, "hi"], mode].concat());
         ended.assert_code(3);
         assert_eq!(ended.stdout, "I may not.\n");
-        assert!(ended.last_word().contains("overwrites or deletes what is on the server"), "{ended:#?}");
+        let [.., reason, hint] = ended.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{ended:#?}") };
+        assert!(reason.starts_with("refused: run git push --force: "), "{ended:#?}");
+        assert!(reason.contains("overwrites or deletes what is on the server"), "{ended:#?}");
+        assert!(hint.starts_with("  to allow it: run it where it can ask"), "{ended:#?}");
     }
 }
 

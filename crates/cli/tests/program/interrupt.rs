@@ -118,7 +118,7 @@ fn a_server_that_hangs_can_be_interrupted() {
         let user = User::new();
         user.use_server(&server, Wire::Responses);
         let mut running = user.start(&["exec", "hi"]);
-        running.until_stderr("model m (test)");
+        running.until_stderr("model: m (test)");
         running.signal("INT");
         running.end().assert_code(130);
     }

@@ -37,6 +37,8 @@ mod events;
 #[cfg(test)]
 mod exec;
 #[cfg(test)]
+mod exec_terminal;
+#[cfg(test)]
 mod exit_codes;
 #[cfg(test)]
 mod files;

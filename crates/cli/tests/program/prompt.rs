@@ -20,15 +20,58 @@ fn user_with_server() -> (User, Server) {
 }
 
 #[test]
-fn with_an_argument_stdin_is_never_read() {
+fn a_pipe_that_the_parent_leaves_open_is_not_waited_for() {
     let (user, server) = user_with_server();
     let (reader, writer) = std::io::pipe().unwrap();
     let mut program = user.program(&["exec", "from the argument"]);
     program.stdin(Stdio::from(reader));
-    Running::start(program).end().assert_code(0);
+    let ended = Running::start(program).end();
+    ended.assert_code(0);
     // Open until here: whoever had waited for its end would still do so.
     drop(writer);
     assert_eq!(asked(&server), "from the argument");
+    assert!(ended.stderr.contains("add `< /dev/null`"), "{ended:#?}");
+    assert!(ended.stderr.contains("going on without it"), "{ended:#?}");
+}
+
+#[test]
+fn text_on_stdin_is_a_block_behind_the_prompt() {
+    let (user, server) = user_with_server();
+    user.run_with_input(&["exec", "review this"], "+größe\n".as_bytes()).assert_code(0);
+    assert_eq!(asked(&server), "review this\n\n<stdin>\n+größe\n</stdin>");
+}
+
+#[test]
+fn a_part_of_the_pipeline_that_is_slow_is_waited_for() {
+    let (user, server) = user_with_server();
+    let ended = Running::start(user.shell("(sleep 7; echo late) | $windlass exec 'review this'")).end();
+    ended.assert_code(0);
+    assert_eq!(asked(&server), "review this\n\n<stdin>\nlate\n</stdin>");
+    assert!(ended.stderr.starts_with("reading standard input"), "{ended:#?}");
+}
+
+#[test]
+fn stdin_without_anything_to_add_changes_nothing() {
+    for line in ["< /dev/null", "< empty", "<&-"] {
+        let (user, server) = user_with_server();
+        user.file("empty", " \n");
+        Running::start(user.shell(&format!("$windlass exec 'as it is' {line}"))).end().assert_code(0);
+        assert_eq!(asked(&server), "as it is", "{line}");
+    }
+}
+
+#[test]
+fn stdin_that_is_no_text_or_too_much_is_wrong_usage() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "ok"}]));
+    for (input, said) in
+        [(b"a\0b".to_vec(), "not text (byte 1)"), (vec![b'a'; 2 << 20], "larger than 1024 KiB")]
+    {
+        let ended = user.run_with_input(&["exec", "--script", &script, "hi"], &input);
+        ended.assert_code(2);
+        assert!(ended.stderr.contains(said), "{ended:#?}");
+    }
+    assert!(user.sessions().is_empty());
 }
 
 #[test]

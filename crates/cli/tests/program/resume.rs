@@ -31,7 +31,7 @@ fn the_same_conversation_is_sent_again_and_grows() {
         let ended = user.run(&["exec", "resume", &id, "two"]);
         ended.assert_code(0);
         assert_eq!(ended.stdout, "second\n");
-        assert!(ended.stderr.contains(&format!("session {id}\n")), "{ended:#?}");
+        assert!(ended.stderr.contains(&format!("session: {id}\n")), "{ended:#?}");
         assert_eq!(user.run(&["exec", "resume", "--last", "three"]).stdout, "third\n");
         let after = fs::read(&user.sessions()[0]).unwrap();
         assert!(after.starts_with(&before) && after.len() > before.len());

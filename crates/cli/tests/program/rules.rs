@@ -10,7 +10,7 @@ fn without_a_key_rules_answer_and_say_so() {
     ended.assert_code(0);
     assert_eq!(ended.stdout, "notes.txt, line 1:\n    1  buy paper\n");
     let who = "offline rules, no model; for a model, set OPENAI_API_KEY or choose a --provider";
-    assert_eq!(ended.stderr.lines().nth(1), Some(who));
+    assert_eq!(ended.stderr.lines().nth(1), Some(format!("model: {who}").as_str()));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_value_is_changed_and_never_its_key() {
     assert!(ended.stdout.ends_with(difference), "{}", ended.stdout);
     assert_eq!(user.read("settings.yaml"), "debug: true\nport: 80\n");
     // It is said before it is done.
-    let [said, done] = ["+ debug: true", "edit_file"].map(|text| ended.stderr.find(text));
+    let [said, done] = ["+ debug: true", "edit settings.yaml"].map(|text| ended.stderr.find(text));
     assert!(said.is_some() && said < done, "{}", ended.stderr);
     let ended = write("change PORT to 9000 in app.js");
     ended.assert_code(1);

@@ -14,12 +14,13 @@ use super::GateDecision;
 
 /// Decides about a call without a command. The host enforces read restrictions. With the policy
 /// `untrusted`, reading possible secrets needs a question, as for a command. Writes inside of the
-/// writable roots need none; all others do.
+/// writable roots need none; all others do. `cause` is the reason that none may be asked.
 pub(super) fn decide(
     effects: &Effects,
     confinement: Confinement,
     approval: ApprovalPolicy,
     cwd: &Path,
+    cause: &str,
 ) -> GateDecision {
     let asked = |confinement, reason: &str| GateDecision::Ask {
         confinement,
@@ -54,14 +55,12 @@ pub(super) fn decide(
                      `sandbox_workspace_write.network_access` or `--sandbox danger-full-access`"
                 .to_owned(),
         },
-        (false, ApprovalPolicy::Never) if walls.writable.is_empty() => GateDecision::Refuse {
-            reason: "writing is not allowed in a read-only sandbox; rejected by user approval settings"
-                .to_owned(),
-        },
-        // Literally the text that models of this family were trained on.
-        (false, ApprovalPolicy::Never) => GateDecision::Refuse {
-            reason: "writing outside of the project; rejected by user approval settings".to_owned(),
-        },
+        (false, ApprovalPolicy::Never) if walls.writable.is_empty() => {
+            GateDecision::Refuse { reason: format!("writing is not allowed in a read-only sandbox; {cause}") }
+        }
+        (false, ApprovalPolicy::Never) => {
+            GateDecision::Refuse { reason: format!("writing outside of the project; {cause}") }
+        }
         (false, _) if online => asked(wider(), "it uses the network, which is off"),
         (false, _) => asked(wider(), "it writes outside of what the sandbox mode allows"),
     }
@@ -87,9 +86,11 @@ fn is_inside(path: &Path, walls: &SandboxRules, cwd: &Path) -> bool {
 mod tests {
     use super::*;
 
+    const CAUSE: &str = "rejected by user approval settings";
+
     fn decided(effects: &Effects, approval: ApprovalPolicy) -> String {
         let walls = SandboxRules { writable: vec!["/w".into()], ..SandboxRules::default() };
-        match decide(effects, Confinement::Sandboxed(walls), approval, Path::new("/w")) {
+        match decide(effects, Confinement::Sandboxed(walls), approval, Path::new("/w"), CAUSE) {
             GateDecision::Run { confinement: Confinement::Sandboxed(walls), .. } => {
                 format!("run {:?}", walls.writable)
             }
@@ -121,8 +122,13 @@ mod tests {
     fn reading_a_secret_is_asked_about_where_a_command_would_be() {
         use ApprovalPolicy::{OnRequest, Untrusted};
         let open = |path: &str, approval| {
-            let decision =
-                decide(&Effects::read(path), Confinement::Unconfined, approval, Path::new("/home/u/p"));
+            let decision = decide(
+                &Effects::read(path),
+                Confinement::Unconfined,
+                approval,
+                Path::new("/home/u/p"),
+                CAUSE,
+            );
             matches!(decision, GateDecision::Ask { .. })
         };
         for path in

@@ -8,7 +8,7 @@ use windlass_contract::{
     grant::{Confinement, Limits, SandboxRules},
     policy::{ApprovalPolicy, SandboxMode},
 };
-use windlass_policy::Rules;
+use windlass_policy::{Class, Rules};
 use windlass_seal::GrantSeal;
 
 /// The policy of a session, chosen by the user.
@@ -89,6 +89,27 @@ impl Policy {
             Confinement::InProcess | Confinement::Unconfined | Confinement::External(_) => false,
         };
         self.unattended.filter(|_| !is_offline).unwrap_or(self.approval)
+    }
+
+    /// Returns the cause of a refusal: the user's choice, in the words that models of this family
+    /// were trained on, or the lack of a person to ask.
+    pub(super) fn refusal_cause(&self) -> String {
+        match self.unattended {
+            Some(chosen) => format!(
+                "it needs approval, and nobody can be asked in this run (the approval policy is `{}`)",
+                chosen.name()
+            ),
+            None => "rejected by user approval settings".to_owned(),
+        }
+    }
+
+    /// Returns the message about a command that may not run. A rule that forbids it needs no other
+    /// cause.
+    pub(super) fn refusal(&self, class: Class, why: &str) -> String {
+        match self.unattended.filter(|_| class != Class::Forbidden) {
+            Some(_) => format!("refused: {why}; {}", self.refusal_cause()),
+            None => format!("refused: {why}"),
+        }
     }
 
     /// Returns the message for a model that may not escalate. If that is the user's choice, it is

@@ -300,6 +300,26 @@ async fn a_refused_wish_says_which_policy_holds_and_why() {
 }
 
 #[tokio::test]
+async fn a_refusal_names_the_policy_that_the_user_chose() {
+    let refused = |unattended, effects| {
+        let policy = Policy { unattended, ..Policy::default() };
+        admit(Gate::new(policy, None), effects)
+    };
+    let chosen = Some(ApprovalPolicy::OnFailure);
+    let cause =
+        "; it needs approval, and nobody can be asked in this run (the approval policy is `on-failure`)";
+    let write = Effects::write("/etc/x");
+    assert!(refused(chosen, write.clone()).await.unwrap_err().ends_with(cause));
+    assert!(refused(None, write).await.unwrap_err().ends_with("; rejected by user approval settings"));
+    let push = Effects::command(CommandLine {
+        argv: ["git", "push", "--force"].map(str::to_owned).to_vec(),
+        cwd: None,
+    });
+    assert!(refused(chosen, push.clone()).await.unwrap_err().ends_with(cause));
+    assert!(!refused(None, push).await.unwrap_err().contains("approval policy"));
+}
+
+#[tokio::test]
 async fn what_cannot_be_a_rule_is_approved_once() {
     let person = Arc::new(Patient(Answer::Always, Mutex::default()));
     let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };

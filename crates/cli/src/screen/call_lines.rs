@@ -1,0 +1,123 @@
+//! The lines about one call: its heading, its end, and the end of its output.
+
+use windlass::{
+    CallWords, Denial, EditKind, Effects, Facts, FileEdit, Outcome, ToolCall, counted, duration_in_words,
+    outcome_words, shortened,
+};
+
+use super::{MAX_NAME_CHARS, TerminalStyle};
+use crate::{
+    paths::PathDisplay,
+    visible::{visible, visible_prose},
+};
+
+/// Maximum number of output lines that are shown.
+const MAX_LINES_OF_SUCCESS: usize = 5;
+const MAX_LINES_OF_FAILURE: usize = 12;
+
+/// Maximum number of characters of a command when it begins. A question about it shows all of it.
+const MAX_COMMAND_CHARS: usize = 16 * 1024;
+
+/// Describes a call as the user of this directory knows its files.
+pub(super) fn title(paths: &PathDisplay, call: &ToolCall, effects: &Effects) -> CallWords {
+    let mut words = CallWords::new(call, effects, &|path| paths.show(path));
+    // The name is whatever a model wrote: the tool need not exist.
+    words.action = shortened(&words.action, MAX_NAME_CHARS);
+    // The whole command, up to any reasonable length: a part that is not shown could be anything.
+    words.object = shortened(&words.object, MAX_COMMAND_CHARS);
+    words
+}
+
+/// Formats the heading of a call. Each further line of its command is marked.
+pub(super) fn heading(style: &TerminalStyle, title: &CallWords) -> String {
+    let text = title.to_string();
+    let mut lines = text.trim_end().lines();
+    let first = visible(lines.next().unwrap_or_default());
+    let more: String = lines.map(|line| format!("\n    > {}", visible(line))).collect();
+    format!("{} {first}{more}", style.bold("•"))
+}
+
+/// Describes the change of a file in the usual notation.
+pub(super) fn edited(paths: &PathDisplay, file: &FileEdit) -> String {
+    let letter = match file.kind {
+        EditKind::Add => "A",
+        EditKind::Delete => "D",
+        EditKind::Update => "M",
+    };
+    match &file.move_path {
+        Some(to) => format!("{letter} {} -> {}", paths.show(&file.path), paths.show(to)),
+        None => format!("{letter} {}", paths.show(&file.path)),
+    }
+}
+
+/// The end of a call.
+pub(super) struct CallEnd<'a> {
+    pub(super) style: &'a TerminalStyle,
+    pub(super) effects: &'a Effects,
+    pub(super) outcome: &'a Outcome,
+}
+
+impl CallEnd<'_> {
+    /// Returns the end in a word or two, with the time it took and what its output means.
+    pub(super) fn words(&self) -> String {
+        let Self { style, outcome, .. } = self;
+        let words = match &outcome.facts {
+            Facts::Session(session) if session.report.exit.is_none() => {
+                format!("session {} {}", session.session, outcome_words(outcome))
+            }
+            Facts::Session(_) | Facts::Command(_) | Facts::None => outcome_words(outcome),
+        };
+        let words = if outcome.verdict.success { style.green(&words) } else { style.red(&words) };
+        if let Some(reason) = &outcome.receipt.refusal {
+            let reason = reason.strip_prefix("refused: ").unwrap_or(reason);
+            return format!("{words}: {}", visible(reason));
+        }
+        let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
+        let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();
+        format!("{words}, {}{told}", duration_in_words(outcome.receipt.duration))
+    }
+
+    /// Returns the end of the output. The result of a tool without a command is for the model; a
+    /// person only needs its status.
+    pub(super) fn output(&self) -> String {
+        let Self { effects, outcome, .. } = self;
+        let has_program = effects.has_program() || matches!(outcome.facts, Facts::Session(_));
+        if outcome.receipt.refusal.is_some() || outcome.verdict.success && !has_program {
+            return String::new();
+        }
+        let most = if outcome.verdict.success { MAX_LINES_OF_SUCCESS } else { MAX_LINES_OF_FAILURE };
+        let text = outcome.text();
+        let advice: Vec<_> = outcome.receipt.denials.iter().filter_map(Denial::advice).collect();
+        // What the sandbox blocked is reported on its own.
+        let is_advice = |line: &&str| advice.iter().any(|advice| advice == *line);
+        let begins = text.lines().take_while(is_advice).map(|line| line.len() + 1).sum::<usize>();
+        tail(text.get(begins..).unwrap_or_default(), outcome.view.total_lines, most)
+    }
+}
+
+/// Returns the last lines of an output, and the number of lines before them. The text may be cut;
+/// then `total` is the original number of lines.
+fn tail(text: &str, total: Option<u64>, most: usize) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(most);
+    let shown =
+        lines[skipped..].iter().map(|line| format!("\n  | {}", visible_prose(line))).collect::<String>();
+    let in_all = total.unwrap_or(lines.len() as u64).max(lines.len() as u64);
+    let hidden = in_all - (lines.len() - skipped) as u64;
+    if skipped > 0 { format!("\n  | … {}{shown}", counted(hidden, "more line")) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lines_that_are_not_shown_are_counted() {
+        assert_eq!(tail("1\n2\n3", None, 2), "\n  | … 1 more line\n  | 2\n  | 3");
+        assert_eq!(
+            tail("1\n… 2990 lines …\n2999\n3000", Some(3000), 2),
+            "\n  | … 2998 more lines\n  | 2999\n  | 3000"
+        );
+        assert_eq!(tail("1\n2", None, 2), "\n  | 1\n  | 2");
+    }
+}
