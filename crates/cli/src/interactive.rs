@@ -18,6 +18,7 @@ use crate::setup::ProgramSetup;
 use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
     exit::ProgramExit,
+    interrupts,
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
@@ -83,7 +84,7 @@ fn choose(setup: &ProgramSetup) -> Result<Option<Which>, CliProblem> {
         return Ok(None);
     }
     let lines: Vec<_> = found.iter().map(|(_, line)| visible(line)).collect();
-    let chosen = pick("Resume which session? (Enter chooses, Esc leaves)", &lines)
+    let chosen = pick("Resume which session? (Enter chooses, Esc leaves)", &lines, end_process)
         .map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
     Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
 }
@@ -114,6 +115,8 @@ fn start(
         builder,
         info: info(&setup),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
+        detects_background: false,
+        end_process,
         prompt: beginning.prompt,
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
@@ -131,7 +134,19 @@ fn say_goodbye(end: &SessionEnd) -> ProgramExit {
         crate::note(&format!("to go on:          windlass resume {thread}"));
         crate::note(&format!("to undo changes:   windlass undo --session {thread}"));
     }
-    if end.by_signal { ProgramExit::Interrupted } else { ProgramExit::Done }
+    match end.signal {
+        Some(signal) => {
+            interrupts::remember(signal);
+            ProgramExit::Interrupted
+        }
+        None => ProgramExit::Done,
+    }
+}
+
+/// Ends the process after a signal.
+fn end_process(signal: i32) -> ! {
+    interrupts::remember(signal);
+    ProgramExit::Interrupted.now()
 }
 
 fn info(setup: &ProgramSetup) -> SessionInfo {

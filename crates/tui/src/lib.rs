@@ -8,8 +8,10 @@ mod approval_panel;
 mod approver;
 mod commands;
 mod composer;
+mod end_watch;
 mod event_queue;
 mod file_index;
+mod frame_clock;
 pub mod render;
 mod session;
 mod session_worker;
@@ -18,6 +20,7 @@ mod text_lines;
 mod transcript;
 
 pub use approver::QueueApprover;
+pub use end_watch::EndProcess;
 pub use event_queue::{EventQueue, QueueSink};
 pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,

@@ -8,22 +8,21 @@ use std::{
 };
 
 use rustix::process::Signal;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use windlass::{AgentBuilder, BuildError, ThreadId};
 
 use crate::{
     app::{App, AppAction},
     approver::QueueApprover,
     composer::Composer,
+    end_watch::{EndProcess, EndWatch},
     event_queue::{EventQueue, QueueSink},
     file_index::FileIndex,
+    frame_clock::FrameClock,
     render::{Theme, status::SessionStatus},
     session_worker::{SessionWorker, WorkOrder, WorkerError},
     terminal::{Screen, TerminalEvent, TerminalEvents},
 };
-
-/// At most 60 pictures in a second.
-const FRAME: Duration = Duration::from_millis(17);
 
 /// Time that the agent may take to end when the person leaves.
 const MAX_END_TIME: Duration = Duration::from_secs(5);
@@ -74,6 +73,10 @@ pub struct InteractiveSession<'a> {
     pub info: SessionInfo,
     /// The part of the terminal that shows it.
     pub display: Display,
+    /// Asks the terminal for its background, and uses the colours for it.
+    pub detects_background: bool,
+    /// Ends the process when the session cannot end in order: the terminal hangs.
+    pub end_process: EndProcess,
     /// The first message.
     pub prompt: Option<String>,
     /// Keeps messages.
@@ -93,8 +96,8 @@ impl std::fmt::Debug for InteractiveSession<'_> {
 pub struct SessionEnd {
     /// Its id.
     pub thread: Option<ThreadId>,
-    /// A signal ended it, and not the person.
-    pub by_signal: bool,
+    /// The signal that ended it, if not the person did.
+    pub signal: Option<i32>,
 }
 
 /// The reason why there is no session.
@@ -130,25 +133,32 @@ impl InteractiveSession<'_> {
             .events(Arc::new(QueueSink(Arc::clone(&queue))))
             .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
         let worker = SessionWorker::start(builder, Arc::clone(&queue))?;
+        let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let screen = Screen::open(self.display)?;
+        let screen = Screen::open(self.display, self.detects_background)?;
+        let mut info = self.info;
+        if self.detects_background && screen.has_light_background() == Some(true) {
+            info.theme = Theme::light();
+        }
         let mut running = SessionLoop {
-            app: App::new(self.info, composer),
+            app: App::new(info, composer),
             screen,
             worker,
             queue,
             history: self.history,
             commands: self.commands,
             events: None,
-            dirty: true,
+            frames: FrameClock::default(),
+            end,
+            stopped_itself: false,
             leaving: None,
         };
         if let Some(prompt) = self.prompt {
             running.app.submit(prompt, Instant::now());
         }
         let result = runtime.block_on(running.run());
-        let SessionLoop { mut app, mut screen, worker, leaving, .. } = running;
+        let SessionLoop { mut app, mut screen, worker, leaving, end, .. } = running;
         worker.finish(MAX_END_TIME);
         if leaving == Some(Leaving::Person) {
             let finished = app.take_finished();
@@ -156,7 +166,10 @@ impl InteractiveSession<'_> {
         }
         drop(screen);
         result?;
-        Ok(SessionEnd { thread: app.thread().cloned(), by_signal: leaving == Some(Leaving::Signal) })
+        let signal = end.signal().filter(|_| leaving != Some(Leaving::Person));
+        // A signal must end the process until it has ended, also while it says its last words.
+        std::mem::forget(end);
+        Ok(SessionEnd { thread: app.thread().cloned(), signal })
     }
 }
 
@@ -176,46 +189,66 @@ struct SessionLoop<'a> {
     commands: &'a dyn ProgramCommands,
     /// Opened when there is a runtime.
     events: Option<TerminalEvents>,
-    dirty: bool,
+    frames: FrameClock,
+    end: EndWatch,
+    /// Set after the session has stopped its own process, which then is continued by a signal.
+    stopped_itself: bool,
     leaving: Option<Leaving>,
 }
 
 impl SessionLoop<'_> {
     async fn run(&mut self) -> io::Result<()> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        self.events = Some(TerminalEvents::open());
-        let mut drawn = None::<Instant>;
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        self.events = Some(self.screen.events());
+        self.frames.change();
         self.act();
         while self.leaving.is_none() {
-            let now = Instant::now();
-            if self.dirty && drawn.is_none_or(|drawn| now.duration_since(drawn) >= FRAME) {
-                self.draw(now)?;
-                drawn = Some(now);
-            }
-            let next_frame = drawn.filter(|_| self.dirty).map(|drawn| drawn + FRAME);
-            let wake = next_frame.or_else(|| self.app.next_change(now));
-            let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
-            tokio::select! {
-                event = next_event(&mut self.events) => match event {
-                    Some(event) => self.on_terminal(event?)?,
-                    None => self.leaving = Some(Leaving::Signal),
-                },
-                () = self.queue.changed() => {
-                    let now = Instant::now();
-                    self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
-                    self.dirty = true;
+            if let Err(error) = self.step(&mut continued).await {
+                // The terminal is gone.
+                if error.raw_os_error() != Some(rustix::io::Errno::IO.raw_os_error()) {
+                    return Err(error);
                 }
-                () = sleep, if wake.is_some() => {
-                    self.app.on_tick();
-                    self.dirty = true;
-                }
-                _ = terminate.recv() => self.leaving = Some(Leaving::Signal),
-                _ = hang_up.recv() => self.leaving = Some(Leaving::Signal),
-                _ = interrupt.recv() => self.leaving = Some(Leaving::Signal),
+                self.leaving = Some(Leaving::Signal);
             }
             self.act();
+        }
+        Ok(())
+    }
+
+    /// Draws if it is time, and waits for one thing to happen.
+    async fn step(&mut self, continued: &mut SignalStream) -> io::Result<()> {
+        let now = Instant::now();
+        if self.frames.is_due(now) {
+            self.draw(now)?;
+        }
+        let wake = self.frames.next().or_else(|| self.app.next_change(now));
+        let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
+        tokio::select! {
+            event = next_event(&mut self.events) => match event {
+                Some(event) => self.on_terminal(event?)?,
+                None => self.leaving = Some(Leaving::Signal),
+            },
+            () = self.queue.changed() => {
+                let now = Instant::now();
+                self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
+                self.frames.change();
+            }
+            () = sleep, if wake.is_some() => {
+                self.app.on_tick();
+                self.frames.change();
+            }
+            _ = continued.recv() => self.on_continued()?,
+            () = self.end.requested() => self.leaving = Some(Leaving::Signal),
+        }
+        Ok(())
+    }
+
+    /// Takes the terminal back after something else stopped the process. A shell has changed the
+    /// modes meanwhile.
+    fn on_continued(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.stopped_itself) {
+            self.with_screen(Screen::take_back)?;
+            self.frames.change();
         }
         Ok(())
     }
@@ -224,7 +257,7 @@ impl SessionLoop<'_> {
         let width = self.screen.width();
         self.app.set_width(width);
         let (finished, height) = (self.app.take_finished(), self.app.height(width, now));
-        self.dirty = false;
+        self.frames.drawn(now);
         if self.app.take_bell() {
             Screen::ring()?;
         }
@@ -232,9 +265,11 @@ impl SessionLoop<'_> {
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {
-        self.dirty = true;
+        self.frames.change();
         match event {
+            TerminalEvent::Key(key) if self.screen.scrolls_by(&key) => {}
             TerminalEvent::Key(key) => self.app.on_key(&key, Instant::now()),
+            TerminalEvent::Scrolled(lines) => self.screen.scroll(lines),
             TerminalEvent::Paste(text) => self.app.on_paste(&text),
             TerminalEvent::Resized => self.with_screen(Screen::resize)?,
         }
@@ -274,7 +309,7 @@ impl SessionLoop<'_> {
             if let Err(error) = done {
                 self.app.note(&error.to_string());
             }
-            self.dirty = true;
+            self.frames.change();
         }
     }
 
@@ -302,6 +337,7 @@ impl SessionLoop<'_> {
             std::thread::sleep(STOP_TIME);
             stopped
         };
+        self.stopped_itself = true;
         self.with_screen(|screen| screen.lend(stop))??;
         Ok(())
     }

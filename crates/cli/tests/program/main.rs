@@ -75,6 +75,8 @@ mod switches;
 #[cfg(test)]
 mod telemetry;
 #[cfg(test)]
+mod terminals;
+#[cfg(test)]
 mod tool_search;
 #[cfg(test)]
 mod tools;
