@@ -27,6 +27,7 @@ mod load;
 mod problem;
 mod retention;
 mod show;
+mod tui;
 mod undo;
 
 pub(crate) use known::schema;
@@ -37,6 +38,7 @@ use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
 pub(crate) use retention::RetentionSettings;
 use retention::SessionDurability;
+pub(crate) use tui::{TuiSettings, TuiTheme};
 pub(crate) use undo::UndoOfCommands;
 
 /// The default time that a model may take for a verdict.
@@ -159,6 +161,11 @@ pub(crate) struct WindlassConfig {
     pub(crate) durability: SessionDurability,
     /// Limits on the data below the home directory of Windlass.
     pub(crate) retention: RetentionSettings,
+    /// Settings of interactive sessions.
+    pub(crate) tui: TuiSettings,
+    /// A program and its arguments, started when a turn of an interactive session has ended or a
+    /// question waits. It gets one more argument, which describes that in JSON. Empty means none.
+    pub(crate) notify: Vec<String>,
     /// Accepted for compatibility with other agents; has no effect. Reasoning is shown whenever the
     /// server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
@@ -218,6 +225,8 @@ impl Default for WindlassConfig {
             history: HistoryLimits::default(),
             durability: SessionDurability::default(),
             retention: RetentionSettings::default(),
+            tui: TuiSettings::default(),
+            notify: Vec::new(),
             show_raw_agent_reasoning: false,
         }
     }

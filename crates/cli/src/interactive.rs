@@ -8,21 +8,28 @@ use std::{
 };
 
 use clap::Parser;
-use windlass::{Network, host::Window, record::Which};
+use windlass::{
+    Network,
+    host::Window,
+    record::{Edits, Which},
+};
 use windlass_tui::{
-    Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick,
+    Display, InteractiveSession, NotificationSettings, ProgramCommands, SessionEnd, SessionInfo, TuiError,
+    pick,
     render::{Theme, status::SessionStatus},
 };
 
 use crate::setup::ProgramSetup;
 use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
+    colour, earlier_conversation,
     exit::ProgramExit,
     interrupts,
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
     screen::visible,
+    session_theme::SessionTheme,
     sessions, usage, user_tools,
 };
 
@@ -104,6 +111,7 @@ fn start(
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
+    let earlier = beginning.resume.as_ref().map(|which| earlier_conversation::of_session(&setup, which));
     if let Some(which) = beginning.resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
@@ -111,28 +119,41 @@ fn start(
         }
     }
     let _cleaning = RetentionThread::start(&setup);
+    let config = setup.config();
+    let has_colour = colour::is_wanted(&io::stdout());
+    let variable = |name: &str| std::env::var(name).ok();
+    let colours = SessionTheme::choose(config.tui.theme, has_colour, &variable);
     let session = InteractiveSession {
-        builder,
-        info: info(&setup),
+        info: info(&setup, colours.theme),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
-        detects_background: false,
+        is_plain: is_plain(options, &setup),
+        earlier: earlier.unwrap_or_default(),
+        notifications: NotificationSettings {
+            at_terminal: config.tui.notifications,
+            program: config.notify.clone(),
+        },
+        detects_background: colours.detects_background,
         end_process,
         prompt: beginning.prompt,
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
     };
-    let end = session.run().map_err(|error| match error {
+    let end = session.run(builder).map_err(|error| match error {
         TuiError::Build(error) => setup.explain(&error),
         error => CliProblem::failed(chain(&error)),
     })?;
-    Ok(say_goodbye(&end))
+    Ok(say_goodbye(&setup, &end))
 }
 
 /// Says how to go on and how to take changes back.
-fn say_goodbye(end: &SessionEnd) -> ProgramExit {
+fn say_goodbye(setup: &ProgramSetup, end: &SessionEnd) -> ProgramExit {
     if let Some(thread) = &end.thread {
         crate::note(&format!("to go on:          windlass resume {thread}"));
-        crate::note(&format!("to undo changes:   windlass undo --session {thread}"));
+        // If it is not known, the command says so.
+        let edits = Edits::of_session(&setup.home, thread).and_then(|edits| edits.list());
+        if edits.map_or(true, |edits| !edits.is_empty()) {
+            crate::note(&format!("to undo changes:   windlass undo --session {thread}"));
+        }
     }
     match end.signal {
         Some(signal) => {
@@ -149,7 +170,13 @@ fn end_process(signal: i32) -> ! {
     ProgramExit::Interrupted.now()
 }
 
-fn info(setup: &ProgramSetup) -> SessionInfo {
+/// Returns true if the session has plain lines.
+fn is_plain(options: &SessionOptions, setup: &ProgramSetup) -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb" || terminal.is_empty());
+    options.plain || setup.config().tui.screen_reader || is_dumb
+}
+
+fn info(setup: &ProgramSetup, theme: Theme) -> SessionInfo {
     let config = setup.config();
     let allowed = config.sandbox_workspace_write.network_access;
     let status = SessionStatus {
@@ -164,8 +191,6 @@ fn info(setup: &ProgramSetup) -> SessionInfo {
         tokens: 0,
         processes: 0,
     };
-    let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
     SessionInfo { cwd: setup.cwd.clone(), status, theme }
 }
 

@@ -15,13 +15,17 @@ use crate::{
     app::{App, AppAction},
     approver::QueueApprover,
     composer::Composer,
+    earlier::EarlierEntry,
     end_watch::{EndProcess, EndWatch},
     event_queue::{EventQueue, QueueSink},
+    external_editor,
     file_index::FileIndex,
     frame_clock::FrameClock,
+    notifications::NotificationSettings,
+    plain_session::PlainLoop,
     render::{Theme, status::SessionStatus},
     session_worker::{SessionWorker, WorkOrder, WorkerError},
-    terminal::{Screen, TerminalEvent, TerminalEvents},
+    terminal::{self, Screen, TerminalEvent, TerminalEvents},
 };
 
 /// Time that the agent may take to end when the person leaves.
@@ -67,12 +71,16 @@ pub trait ProgramCommands: Sync {
 
 /// An interactive session that has not started.
 pub struct InteractiveSession<'a> {
-    /// The agent, without event sink and approver.
-    pub builder: AgentBuilder,
     /// Facts for the status line.
     pub info: SessionInfo,
     /// The part of the terminal that shows it.
     pub display: Display,
+    /// A session of lines without a picture, for screen readers.
+    pub is_plain: bool,
+    /// The earlier conversation, if the session is resumed.
+    pub earlier: Vec<EarlierEntry>,
+    /// The ways of notifying.
+    pub notifications: NotificationSettings,
     /// Asks the terminal for its background, and uses the colours for it.
     pub detects_background: bool,
     /// Ends the process when the session cannot end in order: the terminal hangs.
@@ -125,52 +133,94 @@ impl From<WorkerError> for TuiError {
 }
 
 impl InteractiveSession<'_> {
-    /// Runs the session until the person leaves. The terminal is restored in any case.
-    pub fn run(self) -> Result<SessionEnd, TuiError> {
+    /// Runs the session with an agent, which has no event sink and no approver yet, until the person
+    /// leaves. The terminal is restored in any case.
+    pub fn run(self, agent: AgentBuilder) -> Result<SessionEnd, TuiError> {
         let queue = Arc::new(EventQueue::default());
-        let builder = self
-            .builder
+        let agent = agent
             .events(Arc::new(QueueSink(Arc::clone(&queue))))
             .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
-        let worker = SessionWorker::start(builder, Arc::clone(&queue))?;
+        let worker = SessionWorker::start(agent, Arc::clone(&queue))?;
         let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let opened = OpenedSession { worker, queue, end, composer, runtime };
+        if self.is_plain { self.run_plain(opened) } else { self.run_drawn(opened) }
+    }
+
+    fn run_plain(self, opened: OpenedSession) -> Result<SessionEnd, TuiError> {
+        let OpenedSession { worker, queue, end, composer, runtime } = opened;
+        let mut app = App::new(self.info, composer);
+        app.add_earlier(&self.earlier, terminal::width());
+        if let Some(prompt) = self.prompt {
+            app.submit(prompt, Instant::now());
+        }
+        let (history, commands) = (self.history, self.commands);
+        let mut running = PlainLoop { app, worker, queue, history, commands, end };
+        // Ctrl-C is a signal here. It cancels the turn.
+        let result = terminal::lent_to_program(|| runtime.block_on(running.run()));
+        let PlainLoop { app, worker, end, .. } = running;
+        worker.finish(MAX_END_TIME);
+        // A terminal that is gone was noticed by the watch, too.
+        let by_person = result.unwrap_or(false);
+        Ok(SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) })
+    }
+
+    fn run_drawn(self, opened: OpenedSession) -> Result<SessionEnd, TuiError> {
+        let OpenedSession { worker, queue, end, composer, runtime } = opened;
         let screen = Screen::open(self.display, self.detects_background)?;
         let mut info = self.info;
-        if self.detects_background && screen.has_light_background() == Some(true) {
-            info.theme = Theme::light();
+        if let Some(is_light) = screen.has_light_background() {
+            info.theme = if is_light { Theme::light() } else { Theme::dark() };
+        }
+        let mut app = App::new(info, composer);
+        app.add_earlier(&self.earlier, screen.width());
+        if let Some(prompt) = self.prompt {
+            app.submit(prompt, Instant::now());
         }
         let mut running = SessionLoop {
-            app: App::new(info, composer),
+            app,
             screen,
             worker,
             queue,
             history: self.history,
             commands: self.commands,
+            notifications: self.notifications,
             events: None,
             frames: FrameClock::default(),
             end,
             stopped_itself: false,
             leaving: None,
         };
-        if let Some(prompt) = self.prompt {
-            running.app.submit(prompt, Instant::now());
-        }
         let result = runtime.block_on(running.run());
         let SessionLoop { mut app, mut screen, worker, leaving, end, .. } = running;
         worker.finish(MAX_END_TIME);
-        if leaving == Some(Leaving::Person) {
+        let by_person = leaving == Some(Leaving::Person);
+        if by_person {
             let finished = app.take_finished();
             screen.draw(finished, 1, |_frame, _area| {})?;
         }
         drop(screen);
         result?;
-        let signal = end.signal().filter(|_| leaving != Some(Leaving::Person));
-        // A signal must end the process until it has ended, also while it says its last words.
-        std::mem::forget(end);
-        Ok(SessionEnd { thread: app.thread().cloned(), signal })
+        Ok(SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) })
     }
+}
+
+/// The parts that every session has.
+struct OpenedSession {
+    worker: SessionWorker,
+    queue: Arc<EventQueue>,
+    end: EndWatch,
+    composer: Composer,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// Returns the signal that ended the session. The watch goes on: a signal must end the process until
+/// it has ended, also while it says its last words.
+fn last_signal(end: EndWatch, by_person: bool) -> Option<i32> {
+    let signal = if by_person { None } else { end.signal().or(Some(Signal::HUP.as_raw())) };
+    std::mem::forget(end);
+    signal
 }
 
 /// The cause of the end.
@@ -187,6 +237,7 @@ struct SessionLoop<'a> {
     queue: Arc<EventQueue>,
     history: &'a dyn PromptHistory,
     commands: &'a dyn ProgramCommands,
+    notifications: NotificationSettings,
     /// Opened when there is a runtime.
     events: Option<TerminalEvents>,
     frames: FrameClock,
@@ -258,8 +309,8 @@ impl SessionLoop<'_> {
         self.app.set_width(width);
         let (finished, height) = (self.app.take_finished(), self.app.height(width, now));
         self.frames.drawn(now);
-        if self.app.take_bell() {
-            Screen::ring()?;
+        for notice in self.app.take_notices() {
+            self.notifications.notify(&notice, self.app.thread(), self.app.cwd())?;
         }
         self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
     }
@@ -300,6 +351,7 @@ impl SessionLoop<'_> {
                     Ok(())
                 }
                 AppAction::Program(arguments) => self.run_program(&arguments),
+                AppAction::Edit => self.edit(),
                 AppAction::Suspend => self.suspend(),
                 AppAction::Quit => {
                     self.leaving = Some(Leaving::Person);
@@ -327,6 +379,15 @@ impl SessionLoop<'_> {
             });
         };
         self.with_screen(|screen| screen.lend(run))
+    }
+
+    /// Lets the person write the message in an editor.
+    fn edit(&mut self) -> io::Result<()> {
+        let text = self.app.input();
+        let edit = || terminal::lent_to_program(|| external_editor::edit(&text));
+        let edited = self.with_screen(|screen| screen.lend(edit))??;
+        self.app.set_input(&edited);
+        Ok(())
     }
 
     fn suspend(&mut self) -> io::Result<()> {

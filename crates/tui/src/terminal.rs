@@ -38,6 +38,11 @@ use crate::{
     session::Display,
 };
 
+/// Returns the width of the terminal.
+pub(crate) fn width() -> u16 {
+    size().width
+}
+
 /// Maximum number of lines that are inserted at once.
 const MAX_INSERTED_LINES: usize = 200;
 
@@ -147,13 +152,6 @@ impl Screen {
             }
         }
         Ok(())
-    }
-
-    /// Rings the bell, which terminals show as a notification.
-    pub(crate) fn ring() -> io::Result<()> {
-        let mut stdout = io::stdout();
-        stdout.write_all(b"\x07")?;
-        stdout.flush()
     }
 
     fn draw_all(&mut self, height: u16, view: impl FnOnce(&mut Frame<'_>, Rect)) -> io::Result<()> {

@@ -67,6 +67,8 @@ mod rules;
 mod sandbox;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod session_modes;
 mod sessions;
 #[cfg(test)]
 mod support;

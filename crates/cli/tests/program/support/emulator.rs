@@ -26,6 +26,10 @@ use super::FOREVER;
 /// The request for the position of the cursor, which a terminal answers.
 const POSITION_REQUEST: &[u8] = b"\x1b[6n";
 
+/// The request for the colour of the background, and the answer of a terminal whose is white.
+const BACKGROUND_REQUEST: &[u8] = b"\x1b]11;?";
+const LIGHT_BACKGROUND: &[u8] = b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\";
+
 /// The smallest size that the interpreter takes. The terminal itself may be smaller.
 const MIN_SIZE: (u16, u16) = (5, 20);
 
@@ -35,6 +39,7 @@ pub(crate) struct Emulator {
     master: Option<OwnedFd>,
     slave: File,
     parser: Arc<Mutex<vt100::Parser>>,
+    written: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
     is_closing: Arc<AtomicBool>,
     child: Child,
@@ -65,9 +70,10 @@ impl Emulator {
             Arc::new(Mutex::new(vt100::Parser::new(rows.max(MIN_SIZE.0), columns.max(MIN_SIZE.1), 1000)));
         let is_closing = Arc::new(AtomicBool::new(false));
         let read = File::from(master.try_clone().unwrap());
-        let (shown, closing) = (Arc::clone(&parser), Arc::clone(&is_closing));
-        let reader = Some(thread::spawn(move || interpret(read, &shown, &closing)));
-        Self { master: Some(master), slave, parser, reader, is_closing, child, before }
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (shown, closing, kept) = (Arc::clone(&parser), Arc::clone(&is_closing), Arc::clone(&written));
+        let reader = Some(thread::spawn(move || interpret(read, &shown, &closing, &kept)));
+        Self { master: Some(master), slave, parser, written, reader, is_closing, child, before }
     }
 
     /// Closes the terminal, as when its window is closed.
@@ -75,6 +81,11 @@ impl Emulator {
         self.is_closing.store(true, Ordering::SeqCst);
         self.reader.take().unwrap().join().unwrap();
         self.master = None;
+    }
+
+    /// Everything that the program wrote, before it was interpreted.
+    pub(crate) fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
     /// The processor time that the program has used, in ticks of the kernel.
@@ -212,7 +223,12 @@ fn set_size(master: impl AsFd, rows: u16, columns: u16) {
 }
 
 /// Interprets what the program writes, and answers where the cursor is.
-fn interpret(mut terminal: File, parser: &Mutex<vt100::Parser>, is_closing: &AtomicBool) {
+fn interpret(
+    mut terminal: File,
+    parser: &Mutex<vt100::Parser>,
+    is_closing: &AtomicBool,
+    written: &Mutex<Vec<u8>>,
+) {
     let mut bytes = [0; 4096];
     let pause = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     while !is_closing.load(Ordering::SeqCst) {
@@ -222,7 +238,12 @@ fn interpret(mut terminal: File, parser: &Mutex<vt100::Parser>, is_closing: &Ato
         let Ok(count @ 1..) = terminal.read(&mut bytes) else { return };
         let mut parser = parser.lock().unwrap();
         parser.process(&bytes[..count]);
-        if bytes[..count].windows(POSITION_REQUEST.len()).any(|part| part == POSITION_REQUEST) {
+        written.lock().unwrap().extend_from_slice(&bytes[..count]);
+        let asks = |request: &[u8]| bytes[..count].windows(request.len()).any(|part| part == request);
+        if asks(BACKGROUND_REQUEST) {
+            terminal.write_all(LIGHT_BACKGROUND).unwrap();
+        }
+        if asks(POSITION_REQUEST) {
             let (row, column) = parser.screen().cursor_position();
             let answer = format!("\x1b[{};{}R", row + 1, column + 1);
             terminal.write_all(answer.as_bytes()).unwrap();
