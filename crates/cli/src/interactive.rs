@@ -14,8 +14,8 @@ use windlass::{
     record::{Edits, Which},
 };
 use windlass_tui::{
-    Display, InteractiveSession, NotificationSettings, ProgramCommands, SessionEnd, SessionInfo, TuiError,
-    pick,
+    Display, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands, SessionEnd,
+    SessionInfo, TuiError, pick,
     render::{Theme, status::SessionStatus},
 };
 
@@ -124,14 +124,12 @@ fn start(
     let variable = |name: &str| std::env::var(name).ok();
     let colours = SessionTheme::choose(config.tui.theme, has_colour, &variable);
     let session = InteractiveSession {
-        info: info(&setup, colours.theme),
+        info: info(&setup, &colours.theme),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         is_plain: is_plain(options, &setup),
         earlier: earlier.unwrap_or_default(),
-        notifications: NotificationSettings {
-            at_terminal: config.tui.notifications,
-            program: config.notify.clone(),
-        },
+        notifications: NotificationSettings::new(config.tui.notifications, config.notify.clone(), &variable),
+        editor: editor(),
         detects_background: colours.detects_background,
         end_process,
         prompt: beginning.prompt,
@@ -170,13 +168,19 @@ fn end_process(signal: i32) -> ! {
     ProgramExit::Interrupted.now()
 }
 
+/// Returns the editor for messages.
+fn editor() -> ExternalEditor {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    ExternalEditor { command: set("VISUAL").or_else(|| set("EDITOR")), directory: std::env::temp_dir() }
+}
+
 /// Returns true if the session has plain lines.
 fn is_plain(options: &SessionOptions, setup: &ProgramSetup) -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb" || terminal.is_empty());
     options.plain || setup.config().tui.screen_reader || is_dumb
 }
 
-fn info(setup: &ProgramSetup, theme: Theme) -> SessionInfo {
+fn info(setup: &ProgramSetup, theme: &Theme) -> SessionInfo {
     let config = setup.config();
     let allowed = config.sandbox_workspace_write.network_access;
     let status = SessionStatus {
@@ -191,7 +195,7 @@ fn info(setup: &ProgramSetup, theme: Theme) -> SessionInfo {
         tokens: 0,
         processes: 0,
     };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme }
+    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme }
 }
 
 /// Returns the git branch of a directory.

@@ -77,7 +77,7 @@ pub(crate) struct App {
     interrupted: Option<Instant>,
     actions: Vec<AppAction>,
     submitted: Vec<String>,
-    /// What a person who looks elsewhere may want to know.
+    /// Notices for a person who looks elsewhere.
     notices: NoticeCollector,
 }
 
@@ -127,7 +127,7 @@ impl App {
         std::mem::take(&mut self.submitted)
     }
 
-    /// Takes what a person who looks elsewhere may want to know.
+    /// Takes the notices for a person who looks elsewhere.
     pub(crate) fn take_notices(&mut self) -> Vec<PersonNotice> {
         self.notices.take()
     }
@@ -283,12 +283,12 @@ impl App {
         self.transcript.user(&text);
         self.working = Some(now);
         let command = text.trim().strip_prefix('!').map(|command| command.trim().to_owned());
+        if command.is_none() {
+            self.notices.on_prompt(&text);
+        }
         self.actions.push(match command {
             Some(command) => AppAction::Shell(command),
-            None => {
-                self.notices.on_prompt(&text);
-                AppAction::Prompt(text)
-            }
+            None => AppAction::Prompt(text),
         });
     }
 

@@ -1,7 +1,6 @@
 //! The input in an editor of the person's choice.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     fs::{self, OpenOptions},
     io::{self, Read, Write},
@@ -14,17 +13,25 @@ use std::{
 /// Maximum size of a text that is read back.
 const MAX_TEXT_BYTES: u64 = 1024 * 1024;
 
-/// Opens a text in `$VISUAL` or `$EDITOR`, and returns it as it was left.
-pub(crate) fn edit(text: &str) -> io::Result<String> {
-    let set = |name| env::var_os(name).filter(|value: &OsString| !value.is_empty());
-    let editor = set("VISUAL").or_else(|| set("EDITOR"));
-    let editor =
-        editor.ok_or_else(|| io::Error::other("set VISUAL or EDITOR to the editor of your choice"))?;
-    edit_with(&editor, text, &env::temp_dir())
+/// The editor of the person's choice.
+#[derive(Debug, Clone)]
+pub struct ExternalEditor {
+    /// The value of `VISUAL` or `EDITOR`.
+    pub command: Option<OsString>,
+    /// The directory for the text.
+    pub directory: PathBuf,
+}
+
+impl ExternalEditor {
+    /// Opens a text, and returns it as it was left.
+    pub(crate) fn edit(&self, text: &str) -> io::Result<String> {
+        let none = || io::Error::other("set VISUAL or EDITOR to the editor of your choice");
+        edit_with(self.command.as_ref().ok_or_else(none)?, text, &self.directory)
+    }
 }
 
 fn edit_with(editor: &OsStr, text: &str, directory: &Path) -> io::Result<String> {
-    let file = PrivateFile::create(directory, text)?;
+    let file = InputFile::create(directory, text)?;
     // The value may have arguments, so a shell splits it, as for other programs.
     let mut line = editor.to_owned();
     line.push(" \"$1\"");
@@ -42,9 +49,9 @@ fn edit_with(editor: &OsStr, text: &str, directory: &Path) -> io::Result<String>
 }
 
 /// A file that only the person can read. Removed when it is dropped.
-struct PrivateFile(PathBuf);
+struct InputFile(PathBuf);
 
-impl PrivateFile {
+impl InputFile {
     fn create(directory: &Path, text: &str) -> io::Result<Self> {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let name = format!("windlass-{}-{}.md", process::id(), time.as_nanos());
@@ -56,7 +63,7 @@ impl PrivateFile {
     }
 }
 
-impl Drop for PrivateFile {
+impl Drop for InputFile {
     fn drop(&mut self) {
         // The editor may have moved it away.
         let _gone = fs::remove_file(&self.0);

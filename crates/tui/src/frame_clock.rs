@@ -54,6 +54,6 @@ mod tests {
         assert!(clock.is_due(last));
         clock.drawn(last);
         assert_eq!(clock.next(), None);
-        assert!(!clock.is_due(last + Duration::from_secs(60)));
+        assert!(!clock.is_due(last + Duration::from_mins(1)));
     }
 }

@@ -27,6 +27,7 @@ pub use approver::QueueApprover;
 pub use earlier::EarlierEntry;
 pub use end_watch::EndProcess;
 pub use event_queue::{EventQueue, QueueSink};
+pub use external_editor::ExternalEditor;
 pub use notifications::NotificationSettings;
 pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,

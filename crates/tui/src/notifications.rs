@@ -11,12 +11,11 @@ use serde_json::{Value, json};
 use windlass::ThreadId;
 
 /// The ways of notifying that the person chose.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct NotificationSettings {
-    /// Rings the bell, and shows a message where the terminal is known to do so.
-    pub at_terminal: bool,
-    /// A program and its arguments, which gets one more argument in JSON. Empty for none.
-    pub program: Vec<String>,
+    at_terminal: bool,
+    takes_messages: bool,
+    program: Vec<String>,
 }
 
 /// Something that a person may want to know.
@@ -97,6 +96,12 @@ impl PersonNotice {
 }
 
 impl NotificationSettings {
+    /// Notifies at the terminal, if that is wanted, and by a program and its arguments, if there is
+    /// one. The variables of the environment tell which terminal it is.
+    pub fn new(at_terminal: bool, program: Vec<String>, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        Self { at_terminal, takes_messages: takes_messages(variable), program }
+    }
+
     /// Notifies. This never waits for a program, but the terminal may be slow.
     pub(crate) fn notify(
         &self,
@@ -109,7 +114,7 @@ impl NotificationSettings {
         }
         let message = notice.message().filter(|_| self.at_terminal);
         match message {
-            Some(message) => ring(message, takes_messages(&|name| std::env::var(name).ok())),
+            Some(message) => ring(message, self.takes_messages),
             None => Ok(()),
         }
     }

@@ -64,14 +64,12 @@ impl PlainLoop<'_> {
             tokio::select! {
                 line = lines.next() => {
                     output.is_at_prompt = false;
-                    match line {
-                        Some(line) => self.on_line(&line),
-                        None => {
-                            output.is_at_prompt = true;
-                            output.show_last()?;
-                            return Ok(true);
-                        }
-                    }
+                    let Some(line) = line else {
+                        output.is_at_prompt = true;
+                        output.show_last()?;
+                        return Ok(true);
+                    };
+                    self.on_line(&line);
                 }
                 () = self.queue.changed() => self.take_messages(&mut output),
                 _ = interrupt.recv() => {

@@ -18,7 +18,7 @@ use crate::{
     earlier::EarlierEntry,
     end_watch::{EndProcess, EndWatch},
     event_queue::{EventQueue, QueueSink},
-    external_editor,
+    external_editor::ExternalEditor,
     file_index::FileIndex,
     frame_clock::FrameClock,
     notifications::NotificationSettings,
@@ -81,6 +81,8 @@ pub struct InteractiveSession<'a> {
     pub earlier: Vec<EarlierEntry>,
     /// The ways of notifying.
     pub notifications: NotificationSettings,
+    /// The editor for messages.
+    pub editor: ExternalEditor,
     /// Asks the terminal for its background, and uses the colours for it.
     pub detects_background: bool,
     /// Ends the process when the session cannot end in order: the terminal hangs.
@@ -133,8 +135,8 @@ impl From<WorkerError> for TuiError {
 }
 
 impl InteractiveSession<'_> {
-    /// Runs the session with an agent, which has no event sink and no approver yet, until the person
-    /// leaves. The terminal is restored in any case.
+    /// Runs the session until the person leaves, with an agent that has no event sink and no
+    /// approver yet. The terminal is restored in any case.
     pub fn run(self, agent: AgentBuilder) -> Result<SessionEnd, TuiError> {
         let queue = Arc::new(EventQueue::default());
         let agent = agent
@@ -144,12 +146,12 @@ impl InteractiveSession<'_> {
         let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let opened = OpenedSession { worker, queue, end, composer, runtime };
-        if self.is_plain { self.run_plain(opened) } else { self.run_drawn(opened) }
+        let opened = SessionParts { worker, queue, end, composer, runtime };
+        if self.is_plain { Ok(self.run_plain(opened)) } else { self.run_drawn(opened) }
     }
 
-    fn run_plain(self, opened: OpenedSession) -> Result<SessionEnd, TuiError> {
-        let OpenedSession { worker, queue, end, composer, runtime } = opened;
+    fn run_plain(self, opened: SessionParts) -> SessionEnd {
+        let SessionParts { worker, queue, end, composer, runtime } = opened;
         let mut app = App::new(self.info, composer);
         app.add_earlier(&self.earlier, terminal::width());
         if let Some(prompt) = self.prompt {
@@ -163,11 +165,11 @@ impl InteractiveSession<'_> {
         worker.finish(MAX_END_TIME);
         // A terminal that is gone was noticed by the watch, too.
         let by_person = result.unwrap_or(false);
-        Ok(SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) })
+        SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) }
     }
 
-    fn run_drawn(self, opened: OpenedSession) -> Result<SessionEnd, TuiError> {
-        let OpenedSession { worker, queue, end, composer, runtime } = opened;
+    fn run_drawn(self, opened: SessionParts) -> Result<SessionEnd, TuiError> {
+        let SessionParts { worker, queue, end, composer, runtime } = opened;
         let screen = Screen::open(self.display, self.detects_background)?;
         let mut info = self.info;
         if let Some(is_light) = screen.has_light_background() {
@@ -186,6 +188,7 @@ impl InteractiveSession<'_> {
             history: self.history,
             commands: self.commands,
             notifications: self.notifications,
+            editor: self.editor,
             events: None,
             frames: FrameClock::default(),
             end,
@@ -207,7 +210,7 @@ impl InteractiveSession<'_> {
 }
 
 /// The parts that every session has.
-struct OpenedSession {
+struct SessionParts {
     worker: SessionWorker,
     queue: Arc<EventQueue>,
     end: EndWatch,
@@ -215,8 +218,8 @@ struct OpenedSession {
     runtime: tokio::runtime::Runtime,
 }
 
-/// Returns the signal that ended the session. The watch goes on: a signal must end the process until
-/// it has ended, also while it says its last words.
+/// Returns the signal that ended the session. The watch goes on: a signal must end the process
+/// also while it says its last words.
 fn last_signal(end: EndWatch, by_person: bool) -> Option<i32> {
     let signal = if by_person { None } else { end.signal().or(Some(Signal::HUP.as_raw())) };
     std::mem::forget(end);
@@ -238,6 +241,7 @@ struct SessionLoop<'a> {
     history: &'a dyn PromptHistory,
     commands: &'a dyn ProgramCommands,
     notifications: NotificationSettings,
+    editor: ExternalEditor,
     /// Opened when there is a runtime.
     events: Option<TerminalEvents>,
     frames: FrameClock,
@@ -383,8 +387,8 @@ impl SessionLoop<'_> {
 
     /// Lets the person write the message in an editor.
     fn edit(&mut self) -> io::Result<()> {
-        let text = self.app.input();
-        let edit = || terminal::lent_to_program(|| external_editor::edit(&text));
+        let (text, editor) = (self.app.input(), self.editor.clone());
+        let edit = || terminal::lent_to_program(|| editor.edit(&text));
         let edited = self.with_screen(|screen| screen.lend(edit))??;
         self.app.set_input(&edited);
         Ok(())

@@ -60,8 +60,8 @@ impl Backend for TrackedBackend {
     }
 
     fn show_cursor(&mut self) -> io::Result<()> {
-        // An error would be printed when the terminal is dropped, and printing to a terminal that is
-        // gone panics.
+        // An error would be printed when the terminal is dropped, and printing to a terminal that
+        // is gone panics.
         let _gone = self.inner.show_cursor();
         Ok(())
     }

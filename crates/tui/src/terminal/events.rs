@@ -1,4 +1,4 @@
-//! What comes from the terminal.
+//! Keys and other events of the terminal.
 
 use std::{collections::VecDeque, io, time::Duration};
 
