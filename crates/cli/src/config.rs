@@ -28,6 +28,7 @@ mod load;
 mod problem;
 mod retention;
 mod show;
+mod tui;
 mod undo;
 
 pub(crate) use editor::{ConfigEditor, check_text, read_or_new};
@@ -40,6 +41,7 @@ use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
 pub(crate) use retention::RetentionSettings;
 use retention::SessionDurability;
+pub(crate) use tui::{TuiSettings, TuiTheme};
 pub(crate) use undo::UndoOfCommands;
 
 /// The default time that a model may take for a verdict.
@@ -162,6 +164,11 @@ pub(crate) struct WindlassConfig {
     pub(crate) durability: SessionDurability,
     /// Limits on the data below the home directory of Windlass.
     pub(crate) retention: RetentionSettings,
+    /// Settings of interactive sessions.
+    pub(crate) tui: TuiSettings,
+    /// A program and its arguments, started when a turn of an interactive session has ended or a
+    /// question waits. It gets one more argument, which describes that in JSON. Empty means none.
+    pub(crate) notify: Vec<String>,
     /// Accepted for compatibility with other agents; has no effect. Reasoning is shown whenever the
     /// server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
@@ -221,6 +228,8 @@ impl Default for WindlassConfig {
             history: HistoryLimits::default(),
             durability: SessionDurability::default(),
             retention: RetentionSettings::default(),
+            tui: TuiSettings::default(),
+            notify: Vec::new(),
             show_raw_agent_reasoning: false,
         }
     }

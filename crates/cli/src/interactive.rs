@@ -7,20 +7,28 @@ use std::{
     path::Path,
 };
 
-use windlass::{Network, host::Window, record::Which};
+use windlass::{
+    Network,
+    host::Window,
+    record::{Edits, Which},
+};
 use windlass_tui::{
-    Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick,
+    Display, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands, SessionEnd,
+    SessionInfo, TuiError, pick,
     render::{Theme, status::SessionStatus},
 };
 
 use crate::setup::ProgramSetup;
 use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
+    colour, earlier_conversation,
     exit::ProgramExit,
+    interrupts,
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
     screen::visible,
+    session_theme::SessionTheme,
     sessions, usage, user_tools, welcome,
 };
 
@@ -82,7 +90,7 @@ fn choose(setup: &ProgramSetup) -> Result<Option<Which>, CliProblem> {
         return Ok(None);
     }
     let lines: Vec<_> = found.iter().map(|(_, line)| visible(line)).collect();
-    let chosen = pick("Resume which session? (Enter chooses, Esc leaves)", &lines)
+    let chosen = pick("Resume which session? (Enter chooses, Esc leaves)", &lines, end_process)
         .map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
     Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
 }
@@ -103,6 +111,7 @@ fn start(
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
     let is_new = beginning.resume.is_none();
+    let earlier = beginning.resume.as_ref().map(|which| earlier_conversation::of_session(&setup, which));
     if let Some(which) = beginning.resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
@@ -111,32 +120,69 @@ fn start(
     }
     let note = if is_new { welcome::text(&setup) } else { None };
     let _cleaning = RetentionThread::start(&setup);
+    let config = setup.config();
+    let has_colour = colour::is_wanted(&io::stdout());
+    let variable = |name: &str| std::env::var(name).ok();
+    let colours = SessionTheme::choose(config.tui.theme, has_colour, &variable);
     let session = InteractiveSession {
-        builder,
-        info: info(&setup),
+        info: info(&setup, &colours.theme),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
+        is_plain: is_plain(options, &setup),
+        earlier: earlier.unwrap_or_default(),
+        notifications: NotificationSettings::new(config.tui.notifications, config.notify.clone(), &variable),
+        editor: editor(),
+        detects_background: colours.detects_background,
+        end_process,
         prompt: beginning.prompt,
         note,
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
     };
-    let end = session.run().map_err(|error| match error {
+    let end = session.run(builder).map_err(|error| match error {
         TuiError::Build(error) => setup.explain(&error),
         error => CliProblem::failed(chain(&error)),
     })?;
-    Ok(say_goodbye(&end))
+    Ok(say_goodbye(&setup, &end))
 }
 
 /// Says how to go on and how to take changes back.
-fn say_goodbye(end: &SessionEnd) -> ProgramExit {
+fn say_goodbye(setup: &ProgramSetup, end: &SessionEnd) -> ProgramExit {
     if let Some(thread) = &end.thread {
         crate::note(&format!("to go on:          windlass resume {thread}"));
-        crate::note(&format!("to undo changes:   windlass undo --session {thread}"));
+        // If it is not known, the command says so.
+        let edits = Edits::of_session(&setup.home, thread).and_then(|edits| edits.list());
+        if edits.map_or(true, |edits| !edits.is_empty()) {
+            crate::note(&format!("to undo changes:   windlass undo --session {thread}"));
+        }
     }
-    if end.by_signal { ProgramExit::Interrupted } else { ProgramExit::Done }
+    match end.signal {
+        Some(signal) => {
+            interrupts::remember(signal);
+            ProgramExit::Interrupted
+        }
+        None => ProgramExit::Done,
+    }
 }
 
-fn info(setup: &ProgramSetup) -> SessionInfo {
+/// Ends the process after a signal.
+fn end_process(signal: i32) -> ! {
+    interrupts::remember(signal);
+    ProgramExit::Interrupted.now()
+}
+
+/// Returns the editor for messages.
+fn editor() -> ExternalEditor {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    ExternalEditor { command: set("VISUAL").or_else(|| set("EDITOR")), directory: std::env::temp_dir() }
+}
+
+/// Returns true if the session has plain lines.
+fn is_plain(options: &SessionOptions, setup: &ProgramSetup) -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb" || terminal.is_empty());
+    options.plain || setup.config().tui.screen_reader || is_dumb
+}
+
+fn info(setup: &ProgramSetup, theme: &Theme) -> SessionInfo {
     let config = setup.config();
     let allowed = config.sandbox_workspace_write.network_access;
     let status = SessionStatus {
@@ -151,9 +197,7 @@ fn info(setup: &ProgramSetup) -> SessionInfo {
         tokens: 0,
         processes: 0,
     };
-    let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme }
+    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme }
 }
 
 /// Returns the git branch of a directory.

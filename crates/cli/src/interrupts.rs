@@ -31,6 +31,12 @@ pub(crate) fn code() -> u8 {
     CODE.load(Ordering::SeqCst)
 }
 
+/// Sets the exit code to that of a signal.
+pub(crate) fn remember(signal: i32) {
+    let request = EndRequest::ALL.into_iter().find(|request| request.kind().as_raw_value() == signal);
+    CODE.store(request.map_or(130, EndRequest::code), Ordering::SeqCst);
+}
+
 /// Watches signals from now on: the first request stops the work in order, the second ends the
 /// process. The window size follows the terminal.
 ///

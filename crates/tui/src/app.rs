@@ -1,8 +1,11 @@
 //! The state of the session on the screen. It has no terminal and no agent: keys and events go in,
 //! actions and a picture come out.
 
+mod plain;
+
 use std::{
     collections::VecDeque,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -20,7 +23,9 @@ use crate::{
     approval_panel::QuestionQueue,
     commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
     composer::{Composer, ComposerResult},
+    earlier::{EarlierEntry, render_earlier},
     event_queue::SessionMessage,
+    notifications::{NoticeCollector, PersonNotice},
     render::{
         status::{SessionStatus, render_status},
         visible::visible_prose,
@@ -50,6 +55,8 @@ pub(crate) enum AppAction {
     Program(Vec<String>),
     /// Stop the turn.
     Cancel,
+    /// Open the input in an editor.
+    Edit,
     Suspend,
     Quit,
 }
@@ -70,8 +77,8 @@ pub(crate) struct App {
     interrupted: Option<Instant>,
     actions: Vec<AppAction>,
     submitted: Vec<String>,
-    /// The person may look elsewhere and is needed, or waits for an answer that is there.
-    calls_person: bool,
+    /// Notices for a person who looks elsewhere.
+    notices: NoticeCollector,
 }
 
 impl App {
@@ -89,7 +96,7 @@ impl App {
             interrupted: None,
             actions: Vec::new(),
             submitted: Vec::new(),
-            calls_person: false,
+            notices: NoticeCollector::default(),
         }
     }
 
@@ -99,6 +106,10 @@ impl App {
 
     pub(crate) fn thread(&self) -> Option<&ThreadId> {
         self.thread.as_ref()
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.info.cwd
     }
 
     /// Takes the lines that are finished.
@@ -116,9 +127,26 @@ impl App {
         std::mem::take(&mut self.submitted)
     }
 
-    /// Returns true once if the terminal should ring.
-    pub(crate) fn take_bell(&mut self) -> bool {
-        std::mem::take(&mut self.calls_person)
+    /// Takes the notices for a person who looks elsewhere.
+    pub(crate) fn take_notices(&mut self) -> Vec<PersonNotice> {
+        self.notices.take()
+    }
+
+    /// Adds the earlier conversation of a session that is resumed.
+    pub(crate) fn add_earlier(&mut self, entries: &[EarlierEntry], width: u16) {
+        self.set_width(width);
+        let lines = render_earlier(entries, &self.info.cwd, width, &self.info.theme);
+        self.transcript.add(lines);
+    }
+
+    /// Returns the text that is being written.
+    pub(crate) fn input(&self) -> String {
+        self.composer.text()
+    }
+
+    /// Replaces the text that is being written.
+    pub(crate) fn set_input(&mut self, text: &str) {
+        self.composer.set_text(text);
     }
 
     /// Adds a note of the program.
@@ -139,12 +167,12 @@ impl App {
         match message {
             SessionMessage::Event(event) => self.on_event(*event, now),
             SessionMessage::Question(question) => {
+                self.notices.on_question(question.question.tool.as_str(), &question.question.reason);
                 self.panel.push(*question);
-                self.calls_person = true;
             }
             SessionMessage::Idle => {
                 let was_long = |since: Instant| now.saturating_duration_since(since) >= LONG_TURN;
-                self.calls_person |= self.working.is_some_and(was_long);
+                self.notices.on_idle(self.working.is_some_and(was_long));
                 (self.working, self.cancelled) = (None, false);
                 if let Some(next) = self.queued.pop_front() {
                     self.send(next, now);
@@ -156,6 +184,9 @@ impl App {
     pub(crate) fn on_event(&mut self, event: Event, now: Instant) {
         if let Event::ThreadStarted { thread } = &event {
             self.thread = Some(thread.clone());
+        }
+        if let Event::Message { text } = &event {
+            self.notices.on_answer(text);
         }
         self.transcript.on_event(event, now);
     }
@@ -185,6 +216,7 @@ impl App {
             Key::Char('c') if key.ctrl => self.interrupt(now),
             Key::Char('d') if key.ctrl && self.composer.is_empty() => self.actions.push(AppAction::Quit),
             Key::Char('z') if key.ctrl => self.actions.push(AppAction::Suspend),
+            Key::Char('g') if key.ctrl => self.actions.push(AppAction::Edit),
             Key::Char('t') if key.ctrl => self.transcript.expand_last_call(),
             Key::Esc => {
                 if !self.composer.close_completion() && self.working.is_some() {
@@ -251,6 +283,9 @@ impl App {
         self.transcript.user(&text);
         self.working = Some(now);
         let command = text.trim().strip_prefix('!').map(|command| command.trim().to_owned());
+        if command.is_none() {
+            self.notices.on_prompt(&text);
+        }
         self.actions.push(match command {
             Some(command) => AppAction::Shell(command),
             None => AppAction::Prompt(text),

@@ -74,6 +74,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
     ("Esc", "close the list; cancel the turn"),
     ("Ctrl-C", "cancel the turn or clear the input; twice: leave"),
     ("Ctrl-T", "show the last call in full"),
+    ("Ctrl-G", "write the message in $VISUAL or $EDITOR"),
     ("Ctrl-Z", "suspend"),
 ];
 

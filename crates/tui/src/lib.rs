@@ -8,8 +8,14 @@ mod approval_panel;
 mod approver;
 mod commands;
 mod composer;
+mod earlier;
+mod end_watch;
 mod event_queue;
+mod external_editor;
 mod file_index;
+mod frame_clock;
+mod notifications;
+mod plain_session;
 pub mod render;
 mod session;
 mod session_worker;
@@ -18,7 +24,11 @@ mod text_lines;
 mod transcript;
 
 pub use approver::QueueApprover;
+pub use earlier::EarlierEntry;
+pub use end_watch::EndProcess;
 pub use event_queue::{EventQueue, QueueSink};
+pub use external_editor::ExternalEditor;
+pub use notifications::NotificationSettings;
 pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,
 };

@@ -8,22 +8,25 @@ use std::{
 };
 
 use rustix::process::Signal;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use windlass::{AgentBuilder, BuildError, ThreadId};
 
 use crate::{
     app::{App, AppAction},
     approver::QueueApprover,
     composer::Composer,
+    earlier::EarlierEntry,
+    end_watch::{EndProcess, EndWatch},
     event_queue::{EventQueue, QueueSink},
+    external_editor::ExternalEditor,
     file_index::FileIndex,
+    frame_clock::FrameClock,
+    notifications::NotificationSettings,
+    plain_session::PlainLoop,
     render::{Theme, status::SessionStatus},
     session_worker::{SessionWorker, WorkOrder, WorkerError},
-    terminal::{Screen, TerminalEvent, TerminalEvents},
+    terminal::{self, Screen, TerminalEvent, TerminalEvents},
 };
-
-/// At most 60 pictures in a second.
-const FRAME: Duration = Duration::from_millis(17);
 
 /// Time that the agent may take to end when the person leaves.
 const MAX_END_TIME: Duration = Duration::from_secs(5);
@@ -68,12 +71,22 @@ pub trait ProgramCommands: Sync {
 
 /// An interactive session that has not started.
 pub struct InteractiveSession<'a> {
-    /// The agent, without event sink and approver.
-    pub builder: AgentBuilder,
     /// Facts for the status line.
     pub info: SessionInfo,
     /// The part of the terminal that shows it.
     pub display: Display,
+    /// A session of lines without a picture, for screen readers.
+    pub is_plain: bool,
+    /// The earlier conversation, if the session is resumed.
+    pub earlier: Vec<EarlierEntry>,
+    /// The ways of notifying.
+    pub notifications: NotificationSettings,
+    /// The editor for messages.
+    pub editor: ExternalEditor,
+    /// Asks the terminal for its background, and uses the colours for it.
+    pub detects_background: bool,
+    /// Ends the process when the session cannot end in order: the terminal hangs.
+    pub end_process: EndProcess,
     /// The first message.
     pub prompt: Option<String>,
     /// A text above the first message.
@@ -95,8 +108,8 @@ impl std::fmt::Debug for InteractiveSession<'_> {
 pub struct SessionEnd {
     /// Its id.
     pub thread: Option<ThreadId>,
-    /// A signal ended it, and not the person.
-    pub by_signal: bool,
+    /// The signal that ended it, if not the person did.
+    pub signal: Option<i32>,
 }
 
 /// The reason why there is no session.
@@ -124,44 +137,97 @@ impl From<WorkerError> for TuiError {
 }
 
 impl InteractiveSession<'_> {
-    /// Runs the session until the person leaves. The terminal is restored in any case.
-    pub fn run(self) -> Result<SessionEnd, TuiError> {
+    /// Runs the session until the person leaves, with an agent that has no event sink and no
+    /// approver yet. The terminal is restored in any case.
+    pub fn run(self, agent: AgentBuilder) -> Result<SessionEnd, TuiError> {
         let queue = Arc::new(EventQueue::default());
-        let builder = self
-            .builder
+        let agent = agent
             .events(Arc::new(QueueSink(Arc::clone(&queue))))
             .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
-        let worker = SessionWorker::start(builder, Arc::clone(&queue))?;
+        let worker = SessionWorker::start(agent, Arc::clone(&queue))?;
+        let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let screen = Screen::open(self.display)?;
+        let opened = SessionParts { worker, queue, end, composer, runtime };
+        if self.is_plain { Ok(self.run_plain(opened)) } else { self.run_drawn(opened) }
+    }
+
+    fn run_plain(self, opened: SessionParts) -> SessionEnd {
+        let SessionParts { worker, queue, end, composer, runtime } = opened;
+        let mut app = App::new(self.info, composer);
+        app.add_earlier(&self.earlier, terminal::width());
+        self.note.iter().for_each(|note| app.note(note));
+        if let Some(prompt) = self.prompt {
+            app.submit(prompt, Instant::now());
+        }
+        let (history, commands) = (self.history, self.commands);
+        let mut running = PlainLoop { app, worker, queue, history, commands, end };
+        // Ctrl-C is a signal here. It cancels the turn.
+        let result = terminal::lent_to_program(|| runtime.block_on(running.run()));
+        let PlainLoop { app, worker, end, .. } = running;
+        worker.finish(MAX_END_TIME);
+        // A terminal that is gone was noticed by the watch, too.
+        let by_person = result.unwrap_or(false);
+        SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) }
+    }
+
+    fn run_drawn(self, opened: SessionParts) -> Result<SessionEnd, TuiError> {
+        let SessionParts { worker, queue, end, composer, runtime } = opened;
+        let screen = Screen::open(self.display, self.detects_background)?;
+        let mut info = self.info;
+        if let Some(is_light) = screen.has_light_background() {
+            info.theme = if is_light { Theme::light() } else { Theme::dark() };
+        }
+        let mut app = App::new(info, composer);
+        app.add_earlier(&self.earlier, screen.width());
+        self.note.iter().for_each(|note| app.note(note));
+        if let Some(prompt) = self.prompt {
+            app.submit(prompt, Instant::now());
+        }
         let mut running = SessionLoop {
-            app: App::new(self.info, composer),
+            app,
             screen,
             worker,
             queue,
             history: self.history,
             commands: self.commands,
+            notifications: self.notifications,
+            editor: self.editor,
             events: None,
-            dirty: true,
+            frames: FrameClock::default(),
+            end,
+            stopped_itself: false,
             leaving: None,
         };
-        running.app.set_width(running.screen.width());
-        self.note.iter().for_each(|note| running.app.note(note));
-        if let Some(prompt) = self.prompt {
-            running.app.submit(prompt, Instant::now());
-        }
         let result = runtime.block_on(running.run());
-        let SessionLoop { mut app, mut screen, worker, leaving, .. } = running;
+        let SessionLoop { mut app, mut screen, worker, leaving, end, .. } = running;
         worker.finish(MAX_END_TIME);
-        if leaving == Some(Leaving::Person) {
+        let by_person = leaving == Some(Leaving::Person);
+        if by_person {
             let finished = app.take_finished();
             screen.draw(finished, 1, |_frame, _area| {})?;
         }
         drop(screen);
         result?;
-        Ok(SessionEnd { thread: app.thread().cloned(), by_signal: leaving == Some(Leaving::Signal) })
+        Ok(SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) })
     }
+}
+
+/// The parts that every session has.
+struct SessionParts {
+    worker: SessionWorker,
+    queue: Arc<EventQueue>,
+    end: EndWatch,
+    composer: Composer,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// Returns the signal that ended the session. The watch goes on: a signal must end the process
+/// also while it says its last words.
+fn last_signal(end: EndWatch, by_person: bool) -> Option<i32> {
+    let signal = if by_person { None } else { end.signal().or(Some(Signal::HUP.as_raw())) };
+    std::mem::forget(end);
+    signal
 }
 
 /// The cause of the end.
@@ -178,48 +244,70 @@ struct SessionLoop<'a> {
     queue: Arc<EventQueue>,
     history: &'a dyn PromptHistory,
     commands: &'a dyn ProgramCommands,
+    notifications: NotificationSettings,
+    editor: ExternalEditor,
     /// Opened when there is a runtime.
     events: Option<TerminalEvents>,
-    dirty: bool,
+    frames: FrameClock,
+    end: EndWatch,
+    /// Set after the session has stopped its own process, which then is continued by a signal.
+    stopped_itself: bool,
     leaving: Option<Leaving>,
 }
 
 impl SessionLoop<'_> {
     async fn run(&mut self) -> io::Result<()> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        self.events = Some(TerminalEvents::open());
-        let mut drawn = None::<Instant>;
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        self.events = Some(self.screen.events());
+        self.frames.change();
         self.act();
         while self.leaving.is_none() {
-            let now = Instant::now();
-            if self.dirty && drawn.is_none_or(|drawn| now.duration_since(drawn) >= FRAME) {
-                self.draw(now)?;
-                drawn = Some(now);
-            }
-            let next_frame = drawn.filter(|_| self.dirty).map(|drawn| drawn + FRAME);
-            let wake = next_frame.or_else(|| self.app.next_change(now));
-            let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
-            tokio::select! {
-                event = next_event(&mut self.events) => match event {
-                    Some(event) => self.on_terminal(event?)?,
-                    None => self.leaving = Some(Leaving::Signal),
-                },
-                () = self.queue.changed() => {
-                    let now = Instant::now();
-                    self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
-                    self.dirty = true;
+            if let Err(error) = self.step(&mut continued).await {
+                // The terminal is gone.
+                if error.raw_os_error() != Some(rustix::io::Errno::IO.raw_os_error()) {
+                    return Err(error);
                 }
-                () = sleep, if wake.is_some() => {
-                    self.app.on_tick();
-                    self.dirty = true;
-                }
-                _ = terminate.recv() => self.leaving = Some(Leaving::Signal),
-                _ = hang_up.recv() => self.leaving = Some(Leaving::Signal),
-                _ = interrupt.recv() => self.leaving = Some(Leaving::Signal),
+                self.leaving = Some(Leaving::Signal);
             }
             self.act();
+        }
+        Ok(())
+    }
+
+    /// Draws if it is time, and waits for one thing to happen.
+    async fn step(&mut self, continued: &mut SignalStream) -> io::Result<()> {
+        let now = Instant::now();
+        if self.frames.is_due(now) {
+            self.draw(now)?;
+        }
+        let wake = self.frames.next().or_else(|| self.app.next_change(now));
+        let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
+        tokio::select! {
+            event = next_event(&mut self.events) => match event {
+                Some(event) => self.on_terminal(event?)?,
+                None => self.leaving = Some(Leaving::Signal),
+            },
+            () = self.queue.changed() => {
+                let now = Instant::now();
+                self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
+                self.frames.change();
+            }
+            () = sleep, if wake.is_some() => {
+                self.app.on_tick();
+                self.frames.change();
+            }
+            _ = continued.recv() => self.on_continued()?,
+            () = self.end.requested() => self.leaving = Some(Leaving::Signal),
+        }
+        Ok(())
+    }
+
+    /// Takes the terminal back after something else stopped the process. A shell has changed the
+    /// modes meanwhile.
+    fn on_continued(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.stopped_itself) {
+            self.with_screen(Screen::take_back)?;
+            self.frames.change();
         }
         Ok(())
     }
@@ -228,17 +316,19 @@ impl SessionLoop<'_> {
         let width = self.screen.width();
         self.app.set_width(width);
         let (finished, height) = (self.app.take_finished(), self.app.height(width, now));
-        self.dirty = false;
-        if self.app.take_bell() {
-            Screen::ring()?;
+        self.frames.drawn(now);
+        for notice in self.app.take_notices() {
+            self.notifications.notify(&notice, self.app.thread(), self.app.cwd())?;
         }
         self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {
-        self.dirty = true;
+        self.frames.change();
         match event {
+            TerminalEvent::Key(key) if self.screen.scrolls_by(&key) => {}
             TerminalEvent::Key(key) => self.app.on_key(&key, Instant::now()),
+            TerminalEvent::Scrolled(lines) => self.screen.scroll(lines),
             TerminalEvent::Paste(text) => self.app.on_paste(&text),
             TerminalEvent::Resized => self.with_screen(Screen::resize)?,
         }
@@ -269,6 +359,7 @@ impl SessionLoop<'_> {
                     Ok(())
                 }
                 AppAction::Program(arguments) => self.run_program(&arguments),
+                AppAction::Edit => self.edit(),
                 AppAction::Suspend => self.suspend(),
                 AppAction::Quit => {
                     self.leaving = Some(Leaving::Person);
@@ -278,7 +369,7 @@ impl SessionLoop<'_> {
             if let Err(error) = done {
                 self.app.note(&error.to_string());
             }
-            self.dirty = true;
+            self.frames.change();
         }
     }
 
@@ -298,6 +389,15 @@ impl SessionLoop<'_> {
         self.with_screen(|screen| screen.lend(run))
     }
 
+    /// Lets the person write the message in an editor.
+    fn edit(&mut self) -> io::Result<()> {
+        let (text, editor) = (self.app.input(), self.editor.clone());
+        let edit = || terminal::lent_to_program(|| editor.edit(&text));
+        let edited = self.with_screen(|screen| screen.lend(edit))??;
+        self.app.set_input(&edited);
+        Ok(())
+    }
+
     fn suspend(&mut self) -> io::Result<()> {
         let stop = || {
             let stopped = rustix::process::kill_current_process_group(Signal::TSTP);
@@ -306,6 +406,7 @@ impl SessionLoop<'_> {
             std::thread::sleep(STOP_TIME);
             stopped
         };
+        self.stopped_itself = true;
         self.with_screen(|screen| screen.lend(stop))??;
         Ok(())
     }

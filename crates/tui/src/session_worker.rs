@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError, mpsc as ready},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as ready},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -30,8 +30,40 @@ pub(crate) enum WorkOrder {
 #[derive(Debug)]
 pub(crate) struct SessionWorker {
     orders: mpsc::UnboundedSender<WorkOrder>,
-    current: Arc<Mutex<Stop>>,
+    stopper: WorkerStopper,
     thread: JoinHandle<()>,
+}
+
+/// Stops the agent, from any thread.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WorkerStopper {
+    current: Arc<Mutex<Stop>>,
+    /// Stops everything.
+    ending: Stop,
+    /// Stopped when the thread has ended.
+    ended: Stop,
+}
+
+impl WorkerStopper {
+    /// Stops everything. The thread ends when its commands have.
+    pub(crate) fn stop(&self) {
+        self.ending.stop(Reason::Interrupted);
+        self.cancel();
+    }
+
+    /// Returns true if the thread has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.reason().is_some()
+    }
+
+    fn cancel(&self) {
+        self.current().stop(Reason::Interrupted);
+    }
+
+    fn current(&self) -> MutexGuard<'_, Stop> {
+        // A stop is whole at any time.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The reason why the agent does not work.
@@ -50,15 +82,15 @@ impl SessionWorker {
     pub(crate) fn start(builder: AgentBuilder, queue: Arc<EventQueue>) -> Result<Self, WorkerError> {
         // At most one order at a time: the screen sends the next one when the agent is idle.
         let (orders, received) = mpsc::unbounded_channel();
-        let current = Arc::new(Mutex::new(Stop::default()));
+        let stopper = WorkerStopper::default();
         let (send, built) = ready::channel();
-        let worker = WorkerThread { orders: received, current: Arc::clone(&current), queue };
+        let worker = WorkerThread { orders: received, stopper: stopper.clone(), queue };
         let thread = thread::Builder::new()
             .name("windlass-agent".to_owned())
             .spawn(move || worker.run(builder, &send))
             .map_err(WorkerError::Thread)?;
         built.recv().map_err(|_| WorkerError::Ended)??;
-        Ok(Self { orders, current, thread })
+        Ok(Self { orders, stopper, thread })
     }
 
     /// Sends an order. Returns false if the thread has ended.
@@ -68,12 +100,17 @@ impl SessionWorker {
 
     /// Stops the current order.
     pub(crate) fn cancel(&self) {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).stop(Reason::Interrupted);
+        self.stopper.cancel();
+    }
+
+    /// Returns a handle that stops the agent.
+    pub(crate) fn stopper(&self) -> WorkerStopper {
+        self.stopper.clone()
     }
 
     /// Stops everything and waits for the end, up to a limit.
     pub(crate) fn finish(self, limit: Duration) {
-        self.cancel();
+        self.stopper.stop();
         drop(self.orders);
         let deadline = Instant::now() + limit;
         while !self.thread.is_finished() && Instant::now() < deadline {
@@ -97,12 +134,22 @@ impl Drop for PanicReport {
 
 struct WorkerThread {
     orders: mpsc::UnboundedReceiver<WorkOrder>,
-    current: Arc<Mutex<Stop>>,
+    stopper: WorkerStopper,
     queue: Arc<EventQueue>,
+}
+
+/// Reports the end of the thread, also after a panic.
+struct EndReport(Stop);
+
+impl Drop for EndReport {
+    fn drop(&mut self) {
+        self.0.stop(Reason::Interrupted);
+    }
 }
 
 impl WorkerThread {
     fn run(mut self, builder: AgentBuilder, built: &ready::Sender<Result<(), WorkerError>>) {
+        let _ended = EndReport(self.stopper.ended.clone());
         let _report = PanicReport(Arc::clone(&self.queue));
         let runtime = match Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
@@ -115,9 +162,12 @@ impl WorkerThread {
                 Err(error) => return drop(built.send(Err(error.into()))),
             };
             let _waits = built.send(Ok(()));
-            while let Some(order) = self.orders.recv().await {
+            while let Some(order) = self.next_order().await {
                 let stop = Stop::default();
-                *self.current.lock().unwrap_or_else(PoisonError::into_inner) = stop.clone();
+                *self.stopper.current() = stop.clone();
+                if self.stopper.ending.reason().is_some() {
+                    break;
+                }
                 match order {
                     // Events tell how it ends.
                     WorkOrder::Turn(text) => drop(agent.run(vec![Content::Text(text)], &stop).await),
@@ -127,6 +177,13 @@ impl WorkerThread {
             }
             agent.toolbox().sandbox.close().await;
         });
+    }
+
+    async fn next_order(&mut self) -> Option<WorkOrder> {
+        tokio::select! {
+            order = self.orders.recv() => order,
+            _ending = self.stopper.ending.stopped() => None,
+        }
     }
 
     async fn run_command(&self, agent: &Agent, command: &str, stop: &Stop) {

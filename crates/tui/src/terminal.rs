@@ -1,52 +1,50 @@
 //! The terminal: modes, keys, and where the picture goes. The only module that names crossterm.
 
+mod backend;
+mod events;
+mod modes;
+mod query;
+mod scrollback;
+
 use std::{
-    io::{self, Stdout, Write},
-    panic,
-    sync::{
-        Once,
-        atomic::{AtomicU8, Ordering},
-    },
-    time::Duration,
+    collections::VecDeque,
+    io::{self, Write},
 };
 
-use crossterm::{
-    cursor, event,
-    event::{EventStream, KeyboardEnhancementFlags},
-    execute, terminal,
-};
-use futures_util::StreamExt;
+use crossterm::{cursor, event};
 use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport,
-    backend::{Backend, ClearType, CrosstermBackend, WindowSize},
-    buffer::Cell,
+    backend::{Backend, ClearType},
     layout::{Position, Rect, Size},
     style::{Modifier, Style},
     text::Line,
     widgets::{Paragraph, Widget},
 };
 use ratatui_textarea::{Input, Key};
-use unicode_width::UnicodeWidthStr;
 
-use crate::{app::fitting_height, session::Display};
+use self::{
+    backend::{TrackedBackend, size},
+    modes::{enter, enter_raw, restore, restore_on_panic},
+    query::LateReplyFilter,
+    scrollback::Scrollback,
+};
+pub(crate) use self::{
+    events::{TerminalEvent, TerminalEvents},
+    modes::{discard_unread, is_lent_to_program, lent_to_program, restore_without_waiting},
+};
+use crate::{
+    app::fitting_height,
+    end_watch::{EndProcess, EndWatch},
+    session::Display,
+};
 
-/// Something from the terminal.
-#[derive(Debug)]
-pub(crate) enum TerminalEvent {
-    Key(Input),
-    Paste(String),
-    Resized,
+/// Returns the width of the terminal.
+pub(crate) fn width() -> u16 {
+    size().width
 }
 
 /// Maximum number of lines that are inserted at once.
 const MAX_INSERTED_LINES: usize = 200;
-
-/// The modes that are on, for the one place that switches them off: 0 for none. A panic or a signal
-/// has no access to anything else.
-static MODES: AtomicU8 = AtomicU8::new(0);
-const RAW: u8 = 1;
-const KEYBOARD: u8 = 2;
-const ALTERNATE: u8 = 4;
 
 /// A terminal in the modes of a session. They end when it is dropped.
 pub(crate) struct Screen {
@@ -54,33 +52,81 @@ pub(crate) struct Screen {
     display: Display,
     height: u16,
     size: Size,
-    /// In full screen: the finished lines, of which the last are drawn.
-    kept: Vec<Line<'static>>,
+    /// In full screen: the finished lines.
+    kept: Scrollback,
+    /// Set if the terminal tells where its cursor is.
+    answers: bool,
+    has_light_background: Option<bool>,
+    /// Keys that were typed while it was opened.
+    typed: Vec<Input>,
+    late: LateReplyFilter,
 }
 
-/// Maximum number of finished lines that are kept in full screen.
-const MAX_KEPT_LINES: usize = 10_000;
-
 impl Screen {
-    /// Switches the terminal to the modes of a session.
-    pub(crate) fn open(display: Display) -> io::Result<Self> {
+    /// Switches the terminal to the modes of a session. It may be asked for its background.
+    pub(crate) fn open(display: Display, wants_background: bool) -> io::Result<Self> {
         restore_on_panic();
         let guard = ModesGuard;
-        enter(display)?;
-        let (width, rows) = terminal::size()?;
-        let size = Size::new(width, rows);
+        enter_raw()?;
+        let reply = query::ask(wants_background)?;
+        let answers = reply.cursor.is_some();
+        let size = size();
         let row = match display {
-            Display::Inline => start_row(rows),
+            Display::Inline => free_row(reply.cursor, size.height),
             Display::Fullscreen => 0,
         };
-        let height = 3;
+        enter(display)?;
+        let height = fitting_height(3, Rect::from((Position::ORIGIN, size)));
         let terminal = new_terminal(display, height, row)?;
         std::mem::forget(guard);
-        Ok(Self { terminal, display, height, size, kept: Vec::new() })
+        Ok(Self {
+            terminal,
+            display,
+            height,
+            size,
+            kept: Scrollback::default(),
+            answers,
+            has_light_background: reply.has_light_background,
+            typed: reply.typed,
+            late: LateReplyFilter::new(wants_background && !answers),
+        })
     }
 
     pub(crate) fn width(&self) -> u16 {
         self.size.width
+    }
+
+    /// Returns true if the terminal said that its background is light.
+    pub(crate) fn has_light_background(&self) -> Option<bool> {
+        self.has_light_background
+    }
+
+    /// Opens the stream of events. They begin with the keys that were typed already.
+    pub(crate) fn events(&mut self) -> TerminalEvents {
+        TerminalEvents::new(std::mem::take(&mut self.typed), std::mem::take(&mut self.late))
+    }
+
+    /// Scrolls if the key is for that. Any other key shows the end again.
+    pub(crate) fn scrolls_by(&mut self, key: &Input) -> bool {
+        if self.display == Display::Inline {
+            return false;
+        }
+        let page = isize::try_from(self.size.height / 2).unwrap_or(1).max(1);
+        match key.key {
+            Key::PageUp => self.kept.scroll(page),
+            Key::PageDown => self.kept.scroll(-page),
+            Key::End => return self.kept.show_end(),
+            _ => {
+                self.kept.show_end();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Scrolls by so many lines upwards.
+    pub(crate) fn scroll(&mut self, lines: isize) {
+        self.kept.scroll(lines);
     }
 
     /// Draws: finished lines above, the picture below them.
@@ -101,28 +147,18 @@ impl Screen {
                 self.terminal.backend_mut().set_cursor_position(Position::new(0, top))?;
             }
             Display::Fullscreen => {
-                self.kept.extend(finished);
-                let over = self.kept.len().saturating_sub(MAX_KEPT_LINES);
-                self.kept.drain(..over);
+                self.kept.add(finished);
                 self.draw_all(height, view)?;
             }
         }
         Ok(())
     }
 
-    /// Rings the bell, which terminals show as a notification.
-    pub(crate) fn ring() -> io::Result<()> {
-        let mut stdout = io::stdout();
-        stdout.write_all(b"\x07")?;
-        stdout.flush()
-    }
-
     fn draw_all(&mut self, height: u16, view: impl FnOnce(&mut Frame<'_>, Rect)) -> io::Result<()> {
         let screen = Rect::from((Position::ORIGIN, self.size));
         let height = fitting_height(height, screen);
         let above = screen.height - height;
-        let first = self.kept.len().saturating_sub(above.into());
-        let kept = Paragraph::new(self.kept[first..].to_vec());
+        let kept = Paragraph::new(self.kept.rows(screen.width, above));
         self.terminal.draw(|frame| {
             frame.render_widget(kept, Rect { height: above, ..screen });
             view(frame, Rect { y: above, height, ..screen });
@@ -166,13 +202,13 @@ impl Screen {
 
     /// Adapts to a new size of the terminal. Events must be paused.
     pub(crate) fn resize(&mut self) -> io::Result<()> {
-        let (width, rows) = terminal::size()?;
-        self.size = Size::new(width, rows);
+        self.size = size();
+        let rows = self.size.height;
         if self.display == Display::Fullscreen {
             return Ok(());
         }
-        let height = fitting_height(self.height, Rect::new(0, 0, width, rows));
-        let top = cursor::position().map_or(self.top(), |(_, row)| row).min(rows.saturating_sub(1));
+        let height = fitting_height(self.height, Rect::from((Position::ORIGIN, self.size)));
+        let top = self.cursor().map_or(self.top(), |cursor| cursor.y).min(rows.saturating_sub(1));
         self.begin_at(top, height)
     }
 
@@ -181,17 +217,28 @@ impl Screen {
         self.leave_picture()?;
         restore();
         let result = use_it();
-        enter(self.display)?;
-        self.resize_after_loan()?;
+        self.take_back()?;
         Ok(result)
     }
 
-    fn resize_after_loan(&mut self) -> io::Result<()> {
-        let (width, rows) = terminal::size()?;
-        self.size = Size::new(width, rows);
-        let row = start_row(rows);
+    /// Switches the modes on again after something else used the terminal, and begins a new picture
+    /// below what that left. Events must be paused.
+    pub(crate) fn take_back(&mut self) -> io::Result<()> {
+        enter_raw()?;
+        self.size = size();
+        self.height = fitting_height(self.height, Rect::from((Position::ORIGIN, self.size)));
+        let row = match self.display {
+            Display::Inline => free_row(self.cursor(), self.size.height),
+            Display::Fullscreen => 0,
+        };
+        enter(self.display)?;
         self.terminal = new_terminal(self.display, self.height, row)?;
         self.terminal.clear()
+    }
+
+    /// Asks the terminal where its cursor is, unless it did not answer before.
+    fn cursor(&self) -> Option<Position> {
+        self.answers.then(cursor::position)?.ok().map(Position::from)
     }
 
     /// Removes the picture, so that what follows begins in its place.
@@ -230,130 +277,42 @@ impl Drop for ModesGuard {
 }
 
 /// Returns the first row that is free for a picture.
-fn start_row(rows: u16) -> u16 {
+fn free_row(cursor: Option<Position>, rows: u16) -> u16 {
     let last = rows.saturating_sub(1);
-    match cursor::position() {
-        Ok((0, row)) => row.min(last),
-        Ok((_, row)) if row < last => row + 1,
+    match cursor {
+        Some(Position { x: 0, y }) => y.min(last),
+        Some(Position { y, .. }) if y < last => y + 1,
         // There is no free row, or the terminal does not tell: make one at its end.
         _ => {
             let mut stdout = io::stdout();
             // If it cannot be written, drawing reports it.
-            let _gone = stdout.write_all(b"\r\n").and_then(|()| stdout.flush());
+            let _gone = stdout
+                .write_all(
+                    b"
+",
+                )
+                .and_then(|()| stdout.flush());
             last
         }
     }
 }
 
 fn new_terminal(display: Display, height: u16, row: u16) -> io::Result<Terminal<TrackedBackend>> {
-    let backend =
-        TrackedBackend { inner: CrosstermBackend::new(io::stdout()), cursor: Position::new(0, row) };
+    let mut backend = TrackedBackend::new(Position::new(0, row));
     let viewport = match display {
         Display::Inline => Viewport::Inline(height),
         Display::Fullscreen => Viewport::Fullscreen,
     };
-    let mut backend = backend;
     backend.set_cursor_position(Position::new(0, row))?;
     Terminal::with_options(backend, TerminalOptions { viewport })
 }
 
-fn enter(display: Display) -> io::Result<()> {
-    terminal::enable_raw_mode()?;
-    MODES.store(RAW, Ordering::SeqCst);
-    let mut stdout = io::stdout();
-    execute!(stdout, event::EnableBracketedPaste)?;
-    // Terminals that do not know it ignore it. It tells Shift-Enter from Enter.
-    let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
-    execute!(stdout, event::PushKeyboardEnhancementFlags(flags))?;
-    MODES.fetch_or(KEYBOARD, Ordering::SeqCst);
-    if display == Display::Fullscreen {
-        MODES.fetch_or(ALTERNATE, Ordering::SeqCst);
-        execute!(stdout, terminal::EnterAlternateScreen)?;
-    }
-    Ok(())
-}
-
-/// Switches off all modes that are on. May be called at any time, and more than once.
-fn restore() {
-    let modes = MODES.swap(0, Ordering::SeqCst);
-    let mut stdout = io::stdout();
-    // Each step is tried even if another fails: the terminal may be gone.
-    if modes & KEYBOARD != 0 {
-        let _gone = execute!(stdout, event::PopKeyboardEnhancementFlags);
-    }
-    if modes & ALTERNATE != 0 {
-        let _gone = execute!(stdout, terminal::LeaveAlternateScreen);
-    }
-    if modes & RAW != 0 {
-        let _gone = execute!(stdout, event::DisableBracketedPaste, cursor::Show);
-        let _gone = terminal::disable_raw_mode();
-    }
-}
-
-/// A panic is reported on a terminal that shows it.
-fn restore_on_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let report = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            // A tool that panics ends its call, not the session. Only the thread that draws has the
-            // terminal.
-            if std::thread::current().name() == Some("main") {
-                restore();
-            }
-            report(info);
-        }));
-    });
-}
-
-/// Keys, pasted texts and changes of size. They are read by another thread, which must not run
-/// while the terminal is asked something or lent.
-pub(crate) struct TerminalEvents(Option<EventStream>);
-
-impl std::fmt::Debug for TerminalEvents {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TerminalEvents").finish_non_exhaustive()
-    }
-}
-
-impl TerminalEvents {
-    pub(crate) fn open() -> Self {
-        Self(Some(EventStream::new()))
-    }
-
-    /// Does something while no other thread reads from the terminal.
-    pub(crate) fn paused<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        self.0 = None;
-        // Closing the stream wakes its thread. If that was idle, the wake-up is left for whatever
-        // reads next, which would take it for a terminal that does not answer.
-        let _woken = event::poll(Duration::ZERO);
-        let result = work();
-        self.0 = Some(EventStream::new());
-        result
-    }
-
-    /// Waits for the next event. There is none after the terminal is gone.
-    pub(crate) async fn next(&mut self) -> Option<io::Result<TerminalEvent>> {
-        loop {
-            let event = match self.0.as_mut()?.next().await? {
-                Ok(event) => event,
-                Err(error) => return Some(Err(error)),
-            };
-            match event {
-                event::Event::Key(key) if key.kind != event::KeyEventKind::Release => {
-                    return Some(Ok(TerminalEvent::Key(key.into())));
-                }
-                event::Event::Paste(text) => return Some(Ok(TerminalEvent::Paste(text))),
-                event::Event::Resize(..) => return Some(Ok(TerminalEvent::Resized)),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Lets the person choose one of several lines. Returns `None` if they went back.
-pub fn pick(title: &str, choices: &[String]) -> io::Result<Option<usize>> {
-    let mut screen = Screen::open(Display::Inline)?;
+/// Lets the person choose one of several lines. Returns `None` if they went back. A signal, or a
+/// terminal that is gone, ends the process.
+pub fn pick(title: &str, choices: &[String], end_process: EndProcess) -> io::Result<Option<usize>> {
+    let _watch = EndWatch::start(None, end_process)?;
+    let mut screen = Screen::open(Display::Inline, false)?;
+    let mut typed = VecDeque::from(std::mem::take(&mut screen.typed));
     let mut selected = 0;
     let rows = u16::try_from(choices.len()).unwrap_or(u16::MAX).saturating_add(1);
     loop {
@@ -367,13 +326,16 @@ pub fn pick(title: &str, choices: &[String]) -> io::Result<Option<usize>> {
         let shown = choices.iter().enumerate().skip(first).take(room).map(line);
         let lines: Vec<_> = std::iter::once(Line::from(title.to_owned())).chain(shown).collect();
         screen.draw(Vec::new(), rows, |frame, area| frame.render_widget(Paragraph::new(lines), area))?;
-        let input = match event::read()? {
-            event::Event::Key(key) if key.kind != event::KeyEventKind::Release => Input::from(key),
-            event::Event::Resize(..) => {
-                screen.resize()?;
-                continue;
-            }
-            _ => continue,
+        let input = match typed.pop_front() {
+            Some(key) => key,
+            None => match event::read()? {
+                event::Event::Key(key) if key.kind != event::KeyEventKind::Release => Input::from(key),
+                event::Event::Resize(..) => {
+                    screen.resize()?;
+                    continue;
+                }
+                _ => continue,
+            },
         };
         match input.key {
             Key::Up => selected = selected.saturating_sub(1),
@@ -383,77 +345,5 @@ pub fn pick(title: &str, choices: &[String]) -> io::Result<Option<usize>> {
             Key::Char('c') if input.ctrl => return Ok(None),
             _ => {}
         }
-    }
-}
-
-/// A backend that knows where its cursor was put, instead of asking the terminal: the answer would
-/// come in between the keys, which another thread reads.
-struct TrackedBackend {
-    inner: CrosstermBackend<Stdout>,
-    cursor: Position,
-}
-
-impl Backend for TrackedBackend {
-    type Error = io::Error;
-
-    fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
-    where
-        I: Iterator<Item = (u16, u16, &'a Cell)>,
-    {
-        // Lines inserted above the picture come with the cells that wide characters cover. A blank
-        // there would be printed after the character and shift the rest of the row.
-        let mut covered = Position::ORIGIN;
-        let visible = content.filter(move |(x, y, cell)| {
-            if *y == covered.y && *x < covered.x {
-                return false;
-            }
-            let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
-            covered = Position::new(x.saturating_add(width), *y);
-            true
-        });
-        self.inner.draw(visible)
-    }
-
-    fn append_lines(&mut self, count: u16) -> io::Result<()> {
-        let last = self.size()?.height.saturating_sub(1);
-        self.cursor.y = self.cursor.y.saturating_add(count).min(last);
-        self.inner.append_lines(count)
-    }
-
-    fn hide_cursor(&mut self) -> io::Result<()> {
-        self.inner.hide_cursor()
-    }
-
-    fn show_cursor(&mut self) -> io::Result<()> {
-        self.inner.show_cursor()
-    }
-
-    fn get_cursor_position(&mut self) -> io::Result<Position> {
-        Ok(self.cursor)
-    }
-
-    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
-        self.cursor = position.into();
-        self.inner.set_cursor_position(self.cursor)
-    }
-
-    fn clear(&mut self) -> io::Result<()> {
-        self.inner.clear()
-    }
-
-    fn clear_region(&mut self, clear_type: ClearType) -> io::Result<()> {
-        self.inner.clear_region(clear_type)
-    }
-
-    fn size(&self) -> io::Result<Size> {
-        self.inner.size()
-    }
-
-    fn window_size(&mut self) -> io::Result<WindowSize> {
-        self.inner.window_size()
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Backend::flush(&mut self.inner)
     }
 }

@@ -91,6 +91,10 @@ impl Transcript {
         }
     }
 
+    pub(crate) fn width(&self) -> u16 {
+        self.width
+    }
+
     /// Takes the finished lines.
     pub(crate) fn take_finished(&mut self) -> Vec<Line<'static>> {
         std::mem::take(&mut self.finished)

@@ -47,4 +47,8 @@ pub(crate) struct SessionOptions {
     /// Use the whole screen, and leave no text behind.
     #[arg(long)]
     pub(crate) fullscreen: bool,
+    /// Print plain lines and never move the cursor, for screen readers. The default with
+    /// `TERM=dumb`.
+    #[arg(long, conflicts_with = "fullscreen")]
+    pub(crate) plain: bool,
 }

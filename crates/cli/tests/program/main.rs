@@ -79,6 +79,8 @@ mod rules;
 mod sandbox;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod session_modes;
 mod sessions;
 #[cfg(test)]
 mod support;
@@ -86,6 +88,8 @@ mod support;
 mod switches;
 #[cfg(test)]
 mod telemetry;
+#[cfg(test)]
+mod terminals;
 #[cfg(test)]
 mod tool_search;
 #[cfg(test)]

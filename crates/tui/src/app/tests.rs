@@ -7,7 +7,7 @@ use windlass::{Beyond, CommandLine, Effects, Question};
 use super::*;
 use crate::{event_queue::PendingQuestion, file_index::FileIndex};
 
-fn app() -> App {
+pub(super) fn app() -> App {
     let status = SessionStatus {
         model: "m".to_owned(),
         provider: None,
@@ -90,16 +90,22 @@ fn a_message_while_the_agent_works_is_sent_after_the_turn() {
 }
 
 #[test]
-fn a_question_and_the_end_of_a_long_turn_ring_the_bell_once() {
+fn a_question_and_the_end_of_a_turn_are_notified_once() {
     let (mut app, now) = (app(), Instant::now());
     app.submit("work".into(), now);
     let _given = ask(&mut app, "make", now);
-    assert_eq!([app.take_bell(), app.take_bell()], [true, false]);
+    let (tool, reason) = ("shell_command".to_owned(), "it is not known to be harmless".to_owned());
+    let question = PersonNotice::Question { tool, reason };
+    assert_eq!([app.take_notices(), app.take_notices()], [vec![question], Vec::new()]);
+    let ended = |was_long, turn| {
+        let (prompt, answer) = ("work".to_owned(), None);
+        vec![PersonNotice::TurnEnded { was_long, turn, prompt, answer }]
+    };
     app.on_message(SessionMessage::Idle, now + Duration::from_secs(1));
-    assert!(!app.take_bell());
+    assert_eq!(app.take_notices(), ended(false, 1));
     app.submit("work".into(), now);
     app.on_message(SessionMessage::Idle, now + LONG_TURN);
-    assert!(app.take_bell());
+    assert_eq!(app.take_notices(), ended(true, 2));
 }
 
 #[test]

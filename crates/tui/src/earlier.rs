@@ -1,0 +1,101 @@
+//! The earlier conversation of a session that is resumed.
+
+use std::path::Path;
+
+use ratatui::{
+    style::{Modifier, Style},
+    text::Line,
+};
+use windlass::{Effects, Input, ToolCall};
+
+use crate::{
+    render::{
+        Theme, markdown::render_markdown, tool_call::call_gist, visible::visible_command, wrap::cut_spans,
+    },
+    text_lines::{faint, wrapped},
+};
+
+/// A part of an earlier conversation.
+#[derive(Debug, Clone)]
+pub enum EarlierEntry {
+    /// So many parts are not shown.
+    Omitted(usize),
+    /// A message of the person.
+    Prompt(String),
+    /// An answer of the model.
+    Answer(String),
+    /// A call.
+    Call(ToolCall),
+}
+
+/// Renders an earlier conversation.
+pub(crate) fn render_earlier(
+    entries: &[EarlierEntry],
+    cwd: &Path,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let mut lines = Vec::new();
+    for entry in entries {
+        match entry {
+            EarlierEntry::Omitted(count) => {
+                lines.push(faint(format!("… {} before this", windlass::counted(*count, "more step"))));
+            }
+            EarlierEntry::Prompt(text) => {
+                lines.push(Line::default());
+                lines.extend(wrapped("› ", text, width, bold));
+                lines.push(Line::default());
+            }
+            EarlierEntry::Answer(text) => lines.extend(render_markdown(text, width, theme)),
+            EarlierEntry::Call(call) => {
+                let name = visible_command(call.name.as_str()).into_owned();
+                let gist = command_line(call).unwrap_or_else(|| call_gist(call, &Effects::none(), cwd));
+                let line = faint(format!("• {name} {gist}"));
+                lines.push(cut_spans(&line.spans, width).patch_style(line.style));
+            }
+        }
+    }
+    if !lines.is_empty() {
+        lines.push(faint("─ resumed ─".to_owned()));
+    }
+    lines
+}
+
+/// Returns the command line of a call of a shell tool.
+fn command_line(call: &ToolCall) -> Option<String> {
+    let Input::Json(text) = &call.input else { return None };
+    let arguments: serde_json::Value = serde_json::from_str(text).ok()?;
+    let line = arguments.get("command").or_else(|| arguments.get("cmd"))?.as_str()?;
+    Some(visible_command(line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_answers_and_calls_are_told_apart_and_fit() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "shell_command".into(),
+            input: Input::Json(r#"{"command": "cargo test --workspace --all-features"}"#.to_owned()),
+        };
+        let entries = [
+            EarlierEntry::Omitted(3),
+            EarlierEntry::Prompt("run the tests".to_owned()),
+            EarlierEntry::Call(call),
+            EarlierEntry::Answer("They **pass**.".to_owned()),
+        ];
+        let lines = render_earlier(&entries, "/w".as_ref(), 30, &Theme::no_colour());
+        assert!(lines.iter().all(|line| line.width() <= 30), "{lines:#?}");
+        let text: Vec<_> = lines.iter().map(ToString::to_string).collect();
+        assert_eq!(text[0], "… 3 more steps before this");
+        assert!(
+            text[2].starts_with("› run") && text[4].starts_with("• shell_command cargo test"),
+            "{text:#?}"
+        );
+        assert_eq!(text[5], "They pass.");
+        assert!(render_earlier(&[], "/w".as_ref(), 30, &Theme::no_colour()).is_empty());
+    }
+}

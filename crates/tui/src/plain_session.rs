@@ -1,0 +1,212 @@
+//! A session of lines, for screen readers and terminals that cannot move their cursor: nothing is
+//! drawn twice, and the terminal itself edits the input.
+
+use std::{
+    io::{self, BufRead, Write},
+    sync::{Arc, mpsc as permits},
+    thread,
+    time::Instant,
+};
+
+use ratatui::text::Line;
+use ratatui_textarea::{Input, Key};
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+use windlass::Event;
+
+use crate::{
+    app::{App, AppAction},
+    end_watch::EndWatch,
+    event_queue::{EventQueue, SessionMessage},
+    session::{ProgramCommands, PromptHistory},
+    session_worker::{SessionWorker, WorkOrder},
+};
+
+/// The beginning of the line at which the person writes.
+const PROMPT: &str = "> ";
+
+/// The same for the answer to a question.
+const ANSWER_PROMPT: &str = "Your answer, then Enter: ";
+
+/// A session of lines that runs.
+pub(crate) struct PlainLoop<'a> {
+    pub(crate) app: App,
+    pub(crate) worker: SessionWorker,
+    pub(crate) queue: Arc<EventQueue>,
+    pub(crate) history: &'a dyn PromptHistory,
+    pub(crate) commands: &'a dyn ProgramCommands,
+    pub(crate) end: EndWatch,
+}
+
+impl PlainLoop<'_> {
+    /// Runs until the person leaves. Returns false if a signal ended it.
+    pub(crate) async fn run(&mut self) -> io::Result<bool> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut lines = LineInput::start()?;
+        let mut output = PlainOutput::default();
+        loop {
+            if self.act() {
+                output.add(self.app.take_finished());
+                output.show_last()?;
+                return Ok(true);
+            }
+            output.add(self.app.take_finished());
+            let question = self.app.new_question();
+            if !question.is_empty() {
+                // What was typed before it is no answer. If this fails, the terminal is gone.
+                let _gone = tcflush(io::stdin(), QueueSelector::IFlush);
+                output.add(question);
+            }
+            output.show(self.app.has_question(), self.app.is_working())?;
+            tokio::select! {
+                line = lines.next() => {
+                    output.is_at_prompt = false;
+                    let Some(line) = line else {
+                        output.is_at_prompt = true;
+                        output.show_last()?;
+                        return Ok(true);
+                    };
+                    self.on_line(&line);
+                }
+                () = self.queue.changed() => self.take_messages(&mut output),
+                _ = interrupt.recv() => {
+                    let control_c = Input { key: Key::Char('c'), ctrl: true, ..Input::default() };
+                    self.app.on_key(&control_c, Instant::now());
+                }
+                () = self.end.requested() => return Ok(false),
+            }
+        }
+    }
+
+    fn take_messages(&mut self, output: &mut PlainOutput) {
+        let now = Instant::now();
+        for message in self.queue.drain() {
+            let is_call = matches!(&message, SessionMessage::Event(event) if matches!(**event, Event::CallStarted { .. }));
+            self.app.on_message(message, now);
+            output.add(self.app.take_finished());
+            if is_call {
+                output.add(self.app.newest_call().into_iter().collect());
+            }
+        }
+    }
+
+    fn on_line(&mut self, line: &str) {
+        if self.app.has_question() {
+            self.app.answer_with(line);
+        } else if !line.trim().is_empty() {
+            if let Err(problem) = self.history.append(line) {
+                self.app.note(&problem);
+            }
+            self.app.submit_line(line, Instant::now());
+        }
+    }
+
+    /// Does what the app wants done. Returns true if the person leaves.
+    fn act(&mut self) -> bool {
+        for action in self.app.take_actions() {
+            match action {
+                AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
+                AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
+                AppAction::Cancel => self.worker.cancel(),
+                AppAction::Program(arguments) => {
+                    let commands = self.commands;
+                    thread::scope(|scope| {
+                        // A panic was reported already.
+                        let _panicked = scope.spawn(|| commands.run(&arguments)).join();
+                    });
+                }
+                // The terminal stops the process by itself, and edits the line.
+                AppAction::Suspend | AppAction::Edit => {}
+                AppAction::Quit => return true,
+            }
+        }
+        false
+    }
+
+    fn order(&mut self, order: WorkOrder) {
+        if !self.worker.send(order) {
+            self.app.note("the agent has ended");
+        }
+    }
+}
+
+/// Lines on their way to the terminal.
+#[derive(Debug, Default)]
+struct PlainOutput {
+    waiting: String,
+    is_at_prompt: bool,
+}
+
+impl PlainOutput {
+    fn add(&mut self, lines: Vec<Line<'static>>) {
+        for line in lines {
+            self.waiting.push_str(line.to_string().trim_end());
+            self.waiting.push('\n');
+        }
+    }
+
+    /// Writes what waits, and ends the line of the prompt.
+    fn show_last(&mut self) -> io::Result<()> {
+        let begin = if std::mem::take(&mut self.is_at_prompt) { "\n" } else { "" };
+        let text = std::mem::take(&mut self.waiting);
+        let mut stdout = io::stdout();
+        stdout.write_all(format!("{begin}{text}").as_bytes())?;
+        stdout.flush()
+    }
+
+    /// Writes what waits, and the prompt if it is the person's turn.
+    fn show(&mut self, has_question: bool, is_working: bool) -> io::Result<()> {
+        let text = std::mem::take(&mut self.waiting);
+        if text.is_empty() && self.is_at_prompt {
+            return Ok(());
+        }
+        let is_turn = has_question || !is_working;
+        let prompt = if has_question { ANSWER_PROMPT } else { PROMPT };
+        let begin = if self.is_at_prompt { "\n" } else { "" };
+        let prompt = if is_turn { prompt } else { "" };
+        self.is_at_prompt = is_turn;
+        let mut stdout = io::stdout();
+        stdout.write_all(format!("{begin}{text}{prompt}").as_bytes())?;
+        stdout.flush()
+    }
+}
+
+/// Reads lines, each only when it is wanted: a command of the program may read in between.
+struct LineInput {
+    permits: permits::Sender<()>,
+    lines: mpsc::UnboundedReceiver<Option<String>>,
+    is_reading: bool,
+}
+
+impl LineInput {
+    fn start() -> io::Result<Self> {
+        let (permits, permitted) = permits::channel();
+        let (send, lines) = mpsc::unbounded_channel();
+        // The thread ends with the process: a blocking read cannot be cancelled.
+        thread::Builder::new().name("windlass-lines".to_owned()).spawn(move || {
+            while permitted.recv().is_ok() {
+                let mut line = Vec::new();
+                let read = io::stdin().lock().read_until(b'\n', &mut line);
+                let line = matches!(read, Ok(1..)).then(|| String::from_utf8_lossy(&line).into_owned());
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { permits, lines, is_reading: false })
+    }
+
+    /// Waits for a line. There is none after the end of the input.
+    async fn next(&mut self) -> Option<String> {
+        if !self.is_reading {
+            self.permits.send(()).ok()?;
+            self.is_reading = true;
+        }
+        let line = self.lines.recv().await;
+        self.is_reading = false;
+        line.flatten().map(|line| line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
