@@ -23,6 +23,7 @@ mod reviewer;
 mod settings;
 mod spans;
 mod spending;
+mod steering;
 mod toolset;
 mod turn;
 
@@ -34,5 +35,6 @@ pub use error::AgentError;
 pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use recover_edits::recover_edits;
 pub use settings::{ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits};
+pub use steering::SteeringInput;
 pub use toolset::Toolset;
-pub use windlass_tools::program;
+pub use windlass_tools::{CommandSessions, RunningCommand, program};

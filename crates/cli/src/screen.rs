@@ -174,6 +174,8 @@ impl EventSink for ProgressScreen {
                 }
             }
             Event::TurnStarted
+            | Event::UserMessage { .. }
+            | Event::ContextUsed { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
             | Event::EditStarted { .. }

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::{Value, json};
 use windlass_contract::{
     Event, Item, Journal,
     event::EventEmitter,
@@ -97,6 +98,20 @@ impl AgentBuilder {
         let added = self.context.developer_instructions.as_deref();
         let opening = opening_items(&self.environment_context(&self.shell()), added);
         Ok(OpenedSession { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+    }
+
+    /// Returns the part of the policy that is recorded with every turn. If it changes between two
+    /// turns, the model is sent the new environment.
+    pub(super) fn recorded_policy(&self) -> Value {
+        let mut policy = json!({
+            "approval_policy": self.policy.approval,
+            "sandbox_mode": self.policy.sandbox,
+            "attended": self.approver.is_some(),
+        });
+        if self.policy.plan_mode {
+            policy["plan_mode"] = true.into();
+        }
+        policy
     }
 
     fn environment_context<'a>(&'a self, shell: &'a Path) -> EnvironmentContext<'a> {
