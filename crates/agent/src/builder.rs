@@ -9,7 +9,7 @@ use windlass_contract::{
     AnyTool, Event, Journal,
     approval::{Approver, Rulebook},
     event::{EventEmitter, EventSink, Silent},
-    journal::{JournalError, TurnContext},
+    journal::{JournalError, Record, TurnContext},
     model::ModelClient,
 };
 use windlass_host::Machine;
@@ -191,6 +191,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Turns on plan mode: see [`Policy::planning`].
+    #[must_use]
+    pub fn plan_mode(mut self) -> Self {
+        self.policy = self.policy.planning();
+        self
+    }
+
     /// Ends running sessions at the end of the turn.
     #[must_use]
     pub fn single_turn(mut self) -> Self {
@@ -273,6 +280,9 @@ impl AgentBuilder {
         let events = self.announcer(&journal);
         let offered = OfferedTools::from_history(&begun.history, &registry);
         let mut history = ConversationHistory::new(begun.history, Arc::clone(&journal), self.secrets.clone());
+        if begun.is_new_context {
+            journal.append(&Record::TurnContext(&context))?;
+        }
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);

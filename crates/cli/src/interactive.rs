@@ -2,15 +2,13 @@
 
 use std::{
     ffi::OsString,
-    fs,
     io::{self, IsTerminal},
-    path::Path,
 };
 
 use clap::Parser;
 use windlass::{Network, host::Window, record::Which};
 use windlass_tui::{
-    Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, TuiError, pick,
+    Display, InteractiveSession, ProgramCommands, SessionEnd, SessionInfo, SessionSettings, TuiError, pick,
     render::{Theme, status::SessionStatus},
 };
 
@@ -22,7 +20,8 @@ use crate::{
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
     screen::visible,
-    sessions, usage, user_tools,
+    session_agents::{SessionAgents, branch},
+    sessions, usage,
 };
 
 /// Maximum number of sessions to choose from.
@@ -102,7 +101,9 @@ fn start(
 ) -> Result<ProgramExit, CliProblem> {
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
-    let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
+    let agents = SessionAgents { common, options, setup: &setup, machine };
+    let settings = agents.settings();
+    let mut builder = agents.builder(&setup, &settings)?;
     if let Some(which) = beginning.resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
@@ -112,7 +113,8 @@ fn start(
     let _cleaning = RetentionThread::start(&setup);
     let session = InteractiveSession {
         builder,
-        info: info(&setup),
+        agents: &agents,
+        info: info(&setup, settings),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         prompt: beginning.prompt,
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
@@ -134,7 +136,7 @@ fn say_goodbye(end: &SessionEnd) -> ProgramExit {
     if end.by_signal { ProgramExit::Interrupted } else { ProgramExit::Done }
 }
 
-fn info(setup: &ProgramSetup) -> SessionInfo {
+fn info(setup: &ProgramSetup, settings: SessionSettings) -> SessionInfo {
     let config = setup.config();
     let allowed = config.sandbox_workspace_write.network_access;
     let status = SessionStatus {
@@ -143,6 +145,8 @@ fn info(setup: &ProgramSetup) -> SessionInfo {
         directory: setup.cwd.display().to_string(),
         branch: branch(&setup.cwd),
         sandbox: config.sandbox_mode.name().to_owned(),
+        mechanism: None,
+        plan_mode: settings.plan_mode,
         network: if allowed { Network::Any } else { Network::None },
         approval: config.approval_policy,
         context_percent: None,
@@ -151,18 +155,7 @@ fn info(setup: &ProgramSetup) -> SessionInfo {
     };
     let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme }
-}
-
-/// Returns the git branch of a directory.
-fn branch(cwd: &Path) -> Option<String> {
-    let git = cwd.ancestors().map(|directory| directory.join(".git")).find(|git| git.exists())?;
-    let directory = match fs::read_to_string(&git) {
-        Ok(link) => git.parent()?.join(link.strip_prefix("gitdir: ")?.trim_end()),
-        Err(_) => git,
-    };
-    let head = fs::read_to_string(directory.join("HEAD")).ok()?;
-    head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
+    SessionInfo { cwd: setup.cwd.clone(), status, theme, settings }
 }
 
 /// Runs commands of the program from within a session.

@@ -33,6 +33,7 @@ mod redact;
 mod retention_thread;
 mod sandbox;
 mod screen;
+mod session_agents;
 mod sessions;
 mod settings;
 mod setup;

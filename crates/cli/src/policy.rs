@@ -11,6 +11,7 @@ mod table;
 
 pub(crate) use answers::RuleWriter;
 pub(crate) use files::{project_root, rules};
+pub(crate) use rule_list::kept_rules;
 
 use std::{
     collections::BTreeMap,

@@ -10,9 +10,11 @@ mod commands;
 mod composer;
 mod event_queue;
 mod file_index;
+mod plan_question;
 pub mod render;
 mod session;
 mod session_worker;
+mod settings;
 mod terminal;
 mod text_lines;
 mod transcript;
@@ -22,4 +24,5 @@ pub use event_queue::{EventQueue, QueueSink};
 pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,
 };
+pub use settings::{AgentSource, KeptRule, MechanismProbe, OfferedModel, SessionSettings};
 pub use terminal::pick;

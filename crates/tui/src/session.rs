@@ -9,16 +9,17 @@ use std::{
 
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
-use windlass::{AgentBuilder, BuildError, ThreadId};
+use windlass::{AgentBuilder, BuildError, ThreadId, record::Which};
 
 use crate::{
-    app::{App, AppAction},
+    app::{App, AppAction, SessionList},
     approver::QueueApprover,
     composer::Composer,
-    event_queue::{EventQueue, QueueSink},
+    event_queue::{EventQueue, QueueSink, SessionMessage},
     file_index::FileIndex,
     render::{Theme, status::SessionStatus},
-    session_worker::{SessionWorker, WorkOrder, WorkerError},
+    session_worker::{AgentRebuild, SessionWorker, WorkOrder, WorkerError},
+    settings::{AgentSource, SessionLinks, SessionSettings, approval_list, model_list},
     terminal::{Screen, TerminalEvent, TerminalEvents},
 };
 
@@ -49,6 +50,8 @@ pub struct SessionInfo {
     pub status: SessionStatus,
     /// The colours.
     pub theme: Theme,
+    /// The settings that can be changed.
+    pub settings: SessionSettings,
 }
 
 /// Keeps what the person wrote. Implemented by the program, called by the session.
@@ -70,6 +73,8 @@ pub trait ProgramCommands: Sync {
 pub struct InteractiveSession<'a> {
     /// The agent, without event sink and approver.
     pub builder: AgentBuilder,
+    /// Makes agents with other settings.
+    pub agents: &'a dyn AgentSource,
     /// Facts for the status line.
     pub info: SessionInfo,
     /// The part of the terminal that shows it.
@@ -125,11 +130,9 @@ impl InteractiveSession<'_> {
     /// Runs the session until the person leaves. The terminal is restored in any case.
     pub fn run(self) -> Result<SessionEnd, TuiError> {
         let queue = Arc::new(EventQueue::default());
-        let builder = self
-            .builder
-            .events(Arc::new(QueueSink(Arc::clone(&queue))))
-            .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
-        let worker = SessionWorker::start(builder, Arc::clone(&queue))?;
+        let links = SessionLinks::default();
+        let worker = SessionWorker::start(attached(self.builder, &links, &queue), Arc::clone(&queue))?;
+        probe_mechanism(self.agents, Arc::clone(&queue));
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let screen = Screen::open(self.display)?;
@@ -137,6 +140,8 @@ impl InteractiveSession<'_> {
             app: App::new(self.info, composer),
             screen,
             worker,
+            links,
+            agents: self.agents,
             queue,
             history: self.history,
             commands: self.commands,
@@ -144,6 +149,7 @@ impl InteractiveSession<'_> {
             dirty: true,
             leaving: None,
         };
+        running.app.share(running.links.clone(), self.agents.secrets());
         if let Some(prompt) = self.prompt {
             running.app.submit(prompt, Instant::now());
         }
@@ -160,6 +166,22 @@ impl InteractiveSession<'_> {
     }
 }
 
+/// Connects an agent with the screen.
+fn attached(builder: AgentBuilder, links: &SessionLinks, queue: &Arc<EventQueue>) -> AgentBuilder {
+    links
+        .share(builder)
+        .events(Arc::new(QueueSink(Arc::clone(queue))))
+        .approver(Arc::new(QueueApprover(Arc::clone(queue))))
+}
+
+/// Finds out what confines commands, on a thread of its own. If there is none, the status line does
+/// without it.
+fn probe_mechanism(agents: &dyn AgentSource, queue: Arc<EventQueue>) {
+    let probe = agents.mechanism_probe();
+    let run = move || queue.push(SessionMessage::Mechanism(probe()));
+    let _thread = std::thread::Builder::new().name("windlass-probe".to_owned()).spawn(run);
+}
+
 /// The cause of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
@@ -171,6 +193,8 @@ struct SessionLoop<'a> {
     app: App,
     screen: Screen,
     worker: SessionWorker,
+    links: SessionLinks,
+    agents: &'a dyn AgentSource,
     queue: Arc<EventQueue>,
     history: &'a dyn PromptHistory,
     commands: &'a dyn ProgramCommands,
@@ -203,9 +227,7 @@ impl SessionLoop<'_> {
                     None => self.leaving = Some(Leaving::Signal),
                 },
                 () = self.queue.changed() => {
-                    let now = Instant::now();
-                    self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
-                    self.dirty = true;
+                    self.on_messages();
                 }
                 () = sleep, if wake.is_some() => {
                     self.app.on_tick();
@@ -229,6 +251,17 @@ impl SessionLoop<'_> {
             Screen::ring()?;
         }
         self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
+    }
+
+    fn on_messages(&mut self) {
+        let now = Instant::now();
+        for message in self.queue.drain() {
+            if matches!(message, SessionMessage::Idle) {
+                self.app.set_branch(self.agents.branch());
+            }
+            self.app.on_message(message, now);
+        }
+        self.dirty = true;
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {
@@ -265,6 +298,16 @@ impl SessionLoop<'_> {
                     Ok(())
                 }
                 AppAction::Program(arguments) => self.run_program(&arguments),
+                AppAction::Change(settings) => self.change(settings),
+                AppAction::List(list) => {
+                    self.list(list);
+                    Ok(())
+                }
+                AppAction::RevokeRule(id) => self.revoke_rule(id),
+                AppAction::EndCommand(id) => {
+                    self.worker.end_command(self.links.commands.clone(), id);
+                    Ok(())
+                }
                 AppAction::Suspend => self.suspend(),
                 AppAction::Quit => {
                     self.leaving = Some(Leaving::Person);
@@ -280,6 +323,47 @@ impl SessionLoop<'_> {
 
     fn order(&mut self, order: WorkOrder) -> io::Result<()> {
         if self.worker.send(order) { Ok(()) } else { Err(io::Error::other("the agent has ended")) }
+    }
+
+    /// Replaces the agent by one with these settings. The screen learns the result as a message.
+    fn change(&mut self, settings: SessionSettings) -> io::Result<()> {
+        let now = self.app.settings();
+        let keeps_model = (&settings.model, &settings.provider) == (&now.model, &now.provider);
+        let thread = self.app.thread().cloned();
+        let built = thread.ok_or_else(|| "the session has not begun".to_owned()).and_then(|thread| {
+            let agent = |settings: &SessionSettings| {
+                let builder = self.agents.agent(settings)?.resume(Which::Id(thread.clone()));
+                Ok::<_, String>(attached(builder, &self.links, &self.queue))
+            };
+            Ok((agent(&settings)?, agent(now)?))
+        });
+        match built {
+            Ok((builder, former)) => {
+                let rebuild = AgentRebuild { settings, builder, former, keeps_model };
+                self.order(WorkOrder::Rebuild(Box::new(rebuild)))
+            }
+            Err(problem) => {
+                self.queue.push(SessionMessage::Changed(Box::new(Err(problem))));
+                self.queue.push(SessionMessage::Idle);
+                Ok(())
+            }
+        }
+    }
+
+    fn list(&mut self, list: SessionList) {
+        let text = match list {
+            SessionList::Models => Ok(model_list(self.app.settings(), &self.agents.models())),
+            SessionList::Approvals => self.agents.rules().map(|rules| {
+                approval_list(self.app.settings().approval, &self.links.approvals.list(), &rules)
+            }),
+        };
+        self.app.note(&text.unwrap_or_else(|problem| problem));
+    }
+
+    /// Removes a rule, and gives the agent the remaining ones.
+    fn revoke_rule(&mut self, id: String) -> io::Result<()> {
+        self.run_program(&["policy".to_owned(), "revoke".to_owned(), id])?;
+        self.change(self.app.settings().clone())
     }
 
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {

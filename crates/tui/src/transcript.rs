@@ -105,7 +105,7 @@ impl Transcript {
     }
 
     pub(crate) fn running_commands(&self) -> usize {
-        self.calls.iter().filter(|call| call.effects.has_program()).count()
+        self.calls.iter().filter(|call| call.effects.command.is_some()).count()
     }
 
     /// Adds a message of the person.
@@ -205,6 +205,8 @@ impl Transcript {
                 self.warning(&message);
             }
             Event::ThreadStarted { .. }
+            | Event::UserMessage { .. }
+            | Event::ContextUsed { .. }
             | Event::TurnStarted
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }

@@ -72,6 +72,7 @@ impl AgentBuilder {
             let (provider, model) = (then.provider.clone(), then.model.clone());
             return Err(BuildError::OtherProvider { provider, model });
         }
+        let is_new_context = session.context.as_ref().is_some_and(|then| then != context);
         let same =
             session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
         let opening = if same { Vec::new() } else { vec![self.environment_context(&self.shell()).item()] };
@@ -82,6 +83,7 @@ impl AgentBuilder {
             history: session.history,
             repairs: session.repaired,
             opening,
+            is_new_context,
         })
     }
 
@@ -97,7 +99,8 @@ impl AgentBuilder {
         };
         let added = self.context.developer_instructions.as_deref();
         let opening = opening_items(&self.environment_context(&self.shell()), added);
-        Ok(OpenedSession { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+        let (history, repairs) = (Vec::new(), Vec::new());
+        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening, is_new_context: false })
     }
 
     /// Returns the part of the policy that is recorded with every turn. If it changes between two
@@ -133,6 +136,9 @@ pub(super) struct OpenedSession {
     pub(super) repairs: Vec<SessionRepair>,
     /// Items that are not recorded yet.
     pub(super) opening: Vec<Item>,
+    /// The model, the policy or the directory differ from those of the last turn. They are recorded
+    /// with the opening, so that a later change is compared with what the model was sent.
+    pub(super) is_new_context: bool,
 }
 
 /// A journal that records nothing.
