@@ -20,6 +20,8 @@ use windlass_runtime::{
 };
 use windlass_tools::{CommandSessions, OutputPlace};
 
+pub use self::undo::UndoRecording;
+
 use self::session::NullJournal;
 use crate::{
     Agent, AnswerSchema, ContextSettings, Family, ReviewSettings, SteeringInput, StorageSettings, Toolset,
@@ -61,6 +63,7 @@ pub struct AgentBuilder {
     steering: SteeringInput,
     command_sessions: CommandSessions,
     session_approvals: SessionApprovals,
+    undo_recording: UndoRecording,
 }
 
 impl Default for AgentBuilder {
@@ -87,6 +90,7 @@ impl Default for AgentBuilder {
             steering: SteeringInput::default(),
             command_sessions: CommandSessions::default(),
             session_approvals: SessionApprovals::default(),
+            undo_recording: UndoRecording::default(),
         }
     }
 }
@@ -169,6 +173,8 @@ impl AgentBuilder {
         command_sessions(sessions: CommandSessions) = sessions;
         /// The approvals for the session, shared with a front end or an earlier agent.
         session_approvals(approvals: SessionApprovals) = approvals;
+        /// The recorder of what commands change, shared with an earlier agent of the same session.
+        undo_recording(recording: UndoRecording) = recording;
     }
 
     /// Records below a directory, with the default settings of [`storage`](Self::storage).

@@ -29,7 +29,7 @@ mod turn;
 
 pub use agent::{Agent, TurnReport};
 pub use answer_schema::AnswerSchema;
-pub use builder::{AgentBuilder, BuildError};
+pub use builder::{AgentBuilder, BuildError, UndoRecording};
 pub use catalogue::{index, usage};
 pub use error::AgentError;
 pub use family::{EditTools, Family, FileTools, ShellKind};

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     io::{self, IsTerminal},
+    path::Path,
 };
 
 use clap::Parser;
@@ -142,7 +143,7 @@ fn info(setup: &ProgramSetup, settings: SessionSettings) -> SessionInfo {
     let status = SessionStatus {
         model: setup.model_name().unwrap_or_default(),
         provider: Some(setup.provider_id().to_owned()),
-        directory: setup.cwd.display().to_string(),
+        directory: shown_directory(&setup.cwd),
         branch: branch(&setup.cwd),
         sandbox: config.sandbox_mode.name().to_owned(),
         mechanism: None,
@@ -156,6 +157,16 @@ fn info(setup: &ProgramSetup, settings: SessionSettings) -> SessionInfo {
     let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
     SessionInfo { cwd: setup.cwd.clone(), status, theme, settings }
+}
+
+/// Returns a directory as a person writes it.
+fn shown_directory(path: &Path) -> String {
+    let home = std::env::home_dir().filter(|home| home.components().count() > 1);
+    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }
 
 /// Runs commands of the program from within a session.

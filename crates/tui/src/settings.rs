@@ -1,7 +1,9 @@
 //! The settings of a session that a person can change while it runs.
 
-use windlass::{AgentBuilder, ApprovalPolicy, CommandSessions, SandboxMode, SessionApprovals, SteeringInput};
-use windlass::{Clean, Question, clean::Secrets};
+use windlass::{
+    AgentBuilder, ApprovalPolicy, Beyond, Clean, CommandSessions, Question, SandboxMode, SessionApprovals,
+    SteeringInput, UndoRecording, clean::Secrets,
+};
 
 use crate::render::tool_call::{shell_script, shown_path};
 
@@ -118,13 +120,16 @@ pub(crate) struct SessionLinks {
     pub(crate) commands: CommandSessions,
     /// Answers that count for the session.
     pub(crate) approvals: SessionApprovals,
+    /// The recorder of what commands change.
+    pub(crate) undo: UndoRecording,
 }
 
 impl SessionLinks {
     /// Gives an agent its side.
     pub(crate) fn share(&self, builder: AgentBuilder) -> AgentBuilder {
-        let Self { steering, commands, approvals } = self.clone();
-        builder.steering(steering).command_sessions(commands).session_approvals(approvals)
+        let Self { steering, commands, approvals, undo } = self.clone();
+        let builder = builder.steering(steering).command_sessions(commands);
+        builder.session_approvals(approvals).undo_recording(undo)
     }
 }
 
@@ -164,9 +169,9 @@ pub(crate) fn approval_list(
 /// Describes an approval for the session.
 fn approved(question: &Question) -> String {
     let beyond = match question.beyond {
-        windlass::Beyond::Nothing => "",
-        windlass::Beyond::Everything => " (without the sandbox)",
-        windlass::Beyond::Wider { .. } => " (with wider access)",
+        Beyond::Nothing => "",
+        Beyond::Everything => " (without the sandbox)",
+        Beyond::Wider { .. } => " (with wider access)",
     };
     let effects = &question.effects;
     let what = match (&effects.command, effects.writes.as_slice()) {

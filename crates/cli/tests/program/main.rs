@@ -38,6 +38,7 @@ mod files;
 mod help;
 #[cfg(test)]
 mod interactive;
+mod interactive_turns;
 #[cfg(test)]
 mod interrupt;
 mod judge;

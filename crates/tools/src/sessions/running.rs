@@ -14,7 +14,7 @@ const MAX_TAIL_BYTES: usize = 1024;
 
 /// The commands that run across calls. Its clones share them; they end with the last clone.
 #[derive(Clone, Default)]
-pub struct CommandSessions(Arc<SessionTable>);
+pub struct CommandSessions(pub(super) Arc<SessionTable>);
 
 impl fmt::Debug for CommandSessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -80,17 +80,22 @@ fn parts(status: &SessionStatus, theme: &Theme) -> Vec<StatusPart> {
     let context_style = if nearly_full { theme.warning } else { theme.text };
     let processes = (status.processes > 0).then(|| format!("{} running", status.processes));
     let tokens = (status.tokens > 0).then(|| format!("{} tokens", short_number(status.tokens)));
+    let name =
+        status.directory.rsplit('/').next().filter(|name| !name.is_empty() && *name != status.directory);
+    let name = name.map(|name| Box::new(part(5, name.to_owned(), theme.text)));
+    // In plan mode nothing is asked.
+    let approval = (!status.plan_mode).then(|| format!("ask: {}", status.approval.name()));
     [
-        status.plan_mode.then(|| part(11, "PLAN MODE".to_owned(), theme.warning)),
-        Some(part(9, status.model.clone(), theme.tool)),
+        status.plan_mode.then(|| part(12, "PLAN MODE".to_owned(), theme.warning)),
+        Some(part(10, status.model.clone(), theme.tool)),
         status.provider.clone().map(|provider| part(0, provider, theme.dim)),
-        Some(part(4, status.directory.clone(), theme.text)),
+        Some(StatusPart { shorter: name, ..part(4, status.directory.clone(), theme.text) }),
         status.branch.clone().map(|branch| part(2, format!("on {branch}"), theme.dim)),
         Some(sandbox_part(status, theme)),
-        Some(part(7, format!("ask: {}", status.approval.name()), theme.text)),
-        status.context_percent.map(|percent| part(5, format!("context {percent} %"), context_style)),
+        approval.map(|approval| part(8, approval, theme.text)),
+        status.context_percent.map(|percent| part(6, format!("context {percent} %"), context_style)),
         tokens.map(|tokens| part(1, tokens, theme.dim)),
-        processes.map(|processes| part(6, processes, theme.text)),
+        processes.map(|processes| part(7, processes, theme.text)),
     ]
     .into_iter()
     .flatten()
@@ -103,7 +108,7 @@ fn sandbox_part(status: &SessionStatus, theme: &Theme) -> StatusPart {
     let mode = status.sandbox.as_str();
     if matches!(mode, "unconfined" | "danger-full-access") {
         let span = Span::styled("NO SANDBOX", theme.warning);
-        return StatusPart { importance: 10, span, shorter: None };
+        return StatusPart { importance: 11, span, shorter: None };
     }
     let (network, style) = match status.network {
         Network::Any if mode != "read-only" => ("NETWORK ON", theme.warning),
@@ -113,8 +118,8 @@ fn sandbox_part(status: &SessionStatus, theme: &Theme) -> StatusPart {
         let span = Span::styled(visible_command(&text).into_owned(), style);
         StatusPart { importance, span, shorter }
     };
-    let shortest = form(10, mode.to_owned(), None);
-    let short = form(8, format!("{mode} ({network})"), Some(Box::new(shortest)));
+    let shortest = form(11, mode.to_owned(), None);
+    let short = form(9, format!("{mode} ({network})"), Some(Box::new(shortest)));
     match &status.mechanism {
         Some(mechanism) => form(3, format!("{mode} ({mechanism}, {network})"), Some(Box::new(short))),
         None => short,

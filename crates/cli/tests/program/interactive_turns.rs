@@ -1,0 +1,192 @@
+//! What a person can do with the agent during an interactive session.
+
+use std::{fs, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::support::{Emulator, User};
+
+const SIZE: (u16, u16) = (40, 100);
+
+/// Longer than the time in which a new question takes no keys.
+const READING_TIME: Duration = Duration::from_millis(600);
+
+fn session(user: &User, turns: &Value, options: &[&str]) -> Emulator {
+    let script = user.script(turns);
+    let mut terminal =
+        Emulator::start(&user.program(&[&["chat", "--script", &script], options].concat()), SIZE);
+    terminal.until("Ask, or / for commands");
+    terminal
+}
+
+fn shell(command: &str) -> Value {
+    json!({"calls": [{"name": "shell_command", "arguments": {"command": command}}]})
+}
+
+fn idle(terminal: &mut Emulator) {
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+}
+
+fn leave(mut terminal: Emulator) {
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+/// Returns the messages of the user in the session file, in order, with the outputs of calls.
+fn recorded(user: &User) -> Vec<String> {
+    let records = fs::read_to_string(&user.sessions()[0]).unwrap();
+    let values = records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |value: Value| {
+        let body = &value["payload"]["body"];
+        match (value["type"].as_str().unwrap_or_default(), body["role"].as_str()) {
+            (_, Some("user")) => Some(body["content"][0]["text"].as_str().unwrap().to_owned()),
+            ("outputs", _) => Some("outputs".to_owned()),
+            _ => None,
+        }
+    };
+    values.filter_map(text).filter(|text| !text.starts_with("<environment_context>")).collect()
+}
+
+const FREE: [&str; 4] = ["-s", "danger-full-access", "-a", "never"];
+
+#[test]
+fn a_message_joins_the_running_turn_and_another_one_waits_for_the_next() {
+    let user = User::new();
+    let wait = "while [ ! -e go ]; do sleep 0.05; done; echo went";
+    let turns = json!([shell(wait), {"text": "First turn."}, {"text": "Second turn."}]);
+    let mut terminal = session(&user, &turns, &FREE);
+    terminal.type_in("begin\r");
+    terminal.until("while [");
+    terminal.type_in("use the other file\r");
+    terminal.until("this turn: use the other file");
+    terminal.type_in("and then rest\t");
+    terminal.until("next turn: and then rest");
+    terminal.type_in("a mistake\t");
+    terminal.until("next turn: a mistake");
+    terminal.type_in("\x1b[1;3A");
+    terminal.until_screen("taken back", |screen| {
+        screen.contains("› a mistake") && !screen.contains("next turn: a mistake")
+    });
+    terminal.type_in(&"\x7f".repeat("a mistake".len()));
+    fs::write(user.work().join("go"), "").unwrap();
+    let screen = terminal.until("Second turn.");
+    assert!(screen.contains("› use the other file") && screen.contains("› and then rest"), "{screen}");
+    idle(&mut terminal);
+    leave(terminal);
+    assert_eq!(recorded(&user), ["begin", "outputs", "use the other file", "and then rest"]);
+}
+
+#[test]
+fn the_sandbox_and_the_policy_change_between_turns_and_approvals_stay() {
+    let user = User::new();
+    let turns = json!([
+        shell("echo one > first"),
+        {"text": "One."},
+        shell("echo two > second"),
+        {"text": "Two."},
+        shell("echo one > first"),
+        {"text": "Three."}
+    ]);
+    let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "untrusted"]);
+    terminal.type_in("go on\r");
+    terminal.until("Allow it?");
+    thread::sleep(READING_TIME);
+    terminal.type_in("s");
+    terminal.until("One.");
+    idle(&mut terminal);
+    terminal.type_in("/sandbox read-only\r");
+    terminal.until("sandbox: read-only");
+    idle(&mut terminal);
+    terminal.type_in("/approvals never\r");
+    terminal.until("approval policy: never");
+    idle(&mut terminal);
+    terminal.type_in("again\r");
+    terminal.until("Two.");
+    assert!(!user.work().join("second").exists(), "{}", terminal.screen());
+    idle(&mut terminal);
+    terminal.type_in("/sandbox danger-full-access\r");
+    terminal.until("sandbox: danger-full-access");
+    idle(&mut terminal);
+    terminal.type_in("/approvals untrusted\r");
+    terminal.until("approval policy: untrusted");
+    idle(&mut terminal);
+    terminal.type_in("/approvals\r");
+    terminal.until("s1   in this session: echo one > first");
+    fs::remove_file(user.work().join("first")).unwrap();
+    terminal.type_in("once more\r");
+    terminal.until("Three.");
+    assert_eq!(user.read("first"), "one\n");
+    idle(&mut terminal);
+    terminal.type_in("/approvals revoke s1\r");
+    terminal.until("it will be asked about again");
+    terminal.type_in("/approvals\r");
+    terminal.until("nothing was allowed in this session");
+    leave(terminal);
+    let records = fs::read_to_string(&user.sessions()[0]).unwrap();
+    assert_eq!(user.sessions().len(), 1);
+    let told = "<approval_policy>never</approval_policy>\\n  <sandbox_mode>read-only</sandbox_mode>";
+    assert!(records.contains(told), "{records}");
+}
+
+#[test]
+fn a_plan_is_approved_before_anything_is_changed() {
+    let user = User::new();
+    let write = json!({"calls": [{"name": "write_file", "arguments": {"path": "made", "content": "x\n"}}]});
+    let turns = json!([
+        write,
+        shell("echo x > made"),
+        {"text": "1. Write the file."},
+        {"text": "1. Write the file.\n2. Check it."},
+        write,
+        {"text": "Written."}
+    ]);
+    let mut terminal = session(&user, &turns, &["-s", "workspace-write", "-a", "never", "--plan"]);
+    terminal.until("PLAN MODE");
+    terminal.type_in("write a file\r");
+    terminal.until("approve the plan");
+    assert!(!user.work().join("made").exists(), "{}", terminal.screen());
+    assert!(terminal.screen().contains("refused"), "{}", terminal.screen());
+    thread::sleep(READING_TIME);
+    terminal.type_in("k");
+    terminal.until("write what should be different");
+    terminal.type_in("check it too\r");
+    terminal.until("2. Check it.");
+    terminal.until("approve the plan");
+    thread::sleep(READING_TIME);
+    terminal.type_in("y");
+    terminal.until("Written.");
+    assert_eq!(user.read("made"), "x\n");
+    idle(&mut terminal);
+    assert!(!terminal.screen().contains("PLAN MODE"), "{}", terminal.screen());
+    leave(terminal);
+    let messages = recorded(&user);
+    assert_eq!(messages.last().map(String::as_str), Some("outputs"));
+    assert!(messages.contains(&"The plan is approved. Begin.".to_owned()), "{messages:?}");
+}
+
+#[test]
+fn a_command_that_runs_across_calls_is_listed_and_ended() {
+    let user = User::new();
+    let command = "echo ready; while sleep 1; do :; done";
+    let calls = json!([{"name": "exec_command", "arguments": {"cmd": command, "yield_time_ms": 250}}]);
+    let turns = json!([{"calls": calls}, {"text": "It runs."}]);
+    let options = [&FREE[..], &["-c", "shell_tool=unified_exec"]].concat();
+    let mut terminal = session(&user, &turns, &options);
+    terminal.type_in("serve\r");
+    terminal.until("It runs.");
+    terminal.until("1 running");
+    idle(&mut terminal);
+    // The command outlives a change of the settings.
+    terminal.type_in("/approvals on-request\r");
+    terminal.until("approval policy: on-request");
+    idle(&mut terminal);
+    terminal.type_in("/ps\r");
+    terminal.until("/ps kill N ends one");
+    let screen = terminal.screen();
+    assert!(screen.contains("1  echo ready; while sleep 1") && screen.contains(": ready"), "{screen}");
+    terminal.type_in("/ps kill 1\r");
+    terminal.until_screen("ended", |screen| !screen.contains("1 running"));
+    terminal.type_in("/ps\r");
+    terminal.until("no command runs across calls");
+    leave(terminal);
+}
