@@ -9,7 +9,7 @@ use windlass_contract::{
     AnyTool, Event, Journal,
     approval::{Approver, Rulebook},
     event::{EventEmitter, EventSink, Silent},
-    journal::{JournalError, Record, TurnContext},
+    journal::{JournalError, TurnContext},
     model::ModelClient,
 };
 use windlass_host::Machine;
@@ -286,9 +286,6 @@ impl AgentBuilder {
         let events = self.announcer(&journal);
         let offered = OfferedTools::from_history(&begun.history, &registry);
         let mut history = ConversationHistory::new(begun.history, Arc::clone(&journal), self.secrets.clone());
-        if begun.is_new_context {
-            journal.append(&Record::TurnContext(&context))?;
-        }
         begun.opening.into_iter().try_for_each(|item| history.push(item))?;
         events.emit(Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);

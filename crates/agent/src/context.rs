@@ -16,6 +16,9 @@ You are Windlass, an agent that works on the user's machine by calling tools.
 - Calls that do not depend on each other may be made together.
 - When you are done, answer in plain text: what you did, what you found, what is left.";
 
+/// The beginning of a message about the environment.
+pub(crate) const ENVIRONMENT_TAG: &str = "<environment_context>";
+
 /// Asks the model for a plan.
 const PLAN_MODE: &str = "  \
   <plan_mode>Plan mode is on: files cannot be changed, and commands cannot change anything. Look at what is there, ask \
@@ -51,7 +54,7 @@ impl EnvironmentContext<'_> {
         };
         let (roots, plan) = (self.writable_roots(), if policy.plan_mode { PLAN_MODE } else { "" });
         let text = format!(
-            "<environment_context>\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
+            "{ENVIRONMENT_TAG}\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
              <sandbox_mode>{}</sandbox_mode>\n{plan}{roots}  <shell>{shell}</shell>\n</environment_context>",
             policy.cwd.display(),
             policy.approval.name(),

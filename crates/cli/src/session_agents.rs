@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use windlass::{AgentBuilder, ApprovalPolicy, SandboxMode, clean::Secrets, host::Machine};
+use windlass::{AgentBuilder, ApprovalPolicy, SandboxMode, ThreadId, clean::Secrets, host::Machine};
 use windlass_tui::{AgentSource, KeptRule, MechanismProbe, OfferedModel, SessionSettings};
 
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     policy,
     problem::CliProblem,
     setup::ProgramSetup,
+    undo::session_diff,
     user_tools,
 };
 
@@ -79,6 +80,10 @@ impl AgentSource for SessionAgents<'_> {
 
     fn rules(&self) -> Result<Vec<KeptRule>, String> {
         policy::kept_rules(self.setup).map_err(|problem| problem.message)
+    }
+
+    fn session_diff(&self, thread: &ThreadId) -> Result<String, String> {
+        session_diff(self.setup, thread).map_err(|problem| problem.message)
     }
 
     fn branch(&self) -> Option<String> {

@@ -62,11 +62,22 @@ pub(crate) enum AppAction {
     Quit,
 }
 
+/// The work of the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkKind {
+    /// A turn, which a message can join.
+    Turn,
+    /// A command of the person, or a change of settings.
+    Other,
+}
+
 /// A list that the program has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionList {
     Models,
     Approvals,
+    /// All changes of the session.
+    Diff,
 }
 
 /// The session on the screen.
@@ -80,12 +91,13 @@ pub(crate) struct App {
     plan_question: Option<PlanQuestion>,
     links: SessionLinks,
     secrets: Secrets,
+    /// The number of running commands in the last picture.
+    drawn_processes: usize,
     /// Messages that were sent while the agent worked.
     pending: VecDeque<PendingMessage>,
     /// Since when the agent works.
     working: Option<Instant>,
-    /// It works on a turn, which a message can join.
-    is_steerable: bool,
+    work: WorkKind,
     /// The model has answered in this turn.
     has_answer: bool,
     cancelled: bool,
@@ -108,9 +120,10 @@ impl App {
             plan_question: None,
             links: SessionLinks::default(),
             secrets: Secrets::default(),
+            drawn_processes: 0,
             pending: VecDeque::new(),
             working: None,
-            is_steerable: false,
+            work: WorkKind::Other,
             has_answer: false,
             cancelled: false,
             interrupted: None,
@@ -122,6 +135,7 @@ impl App {
 
     /// Shares what the agent has, and hides these secrets in lists.
     pub(crate) fn share(&mut self, links: SessionLinks, secrets: Secrets) {
+        self.transcript.set_secrets(secrets.clone());
         (self.links, self.secrets) = (links, secrets);
         self.set_settings(self.info.settings.clone());
     }
@@ -168,10 +182,17 @@ impl App {
         self.transcript.note(text);
     }
 
+    /// Adds the diff of the session.
+    pub(crate) fn show_diff(&mut self, diff: &str) {
+        self.transcript.show_diff(diff);
+    }
+
     /// Returns the time at which the picture changes by itself.
     pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
         let has_clock = self.working.is_some() || self.transcript.has_running_calls();
-        let clock = (has_clock || self.processes() > 0).then(|| now + Duration::from_secs(1));
+        // One that has ended since it was drawn must disappear.
+        let has_processes = self.drawn_processes > 0 || self.processes() > 0;
+        let clock = (has_clock || has_processes).then(|| now + Duration::from_secs(1));
         let files = self.composer.awaits_files().then(|| now + Duration::from_millis(100));
         let plan = self.plan_question.as_ref().and_then(|question| question.armed_at(now));
         [clock, files, self.panel.armed_at(now), plan].into_iter().flatten().min()
@@ -190,7 +211,7 @@ impl App {
             SessionMessage::Idle => {
                 let was_long = |since: Instant| now.saturating_duration_since(since) >= LONG_TURN;
                 self.calls_person |= self.working.is_some_and(was_long);
-                (self.working, self.cancelled, self.is_steerable) = (None, false, false);
+                (self.working, self.cancelled, self.work) = (None, false, WorkKind::Other);
                 self.send_next(now);
                 self.ask_about_plan();
             }
@@ -248,7 +269,7 @@ impl App {
             Key::Char('c') if key.ctrl => self.interrupt(now),
             Key::Char('d') if key.ctrl && self.composer.is_empty() => self.actions.push(AppAction::Quit),
             Key::Char('z') if key.ctrl => self.actions.push(AppAction::Suspend),
-            Key::Char('t') if key.ctrl => self.transcript.expand_last_call(),
+            Key::Char('t') if key.ctrl => self.transcript.expand_call(None),
             Key::Esc => {
                 if !self.composer.close_completion() && self.working.is_some() {
                     self.cancel();
@@ -314,7 +335,7 @@ impl App {
         self.transcript.user(&text);
         self.working = Some(now);
         let command = text.trim().strip_prefix('!').map(|command| command.trim().to_owned());
-        self.is_steerable = command.is_none();
+        self.work = if command.is_none() { WorkKind::Turn } else { WorkKind::Other };
         self.actions.push(match command {
             Some(command) => AppAction::Shell(command),
             None => AppAction::Prompt(text),
@@ -347,10 +368,10 @@ impl App {
         if let Some(since) = self.working {
             let word = if self.cancelled { "stopping" } else { "working" };
             let seconds = now.saturating_duration_since(since).as_secs();
-            let keys = match (self.composer.is_empty(), self.is_steerable) {
+            let keys = match (self.composer.is_empty(), self.work) {
                 (true, _) => "Esc cancels",
-                (false, true) => "Enter: into this turn, Tab: next turn, Esc: cancel",
-                (false, false) => "Enter: send afterwards, Esc: cancel",
+                (false, WorkKind::Turn) => "Enter: into this turn, Tab: next turn, Esc: cancel",
+                (false, WorkKind::Other) => "Enter: send afterwards, Esc: cancel",
             };
             lines.push(faint(format!("… {word} {seconds} s ({keys})")));
         }
@@ -404,12 +425,13 @@ impl App {
             frame.render_widget(self.composer.area(), text);
             frame.render_widget(Paragraph::new(lower), rows[3]);
         }
+        self.drawn_processes = self.processes();
         frame.render_widget(self.status(area.width), rows[4]);
     }
 
     fn status(&self, width: u16) -> Line<'static> {
         let tokens = self.transcript.usage().total();
-        let processes = self.processes();
+        let processes = self.drawn_processes;
         let status = SessionStatus { tokens, processes, ..self.info.status.clone() };
         render_status(&status, width, &self.info.theme)
     }

@@ -44,8 +44,12 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry("sandbox", SlashCommand::Sandbox, "show or change how commands are confined: /sandbox MODE"),
     entry("plan", SlashCommand::Plan, "plan mode on or off; /plan REQUEST asks for a plan; /plan show"),
     entry("ps", SlashCommand::Processes, "list commands that still run; /ps kill N ends one"),
-    entry("diff", SlashCommand::Diff, "show what tools changed in the last turn"),
-    entry("expand", SlashCommand::Expand, "show the last call in full (Ctrl-T)"),
+    entry("diff", SlashCommand::Diff, "show what this session has changed, tools and commands"),
+    entry(
+        "expand",
+        SlashCommand::Expand,
+        "show the last call in full (Ctrl-T); /expand N; /expand reasoning",
+    ),
     entry("status", SlashCommand::Status, "show the session and its tokens"),
     entry(
         "undo",

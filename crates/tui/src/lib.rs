@@ -6,6 +6,7 @@
 mod app;
 mod approval_panel;
 mod approver;
+mod call_log;
 mod commands;
 mod composer;
 mod event_queue;

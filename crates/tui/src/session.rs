@@ -351,13 +351,24 @@ impl SessionLoop<'_> {
     }
 
     fn list(&mut self, list: SessionList) {
-        let text = match list {
+        let shown = match list {
             SessionList::Models => Ok(model_list(self.app.settings(), &self.agents.models())),
             SessionList::Approvals => self.agents.rules().map(|rules| {
                 approval_list(self.app.settings().approval, &self.links.approvals.list(), &rules)
             }),
+            SessionList::Diff => {
+                let thread = self.app.thread().cloned();
+                let diff = thread.map_or(Ok(String::new()), |thread| self.agents.session_diff(&thread));
+                diff.map(|diff| {
+                    self.app.show_diff(&diff);
+                    String::new()
+                })
+            }
         };
-        self.app.note(&text.unwrap_or_else(|problem| problem));
+        match shown {
+            Ok(text) if text.is_empty() => {}
+            Ok(text) | Err(text) => self.app.note(&text),
+        }
     }
 
     /// Removes a rule, and gives the agent the remaining ones.

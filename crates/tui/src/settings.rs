@@ -2,7 +2,7 @@
 
 use windlass::{
     AgentBuilder, ApprovalPolicy, Beyond, Clean, CommandSessions, Question, SandboxMode, SessionApprovals,
-    SteeringInput, UndoRecording, clean::Secrets,
+    SteeringInput, ThreadId, UndoRecording, clean::Secrets,
 };
 
 use crate::render::tool_call::{shell_script, shown_path};
@@ -103,6 +103,9 @@ pub trait AgentSource {
     fn models(&self) -> Vec<OfferedModel>;
     /// Returns the rules for commands. The error is one line for a person.
     fn rules(&self) -> Result<Vec<KeptRule>, String>;
+    /// Returns all changes of a session so far as a unified diff. The error is one line for a
+    /// person.
+    fn session_diff(&self, thread: &ThreadId) -> Result<String, String>;
     /// Returns the git branch of the working directory.
     fn branch(&self) -> Option<String>;
     /// Returns the probe of the sandbox. It is called on another thread.
@@ -111,7 +114,7 @@ pub trait AgentSource {
     fn secrets(&self) -> Secrets;
 }
 
-/// What the screen shares with the agent.
+/// The parts that the screen and the agent share.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionLinks {
     /// Messages for the running turn.

@@ -7,9 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    Event, Item, Journal,
+    Content, Event, Item, Journal,
     event::EventEmitter,
     id::ThreadId,
+    item::{Body, Role},
     journal::{JournalError, Record, SessionMeta, TurnContext},
 };
 use windlass_record::{
@@ -19,7 +20,7 @@ use windlass_record::{
 use super::{AgentBuilder, BuildError};
 use crate::{
     StorageSettings,
-    context::{EnvironmentContext, INSTRUCTIONS, opening_items},
+    context::{ENVIRONMENT_TAG, EnvironmentContext, INSTRUCTIONS, opening_items},
 };
 
 impl AgentBuilder {
@@ -72,10 +73,13 @@ impl AgentBuilder {
             let (provider, model) = (then.provider.clone(), then.model.clone());
             return Err(BuildError::OtherProvider { provider, model });
         }
-        let is_new_context = session.context.as_ref().is_some_and(|then| then != context);
         let same =
             session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
-        let opening = if same { Vec::new() } else { vec![self.environment_context(&self.shell()).item()] };
+        let environment = self.environment_context(&self.shell()).item();
+        // The settings may have changed twice since the last turn, and the model was sent the first
+        // change.
+        let was_sent = last_environment(&session.history).is_none_or(|last| *last == environment.body);
+        let opening = if same && was_sent { Vec::new() } else { vec![environment] };
         Ok(OpenedSession {
             thread: session.meta.id,
             instructions: session.meta.instructions,
@@ -83,7 +87,6 @@ impl AgentBuilder {
             history: session.history,
             repairs: session.repaired,
             opening,
-            is_new_context,
         })
     }
 
@@ -100,7 +103,7 @@ impl AgentBuilder {
         let added = self.context.developer_instructions.as_deref();
         let opening = opening_items(&self.environment_context(&self.shell()), added);
         let (history, repairs) = (Vec::new(), Vec::new());
-        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening, is_new_context: false })
+        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening })
     }
 
     /// Returns the part of the policy that is recorded with every turn. If it changes between two
@@ -126,6 +129,17 @@ impl AgentBuilder {
     }
 }
 
+/// Returns the last message about the environment.
+fn last_environment(history: &[Item]) -> Option<&Body> {
+    let is_environment = |body: &&Body| match body {
+        Body::Message { role: Role::User, content } => {
+            matches!(content.as_slice(), [Content::Text(text)] if text.starts_with(ENVIRONMENT_TAG))
+        }
+        _ => false,
+    };
+    history.iter().rev().map(|item| &item.body).find(is_environment)
+}
+
 /// A session that was started or resumed.
 pub(super) struct OpenedSession {
     pub(super) thread: ThreadId,
@@ -136,9 +150,6 @@ pub(super) struct OpenedSession {
     pub(super) repairs: Vec<SessionRepair>,
     /// Items that are not recorded yet.
     pub(super) opening: Vec<Item>,
-    /// The model, the policy or the directory differ from those of the last turn. They are recorded
-    /// with the opening, so that a later change is compared with what the model was sent.
-    pub(super) is_new_context: bool,
 }
 
 /// A journal that records nothing.

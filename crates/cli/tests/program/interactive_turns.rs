@@ -13,8 +13,7 @@ const READING_TIME: Duration = Duration::from_millis(600);
 
 fn session(user: &User, turns: &Value, options: &[&str]) -> Emulator {
     let script = user.script(turns);
-    let mut terminal =
-        Emulator::start(&user.program(&[&["chat", "--script", &script], options].concat()), SIZE);
+    let terminal = Emulator::start(&user.program(&[&["chat", "--script", &script], options].concat()), SIZE);
     terminal.until("Ask, or / for commands");
     terminal
 }
@@ -33,14 +32,13 @@ fn leave(mut terminal: Emulator) {
 }
 
 /// Returns the messages of the user in the session file, in order, with the outputs of calls.
-fn recorded(user: &User) -> Vec<String> {
-    let records = fs::read_to_string(&user.sessions()[0]).unwrap();
-    let values = records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+fn recorded(records: &str) -> Vec<String> {
+    let values = records.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let text = |value: Value| {
         let body = &value["payload"]["body"];
-        match (value["type"].as_str().unwrap_or_default(), body["role"].as_str()) {
-            (_, Some("user")) => Some(body["content"][0]["text"].as_str().unwrap().to_owned()),
-            ("outputs", _) => Some("outputs".to_owned()),
+        match (value["type"].as_str(), body["role"].as_str()) {
+            (_, Some("user")) => body["content"][0]["text"].as_str().map(str::to_owned),
+            (Some("outputs"), _) => Some("outputs".to_owned()),
             _ => None,
         }
     };
@@ -73,7 +71,8 @@ fn a_message_joins_the_running_turn_and_another_one_waits_for_the_next() {
     assert!(screen.contains("› use the other file") && screen.contains("› and then rest"), "{screen}");
     idle(&mut terminal);
     leave(terminal);
-    assert_eq!(recorded(&user), ["begin", "outputs", "use the other file", "and then rest"]);
+    let records = fs::read_to_string(&user.sessions()[0]).unwrap();
+    assert_eq!(recorded(&records), ["begin", "outputs", "use the other file", "and then rest"]);
 }
 
 #[test]
@@ -159,7 +158,7 @@ fn a_plan_is_approved_before_anything_is_changed() {
     idle(&mut terminal);
     assert!(!terminal.screen().contains("PLAN MODE"), "{}", terminal.screen());
     leave(terminal);
-    let messages = recorded(&user);
+    let messages = recorded(&fs::read_to_string(&user.sessions()[0]).unwrap());
     assert_eq!(messages.last().map(String::as_str), Some("outputs"));
     assert!(messages.contains(&"The plan is approved. Begin.".to_owned()), "{messages:?}");
 }
@@ -181,12 +180,63 @@ fn a_command_that_runs_across_calls_is_listed_and_ended() {
     terminal.until("approval policy: on-request");
     idle(&mut terminal);
     terminal.type_in("/ps\r");
-    terminal.until("/ps kill N ends one");
+    terminal.until(": ready");
     let screen = terminal.screen();
     assert!(screen.contains("1  echo ready; while sleep 1") && screen.contains(": ready"), "{screen}");
     terminal.type_in("/ps kill 1\r");
-    terminal.until_screen("ended", |screen| !screen.contains("1 running"));
-    terminal.type_in("/ps\r");
-    terminal.until("no command runs across calls");
-    leave(terminal);
+    for _ in 0..50 {
+        terminal.type_in("/ps\r");
+        thread::sleep(Duration::from_millis(200));
+        if terminal.screen().contains("no command runs across calls") {
+            terminal.until_screen("none running", |screen| !screen.contains("1 running"));
+            return leave(terminal);
+        }
+    }
+    panic!("it still runs:\n{}", terminal.screen());
+}
+
+#[test]
+fn calls_show_their_diff_and_expand_and_the_session_has_one_diff() {
+    let user = User::new();
+    fs::write(user.work().join("a.txt"), "one\ntwo\nthree\n").unwrap();
+    let edit = |old: &str, new: &str| {
+        let arguments = json!({"path": "a.txt", "old_string": old, "new_string": new});
+        json!({"name": "edit_file", "arguments": arguments})
+    };
+    let read = json!({"name": "read_file", "arguments": {"file_path": "a.txt", "offset": 1, "limit": 2}});
+    let list = json!({"name": "list_dir", "arguments": {"dir_path": "."}});
+    let plan = json!({"name": "update_plan", "arguments": {"plan": [
+        {"step": "Look", "status": "completed"}, {"step": "Change", "status": "in_progress"}
+    ]}});
+    let turns = json!([
+        {"reasoning": "I should look first.\nThen change it.", "calls": [read, list, plan]},
+        {"calls": [edit("two", "2")]},
+        shell("echo more >> a.txt; seq 30"),
+        {"text": "Changed."}
+    ]);
+    let options = ["-s", "workspace-write", "-a", "never"];
+    let mut terminal = session(&user, &turns, &options);
+    terminal.type_in("change it\r");
+    terminal.until("Changed.");
+    idle(&mut terminal);
+    let screen = terminal.screen();
+    assert!(screen.contains("✓ read_file a.txt, lines 1 to 2  done") && screen.contains("#2"), "{screen}");
+    assert!(screen.contains("2 - two") && screen.contains("2 + 2"), "{screen}");
+    assert!(screen.contains("∴ I should look first. … (/expand reasoning)"), "{screen}");
+    assert!(screen.contains("[>] Change"), "{screen}");
+    terminal.type_in("/expand reasoning\r");
+    terminal.until("Then change it.");
+    terminal.type_in("/expand 5\r");
+    let screen = terminal.until("allowed because:");
+    assert!(screen.contains("confined by: "), "{screen}");
+    // What a command has changed is recorded shortly after its end.
+    for _ in 0..50 {
+        terminal.type_in("/diff\r");
+        terminal.until_screen("the diff", |screen| screen.contains("3   three\n"));
+        if terminal.screen().contains("4 + more") {
+            return leave(terminal);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no change of the command:\n{}", terminal.screen());
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use ratatui::text::Line;
 use windlass::Content;
 
-use super::App;
+use super::{App, WorkKind};
 use crate::{render::visible::visible_prose, text_lines::faint};
 
 /// Maximum number of messages that wait.
@@ -31,7 +31,7 @@ impl PendingMessage {
 impl App {
     /// Adds a message for the running turn. A command of the person waits for its end.
     pub(super) fn steer(&mut self, text: String) {
-        if !self.is_steerable || text.trim_start().starts_with('!') {
+        if self.work == WorkKind::Other || text.trim_start().starts_with('!') {
             return self.queue(text);
         }
         if self.has_room(&text) {

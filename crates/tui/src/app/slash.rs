@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use windlass::Network;
 
-use super::{App, AppAction, SessionList};
+use super::{App, AppAction, SessionList, WorkKind};
 use crate::{
     commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
     plan_question::{PlanAnswer, PlanQuestion},
@@ -24,8 +24,8 @@ impl App {
             SlashCommand::Sandbox => self.change_sandbox(argument, now),
             SlashCommand::Plan => self.change_plan_mode(argument, now),
             SlashCommand::Processes => self.list_processes(argument),
-            SlashCommand::Diff => self.transcript.show_diff(),
-            SlashCommand::Expand => self.transcript.expand_last_call(),
+            SlashCommand::Diff => self.actions.push(AppAction::List(SessionList::Diff)),
+            SlashCommand::Expand => self.expand(argument),
             SlashCommand::Status => self.show_status(),
             SlashCommand::Program(_) if self.working.is_some() => self.note_working(),
             SlashCommand::Program(first) => {
@@ -65,6 +65,15 @@ impl App {
             usage.output_tokens
         );
         self.note(&text);
+    }
+
+    fn expand(&mut self, argument: &str) {
+        match (argument, argument.trim_start_matches('#').parse()) {
+            ("", _) => self.transcript.expand_call(None),
+            ("reasoning", _) => self.transcript.expand_reasoning(),
+            (_, Ok(number)) => self.transcript.expand_call(Some(number)),
+            (_, Err(_)) => self.transcript.warning("write /expand, /expand N or /expand reasoning"),
+        }
     }
 
     fn change_model(&mut self, argument: &str, now: Instant) {
@@ -164,7 +173,7 @@ impl App {
         if settings == self.info.settings {
             return self.note("nothing changes");
         }
-        (self.working, self.is_steerable) = (Some(now), false);
+        (self.working, self.work) = (Some(now), WorkKind::Other);
         self.actions.push(AppAction::Change(settings));
     }
 
