@@ -244,9 +244,10 @@ impl Turn<'_> {
                     }
                 }
                 Some(Ok(ModelEvent::Completed { usage, finish })) => {
-                    self.commit_items(&mut uncommitted)?;
                     spans::cost(&Span::current(), usage.unwrap_or_default());
+                    // Before the last message, which is the answer to front ends.
                     self.charge(usage, sent);
+                    self.commit_items(&mut uncommitted)?;
                     self.declined = finish == Finish::Declined;
                     return Ok(finish == Finish::More);
                 }

@@ -347,7 +347,7 @@ impl App {
         if self.panel.is_open() {
             self.panel.lines(width, &self.info.theme, now)
         } else if let Some(question) = &self.plan_question {
-            question.lines(&self.info.theme, now)
+            question.lines(width, &self.info.theme, now)
         } else {
             self.composer.choices()
         }

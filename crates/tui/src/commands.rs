@@ -39,7 +39,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry(
         "approvals",
         SlashCommand::Approvals,
-        "list what is allowed; /approvals revoke ID; /approvals POLICY changes when you are asked",
+        "list what is allowed; /approvals revoke ID; /approvals POLICY",
     ),
     entry("sandbox", SlashCommand::Sandbox, "show or change how commands are confined: /sandbox MODE"),
     entry("plan", SlashCommand::Plan, "plan mode on or off; /plan REQUEST asks for a plan; /plan show"),

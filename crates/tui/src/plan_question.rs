@@ -2,10 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui_textarea::{Input, Key};
 
-use crate::{render::Theme, text_lines::faint};
+use crate::{
+    render::{
+        Theme,
+        wrap::{HangingIndent, wrap_text},
+    },
+    text_lines::faint,
+};
 
 /// Keys count only after the question has been visible for so long without a key.
 const QUIET_TIME: Duration = Duration::from_millis(300);
@@ -62,10 +68,13 @@ impl PlanQuestion {
         }
     }
 
-    pub(crate) fn lines(&self, theme: &Theme, now: Instant) -> Vec<Line<'static>> {
+    pub(crate) fn lines(&self, width: u16, theme: &Theme, now: Instant) -> Vec<Line<'static>> {
         let title = "Plan mode: what becomes of this plan?";
         let title = if self.is_armed(now) { Line::styled(title, theme.heading) } else { faint(title.into()) };
-        let choices = CHOICES.iter().map(|(key, _, text)| Line::from(format!("  {key}  {text}")));
+        let choices = CHOICES.iter().flat_map(|(key, _, text)| {
+            let indent = HangingIndent::from_marker(Span::raw(format!("  {key}  ")));
+            wrap_text(text, theme.text, width, &indent).collect::<Vec<_>>()
+        });
         [title].into_iter().chain(choices).collect()
     }
 }

@@ -322,7 +322,11 @@ impl SessionLoop<'_> {
     }
 
     fn order(&mut self, order: WorkOrder) -> io::Result<()> {
-        if self.worker.send(order) { Ok(()) } else { Err(io::Error::other("the agent has ended")) }
+        if self.worker.send(order) {
+            return Ok(());
+        }
+        self.queue.push(SessionMessage::Idle);
+        Err(io::Error::other("the agent has ended; leave, and go on with `windlass resume`"))
     }
 
     /// Replaces the agent by one with these settings. The screen learns the result as a message.
@@ -373,8 +377,8 @@ impl SessionLoop<'_> {
 
     /// Removes a rule, and gives the agent the remaining ones.
     fn revoke_rule(&mut self, id: String) -> io::Result<()> {
-        self.run_program(&["policy".to_owned(), "revoke".to_owned(), id])?;
-        self.change(self.app.settings().clone())
+        let ran = self.run_program(&["policy".to_owned(), "revoke".to_owned(), id]);
+        self.change(self.app.settings().clone()).and(ran)
     }
 
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {

@@ -36,11 +36,20 @@ pub(crate) struct Transcript {
     /// The plan is shown below the text, because it may change in this turn.
     has_live_plan: bool,
     usage: Usage,
+    last_part: LastPart,
     /// Secrets that no diff shows.
     secrets: Secrets,
     width: u16,
     cwd: PathBuf,
     theme: Theme,
+}
+
+/// The last part of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastPart {
+    Text,
+    Call,
+    Other,
 }
 
 impl Transcript {
@@ -53,6 +62,7 @@ impl Transcript {
             calls: CallLog::default(),
             plan: None,
             has_live_plan: false,
+            last_part: LastPart::Other,
             secrets: Secrets::default(),
             usage: Usage::default(),
             width: 80,
@@ -85,8 +95,17 @@ impl Transcript {
         self.calls.running_commands()
     }
 
+    /// Separates calls from the text of the model.
+    fn begin_part(&mut self, part: LastPart) {
+        let last = std::mem::replace(&mut self.last_part, part);
+        if last != part && last != LastPart::Other && part != LastPart::Other {
+            self.finished.push(Line::default());
+        }
+    }
+
     /// Adds a message of the person.
     pub(crate) fn user(&mut self, text: &str) {
+        self.begin_part(LastPart::Other);
         self.finished.push(Line::default());
         let bold = Style::new().add_modifier(Modifier::BOLD);
         self.finished.extend(wrapped("› ", text, self.width, bold));
@@ -166,6 +185,7 @@ impl Transcript {
                 self.calls.edit(id, &changed, &self.cwd, clean);
             }
             Event::CallEnded { call, effects, outcome } => {
+                self.begin_part(LastPart::Call);
                 let display = CallDisplay { cwd: &self.cwd, width: self.width, theme: &self.theme };
                 let (call, effects) = (call.into_inner(), effects.into_inner());
                 self.finished.extend(self.calls.end(call, effects, Clean::into_inner(*outcome), display));
@@ -220,6 +240,7 @@ impl Transcript {
 
     /// Adds a piece of the answer. What cannot change any more becomes finished lines.
     fn add_text(&mut self, text: &str) {
+        self.begin_part(LastPart::Text);
         let begin = || (StreamingMarkdown::new(self.width, self.theme), String::new());
         let (markdown, so_far) = self.answer.get_or_insert_with(begin);
         self.finished.extend(markdown.push(text));
@@ -228,9 +249,13 @@ impl Transcript {
 
     /// Completes the answer. Pieces may be missing, so what counts is the whole message.
     fn finish_answer(&mut self, whole: &str) {
-        let rest = self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()));
+        if !whole.trim().is_empty() {
+            self.begin_part(LastPart::Text);
+        }
+        let rest =
+            self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()).map(str::to_owned));
         match rest {
-            Some(Some(rest)) => self.add_text(rest),
+            Some(Some(rest)) => self.add_text(&rest),
             Some(None) => {
                 self.finish_text();
                 self.finished.extend(render_markdown(whole, self.width, &self.theme));
@@ -312,5 +337,82 @@ mod tests {
         transcript.on_event(Event::CallOutput { id: "1".into(), text: "a\n".to_owned() }, now);
         let lines = text(&transcript.live_lines(now));
         assert_eq!(lines, ["• first   0.0 s  #1", "  └ a", "• second   0.0 s  #2", "  └ b"]);
+    }
+
+    fn end(transcript: &mut Transcript, id: &str, decision: &str) {
+        let call = windlass::ToolCall {
+            id: id.into(),
+            name: "t".into(),
+            input: windlass::Input::Json("{}".to_owned()),
+        };
+        let mut outcome = windlass::Outcome::plain(windlass::Verdict::success(), "out");
+        outcome.receipt.decision = decision.to_owned();
+        let outcome = Box::new(windlass_fakes::clean(outcome));
+        let (call, effects) = (windlass_fakes::clean(call), windlass_fakes::clean(windlass::Effects::none()));
+        transcript.on_event(Event::CallEnded { call, effects, outcome }, Instant::now());
+    }
+
+    #[test]
+    fn a_rule_that_was_not_used_says_why_below_its_call() {
+        let mut transcript = transcript();
+        end(&mut transcript, "1", "a rule allows `make`; in the sandbox, because `x` still runs");
+        let lines = text(&transcript.take_finished());
+        assert_eq!(lines, ["✓ t   done 0.0 s  #1", "  in the sandbox, because `x` still runs", "  │ out"]);
+        transcript.expand_call(Some(1));
+        let lines = text(&transcript.take_finished()).concat();
+        assert!(lines.contains("allowed because: a rule allows"), "{lines}");
+        transcript.expand_call(Some(2));
+        assert_eq!(text(&transcript.take_finished()), ["! there is no call #2 to show"]);
+    }
+
+    #[test]
+    fn calls_and_text_are_separated_and_calls_are_not() {
+        let (mut transcript, now) = (transcript(), Instant::now());
+        end(&mut transcript, "1", "");
+        end(&mut transcript, "2", "");
+        transcript.on_event(Event::TextDelta { text: "Do".to_owned() }, now);
+        transcript.on_event(Event::Message { text: "Done.".to_owned() }, now);
+        end(&mut transcript, "3", "");
+        let lines = text(&transcript.take_finished());
+        let first = |number: usize| format!("✓ t   done 0.0 s  #{number}");
+        let out = "  │ out".to_owned();
+        let expected = [
+            first(1),
+            out.clone(),
+            first(2),
+            out.clone(),
+            String::new(),
+            "Done.".into(),
+            String::new(),
+            first(3),
+            out,
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn the_plan_changes_in_place_during_the_turn_and_is_printed_at_its_end() {
+        let (mut transcript, now) = (transcript(), Instant::now());
+        for status in [PlanStatus::InProgress, PlanStatus::Completed] {
+            let step = windlass::PlanStep { step: "Look".to_owned(), status };
+            transcript.on_event(Event::PlanUpdated(Plan { explanation: None, plan: vec![step] }), now);
+            assert!(transcript.take_finished().is_empty());
+        }
+        assert_eq!(text(&transcript.live_lines(now)), ["Plan  1 of 1 done", "  [x] Look"]);
+        let usage = Usage::default();
+        let end = Event::TurnCompleted { usage, declined: false, refusals: Vec::new() };
+        transcript.on_event(end.clone(), now);
+        assert_eq!(text(&transcript.take_finished()), ["Plan  1 of 1 done", "  [x] Look"]);
+        transcript.on_event(end, now);
+        assert!(transcript.live_lines(now).is_empty() && transcript.take_finished().is_empty());
+    }
+
+    #[test]
+    fn reasoning_is_one_line_until_it_is_asked_for() {
+        let (mut transcript, now) = (transcript(), Instant::now());
+        transcript.on_event(Event::Reasoning { text: "First.\n\nSecond.".to_owned() }, now);
+        assert_eq!(text(&transcript.take_finished()), ["∴ First. … (/expand reasoning)"]);
+        transcript.expand_reasoning();
+        assert!(text(&transcript.take_finished()).contains(&"  Second.".to_owned()));
     }
 }

@@ -240,3 +240,56 @@ fn calls_show_their_diff_and_expand_and_the_session_has_one_diff() {
     }
     panic!("no change of the command:\n{}", terminal.screen());
 }
+
+#[test]
+fn the_model_changes_and_comes_back_and_a_wrong_one_changes_nothing() {
+    let user = User::new();
+    let turns = json!([{"text": "First answer."}, {"text": "Second answer."}]);
+    let mut terminal = session(&user, &turns, &FREE);
+    terminal.type_in("one\r");
+    terminal.until("First answer.");
+    idle(&mut terminal);
+    terminal.type_in("/model big nowhere\r");
+    terminal.until("there is no provider `nowhere`");
+    idle(&mut terminal);
+    terminal.type_in("/model rules rules\r");
+    terminal.until("model: rules (rules)");
+    idle(&mut terminal);
+    terminal.type_in("/model scripted scripted\r");
+    terminal.until("model: scripted (scripted)");
+    idle(&mut terminal);
+    terminal.type_in("two\r");
+    terminal.until("Second answer.");
+    idle(&mut terminal);
+    leave(terminal);
+    assert_eq!(user.sessions().len(), 1);
+}
+
+#[test]
+fn a_rule_is_revoked_and_asked_about_again() {
+    let user = User::new();
+    let rule = "[[rule]]\nprefix = [\"touch\"]\ndecision = \"allow\"\n";
+    fs::create_dir_all(user.home().join("rules")).unwrap();
+    fs::write(user.home().join("rules/mine.rules.toml"), rule).unwrap();
+    let turns = json!([shell("touch a"), {"text": "Allowed."}, shell("touch b"), {"text": "Asked."}]);
+    let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "untrusted"]);
+    terminal.type_in("go\r");
+    terminal.until("Allowed.");
+    idle(&mut terminal);
+    terminal.type_in("/approvals\r");
+    let screen = terminal.until("allow touch");
+    let line = screen.lines().find(|line| line.contains("allow touch")).unwrap();
+    let id = line.split_whitespace().next().unwrap().to_owned();
+    terminal.type_in(&format!("/approvals revoke {id}\r"));
+    terminal.until("[y/N]");
+    terminal.type_in("y\r");
+    terminal.until("removed rule");
+    idle(&mut terminal);
+    terminal.type_in("again\r");
+    terminal.until("Allow it?");
+    thread::sleep(READING_TIME);
+    terminal.type_in("y");
+    terminal.until("Asked.");
+    idle(&mut terminal);
+    leave(terminal);
+}

@@ -94,7 +94,7 @@ impl App {
         let words = commands::words(argument);
         match words.as_slice() {
             [] => self.actions.push(AppAction::List(SessionList::Approvals)),
-            [revoke, id] if revoke == "revoke" => self.revoke(id),
+            [revoke, id] if revoke == "revoke" => self.revoke(id, now),
             _ => match parse_approval(argument) {
                 Ok(approval) => {
                     self.change(SessionSettings { approval, ..self.info.settings.clone() }, now);
@@ -105,7 +105,7 @@ impl App {
     }
 
     /// Takes back an approval of the session (`s1`), or a rule by its id.
-    fn revoke(&mut self, id: &str) {
+    fn revoke(&mut self, id: &str, now: Instant) {
         let number = id.strip_prefix('s').and_then(|number| number.parse::<usize>().ok());
         match number {
             Some(number) if self.links.approvals.revoke(number.wrapping_sub(1)) => {
@@ -115,7 +115,10 @@ impl App {
                 self.transcript.warning(&format!("there is no approval `{id}`; /approvals lists them"))
             }
             None if self.working.is_some() => self.note_working(),
-            None => self.actions.push(AppAction::RevokeRule(id.to_owned())),
+            None => {
+                (self.working, self.work) = (Some(now), WorkKind::Other);
+                self.actions.push(AppAction::RevokeRule(id.to_owned()));
+            }
         }
     }
 

@@ -90,7 +90,7 @@ fn parts(status: &SessionStatus, theme: &Theme) -> Vec<StatusPart> {
         Some(part(10, status.model.clone(), theme.tool)),
         status.provider.clone().map(|provider| part(0, provider, theme.dim)),
         Some(StatusPart { shorter: name, ..part(4, status.directory.clone(), theme.text) }),
-        status.branch.clone().map(|branch| part(2, format!("on {branch}"), theme.dim)),
+        status.branch.clone().map(|branch| part(3, format!("on {branch}"), theme.dim)),
         Some(sandbox_part(status, theme)),
         approval.map(|approval| part(8, approval, theme.text)),
         status.context_percent.map(|percent| part(6, format!("context {percent} %"), context_style)),
@@ -121,7 +121,7 @@ fn sandbox_part(status: &SessionStatus, theme: &Theme) -> StatusPart {
     let shortest = form(11, mode.to_owned(), None);
     let short = form(9, format!("{mode} ({network})"), Some(Box::new(shortest)));
     match &status.mechanism {
-        Some(mechanism) => form(3, format!("{mode} ({mechanism}, {network})"), Some(Box::new(short))),
+        Some(mechanism) => form(2, format!("{mode} ({mechanism}, {network})"), Some(Box::new(short))),
         None => short,
     }
 }

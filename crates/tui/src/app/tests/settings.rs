@@ -57,6 +57,7 @@ fn lists_and_wrong_words_change_nothing() {
         app.take_actions(),
         lists.into_iter().chain([AppAction::RevokeRule("1a2b".into())]).collect::<Vec<_>>()
     );
+    app.on_message(SessionMessage::Idle, now);
     for command in ["/sandbox off", "/approvals maybe", "/approvals revoke s1", "/model a b c", "/ps kill 1"]
     {
         app.submit(command.into(), now);
