@@ -15,7 +15,7 @@ use windlass_contract::{
 use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
-    AgentBuilder, AgentError, AnswerSchema, TurnLimits,
+    AgentBuilder, AgentError, AnswerSchema, SteeringInput, TurnLimits,
     context_gauge::ContextGauge,
     history::ConversationHistory,
     loop_detector::LoopDetector,
@@ -44,6 +44,7 @@ pub struct Agent {
     pub(crate) context: TurnContext,
     pub(crate) limits: TurnLimits,
     pub(crate) single_turn: bool,
+    pub(crate) steering: SteeringInput,
 }
 
 impl fmt::Debug for Agent {
@@ -80,6 +81,16 @@ impl Agent {
     /// Returns the model that answers.
     pub fn model(&self) -> &ModelInfo {
         self.model.info()
+    }
+
+    /// Returns the client of the model, for another agent.
+    pub fn model_client(&self) -> &Arc<dyn ModelClient> {
+        &self.model
+    }
+
+    /// Returns the queue of messages for the running turn.
+    pub fn steering(&self) -> &SteeringInput {
+        &self.steering
     }
 
     /// Returns the toolbox, for calls without a model.
@@ -123,6 +134,7 @@ impl Agent {
                 output_schema: self.output_schema.as_ref(),
             },
             stop,
+            steering: &self.steering,
             reviews: &self.reviews,
             spending: TokenSpending::new(self.limits.tokens),
             loop_detector: LoopDetector::new(&self.toolbox.review.history()),

@@ -5,7 +5,6 @@ mod undo;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
-use serde_json::json;
 use windlass_contract::{
     AnyTool, Event, Journal,
     approval::{Approver, Rulebook},
@@ -17,13 +16,16 @@ use windlass_host::Machine;
 use windlass_record::{Edits, SessionError, Which, outputs_directory};
 use windlass_runtime::{
     Budget, CleanEvents, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review,
-    SearchForm, Secrets, Shaper, Toolbox,
+    SearchForm, Secrets, SessionApprovals, Shaper, Toolbox,
 };
-use windlass_tools::OutputPlace;
+use windlass_tools::{CommandSessions, OutputPlace};
+
+pub use self::undo::UndoRecording;
 
 use self::session::NullJournal;
 use crate::{
-    Agent, AnswerSchema, ContextSettings, Family, ReviewSettings, StorageSettings, Toolset, TurnLimits,
+    Agent, AnswerSchema, ContextSettings, Family, ReviewSettings, SteeringInput, StorageSettings, Toolset,
+    TurnLimits,
     announce::{RecordedEvents, TurnDiffEvents},
     catalogue::catalogue,
     context_gauge::ContextGauge,
@@ -58,6 +60,10 @@ pub struct AgentBuilder {
     same_provider: bool,
     output_schema: Option<AnswerSchema>,
     single_turn: bool,
+    steering: SteeringInput,
+    command_sessions: CommandSessions,
+    session_approvals: SessionApprovals,
+    undo_recording: UndoRecording,
 }
 
 impl Default for AgentBuilder {
@@ -81,6 +87,10 @@ impl Default for AgentBuilder {
             same_provider: false,
             output_schema: None,
             single_turn: false,
+            steering: SteeringInput::default(),
+            command_sessions: CommandSessions::default(),
+            session_approvals: SessionApprovals::default(),
+            undo_recording: UndoRecording::default(),
         }
     }
 }
@@ -157,6 +167,14 @@ impl AgentBuilder {
         /// The schema of the final answer. If an answer does not fit, it is requested once more;
         /// then the turn fails.
         output_schema(schema: AnswerSchema) = Some(schema);
+        /// The queue of messages for the running turn, shared with a front end.
+        steering(input: SteeringInput) = input;
+        /// The commands that run across calls, shared with a front end or an earlier agent.
+        command_sessions(sessions: CommandSessions) = sessions;
+        /// The approvals for the session, shared with a front end or an earlier agent.
+        session_approvals(approvals: SessionApprovals) = approvals;
+        /// The recorder of what commands change, shared with an earlier agent of the same session.
+        undo_recording(recording: UndoRecording) = recording;
     }
 
     /// Records below a directory, with the default settings of [`storage`](Self::storage).
@@ -176,6 +194,13 @@ impl AgentBuilder {
     #[must_use]
     pub fn same_provider(mut self) -> Self {
         self.same_provider = true;
+        self
+    }
+
+    /// Turns on plan mode: see [`Policy::planning`].
+    #[must_use]
+    pub fn plan_mode(mut self) -> Self {
+        self.policy = self.policy.planning();
         self
     }
 
@@ -248,11 +273,7 @@ impl AgentBuilder {
             cwd: self.policy.cwd.clone(),
             provider: info.provider,
             model: info.model,
-            policy: json!({
-                "approval_policy": self.policy.approval,
-                "sandbox_mode": self.policy.sandbox,
-                "attended": self.approver.is_some(),
-            }),
+            policy: self.recorded_policy(),
         };
         let begun = self.begin(&context)?;
         let journal = begun.journal;
@@ -304,6 +325,7 @@ impl AgentBuilder {
             gauge: ContextGauge::new(window),
             limits: self.limits,
             single_turn: self.single_turn,
+            steering: self.steering.clone(),
             toolbox: Arc::new(self.into_toolbox(parts)),
             journal,
             events,
@@ -329,7 +351,8 @@ impl AgentBuilder {
     ) -> Result<Registry, DefinitionErrors> {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             let traits = PolicyTraits::new(&self.policy, self.approver.is_some());
-            set.register(registry, self.storage.as_ref().map(|_| outputs), traits)
+            let outputs = self.storage.as_ref().map(|_| outputs);
+            set.register(registry, outputs, &self.command_sessions, traits)
         });
         let storage = self.storage.clone();
         let indexer = Arc::new(move |cards: &[_]| catalogue(cards, storage.as_ref()));
@@ -375,6 +398,7 @@ impl AgentBuilder {
             gate: Gate::new(self.policy, self.approver)
                 .with_secrets(self.secrets.clone())
                 .with_rulebook(self.rulebook)
+                .with_session_approvals(self.session_approvals)
                 .with_programs(Arc::new(machine.clone())),
             sandbox: Arc::new(machine),
             shaper: Shaper {

@@ -16,6 +16,16 @@ You are Windlass, an agent that works on the user's machine by calling tools.
 - Calls that do not depend on each other may be made together.
 - When you are done, answer in plain text: what you did, what you found, what is left.";
 
+/// The beginning of a message about the environment.
+pub(crate) const ENVIRONMENT_TAG: &str = "<environment_context>";
+
+/// Asks the model for a plan.
+const PLAN_MODE: &str = "  \
+  <plan_mode>Plan mode is on: files cannot be changed, and commands cannot change anything. Look at what is there, ask \
+                         the user if something is unclear, and end your turn with a plan in Markdown: the steps, the \
+                         files they change, and how the result is checked. Do not begin the work. The user approves \
+                         the plan or asks for changes.</plan_mode>\n";
+
 /// Returns the first items of a conversation.
 pub(crate) fn opening_items(environment: &EnvironmentContext<'_>, developer: Option<&str>) -> Vec<Item> {
     let developer = developer.map(|text| Item::message(Role::Developer, text));
@@ -42,10 +52,10 @@ impl EnvironmentContext<'_> {
         } else {
             "  <approvals>nobody can be asked: what would need approval is refused</approvals>\n"
         };
-        let roots = self.writable_roots();
+        let (roots, plan) = (self.writable_roots(), if policy.plan_mode { PLAN_MODE } else { "" });
         let text = format!(
-            "<environment_context>\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
-             <sandbox_mode>{}</sandbox_mode>\n{roots}  <shell>{shell}</shell>\n</environment_context>",
+            "{ENVIRONMENT_TAG}\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
+             <sandbox_mode>{}</sandbox_mode>\n{plan}{roots}  <shell>{shell}</shell>\n</environment_context>",
             policy.cwd.display(),
             policy.approval.name(),
             policy.sandbox.name(),
@@ -81,6 +91,16 @@ mod tests {
     fn a_model_that_nobody_watches_is_told_that_nobody_can_be_asked() {
         let told = |attended| told(&Policy::default(), attended).contains("nobody can be asked");
         assert_eq!((told(true), told(false)), (false, true));
+    }
+
+    #[test]
+    fn a_model_is_asked_for_a_plan_in_plan_mode_alone() {
+        let policy = Policy { sandbox: SandboxMode::DangerFullAccess, ..Policy::default() };
+        assert!(!told(&policy, true).contains("plan"));
+        let told = told(&policy.planning(), true);
+        assert!(
+            told.contains("\n  <plan_mode>Plan mode is on: ") && told.contains("<sandbox_mode>read-only<")
+        );
     }
 
     #[test]

@@ -25,6 +25,11 @@ impl ContextGauge {
         Self { window, warned: WindowFill::Enough }
     }
 
+    /// Returns the context window in tokens.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.window
+    }
+
     /// Returns a warning about a request of this size, if it is the first of its kind.
     pub(crate) fn note(&mut self, tokens: impl FnOnce() -> u64) -> Option<String> {
         let window = self.window?;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use windlass_contract::spec::WebSearch;
 use windlass_runtime::RegistryBuilder;
-use windlass_tools::{Needs, OutputPlace, PatchForm, builtin};
+use windlass_tools::{CommandSessions, Needs, OutputPlace, PatchForm, builtin};
 
 use crate::{EditTools, FileTools, ShellKind, described_tools::PolicyTraits};
 
@@ -48,6 +48,7 @@ impl Toolset {
         &self,
         mut registry: RegistryBuilder,
         outputs: Option<&OutputPlace>,
+        sessions: &CommandSessions,
         traits: PolicyTraits,
     ) -> RegistryBuilder {
         let patch = match self.edits {
@@ -56,7 +57,7 @@ impl Toolset {
         };
         let strings = self.edits == EditTools::Strings;
         let (shell, search) = (&*self.shell_program, self.web_search);
-        let needs = Needs { shell, patch, search, shows_images: self.shows_images, outputs };
+        let needs = Needs { shell, patch, search, shows_images: self.shows_images, outputs, sessions };
         for tool in builtin(&needs) {
             let name = tool.name();
             if self.disabled.contains(name.as_str()) {
@@ -150,7 +151,8 @@ mod tests {
 
     fn names(toolset: &Toolset) -> Vec<String> {
         let traits = PolicyTraits::new(&Policy::default(), false);
-        let registry = toolset.register(Registry::builder(), None, traits).build().unwrap();
+        let registry =
+            toolset.register(Registry::builder(), None, &CommandSessions::default(), traits).build().unwrap();
         registry.specs().iter().map(|spec| spec.name.to_string()).collect()
     }
 

@@ -16,7 +16,7 @@ use windlass_contract::{
 use windlass_runtime::{Batch, Reason, Stop, Toolbox};
 
 use crate::{
-    AgentError, AnswerSchema,
+    AgentError, AnswerSchema, SteeringInput,
     answer_schema::retry_message,
     context_gauge::ContextGauge,
     history::ConversationHistory,
@@ -42,6 +42,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) offered: &'a mut OfferedTools,
     pub(crate) fixed: RequestConstants<'a>,
     pub(crate) stop: &'a Stop,
+    pub(crate) steering: &'a SteeringInput,
     pub(crate) reviews: &'a ReviewExchange,
     pub(crate) spending: TokenSpending,
     pub(crate) loop_detector: LoopDetector,
@@ -81,10 +82,23 @@ impl Turn<'_> {
     }
 
     async fn run_to_answer(&mut self) -> Result<(), AgentError> {
-        while self.sample().await? {
-            if self.spending.is_used_up() {
-                return Err(AgentError::Stopped(Reason::TokenLimit));
+        loop {
+            self.take_steering()?;
+            let more = self.sample().await? || !self.steering.is_empty();
+            match more {
+                false => return Ok(()),
+                true if self.spending.is_used_up() => return Err(AgentError::Stopped(Reason::TokenLimit)),
+                true => {}
             }
+        }
+    }
+
+    /// Adds the messages that the user has sent since the last request.
+    fn take_steering(&mut self) -> Result<(), AgentError> {
+        while let Some(content) = self.steering.take_next() {
+            let text = Content::join(&content);
+            self.history.push(Body::Message { role: Role::User, content }.into())?;
+            self.events.emit(Event::UserMessage { text });
         }
         Ok(())
     }
@@ -230,9 +244,10 @@ impl Turn<'_> {
                     }
                 }
                 Some(Ok(ModelEvent::Completed { usage, finish })) => {
-                    self.commit_items(&mut uncommitted)?;
                     spans::cost(&Span::current(), usage.unwrap_or_default());
+                    // Before the last message, which is the answer to front ends.
                     self.charge(usage, sent);
+                    self.commit_items(&mut uncommitted)?;
                     self.declined = finish == Finish::Declined;
                     return Ok(finish == Finish::More);
                 }
@@ -262,6 +277,10 @@ impl Turn<'_> {
         self.spending.complete_answer(reported, || {
             spending::estimate_request(self.fixed.instructions, history, tools)
         });
+        let (tokens, window) = (self.spending.last_total(), self.gauge.window());
+        if tokens > 0 {
+            self.events.emit(Event::ContextUsed { tokens, window });
+        }
     }
 
     /// Adds items to the history, and announces each one afterwards.

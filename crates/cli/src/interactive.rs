@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsString,
-    fs,
     io::{self, IsTerminal},
     path::Path,
 };
@@ -14,7 +13,7 @@ use windlass::{
 };
 use windlass_tui::{
     Display, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands, SessionEnd,
-    SessionInfo, TuiError, pick,
+    SessionInfo, SessionSettings, TuiError, pick,
     render::{Theme, status::SessionStatus},
 };
 
@@ -28,8 +27,9 @@ use crate::{
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
     screen::visible,
+    session_agents::{SessionAgents, branch},
     session_theme::SessionTheme,
-    sessions, usage, user_tools, welcome,
+    sessions, usage, welcome,
 };
 
 /// Maximum number of sessions to choose from.
@@ -109,7 +109,9 @@ fn start(
 ) -> Result<ProgramExit, CliProblem> {
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
-    let mut builder = user_tools::with_user_tools(setup.attended_agent(machine)?, options.tools.as_deref())?;
+    let agents = SessionAgents { common, options, setup: &setup, machine };
+    let settings = agents.settings();
+    let mut builder = agents.builder(&setup, &settings)?;
     let is_new = beginning.resume.is_none();
     let earlier = beginning.resume.as_ref().map(|which| earlier_conversation::of_session(&setup, which));
     if let Some(which) = beginning.resume {
@@ -125,7 +127,8 @@ fn start(
     let variable = |name: &str| std::env::var(name).ok();
     let colours = SessionTheme::choose(config.tui.theme, has_colour, &variable);
     let session = InteractiveSession {
-        info: info(&setup, &colours.theme),
+        agents: &agents,
+        info: info(&setup, settings, &colours.theme),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         is_plain: is_plain(options, &setup),
         earlier: earlier.unwrap_or_default(),
@@ -182,33 +185,34 @@ fn is_plain(options: &SessionOptions, setup: &ProgramSetup) -> bool {
     options.plain || setup.config().tui.screen_reader || is_dumb
 }
 
-fn info(setup: &ProgramSetup, theme: &Theme) -> SessionInfo {
+fn info(setup: &ProgramSetup, settings: SessionSettings, theme: &Theme) -> SessionInfo {
     let config = setup.config();
     let allowed = config.sandbox_workspace_write.network_access;
     let status = SessionStatus {
         model: setup.model_name().unwrap_or_default(),
         provider: Some(setup.provider_id().to_owned()),
-        directory: setup.cwd.display().to_string(),
+        directory: shown_directory(&setup.cwd),
         branch: branch(&setup.cwd),
         sandbox: config.sandbox_mode.name().to_owned(),
+        mechanism: None,
+        plan_mode: settings.plan_mode,
         network: if allowed { Network::Any } else { Network::None },
         approval: config.approval_policy,
         context_percent: None,
         tokens: 0,
         processes: 0,
     };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme }
+    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme, settings }
 }
 
-/// Returns the git branch of a directory.
-fn branch(cwd: &Path) -> Option<String> {
-    let git = cwd.ancestors().map(|directory| directory.join(".git")).find(|git| git.exists())?;
-    let directory = match fs::read_to_string(&git) {
-        Ok(link) => git.parent()?.join(link.strip_prefix("gitdir: ")?.trim_end()),
-        Err(_) => git,
-    };
-    let head = fs::read_to_string(directory.join("HEAD")).ok()?;
-    head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
+/// Returns a directory as a person writes it.
+fn shown_directory(path: &Path) -> String {
+    let home = std::env::home_dir().filter(|home| home.components().count() > 1);
+    match home.and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }
 
 /// Runs commands of the program from within a session.

@@ -114,6 +114,8 @@ impl JsonlWriter {
             Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. }
+            | Event::UserMessage { .. }
+            | Event::ContextUsed { .. }
             | Event::EditEnded { .. } => Vec::new(),
             Event::TurnCompleted { usage, declined, refusals } => {
                 let mut fields = json!({"usage": cost(usage), "refusals": with_hints(state, refusals)});

@@ -43,6 +43,7 @@ mod redact;
 mod retention_thread;
 mod sandbox;
 mod screen;
+mod session_agents;
 mod session_theme;
 mod sessions;
 mod settings;

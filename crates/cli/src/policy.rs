@@ -13,6 +13,7 @@ mod table;
 pub(crate) use allowing_rule::{RefusedCommands, is_forbidden};
 pub(crate) use answers::RuleWriter;
 pub(crate) use files::{project_root, rules};
+pub(crate) use rule_list::kept_rules;
 
 use std::{
     collections::BTreeMap,

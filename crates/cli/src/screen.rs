@@ -297,6 +297,8 @@ impl EventSink for ProgressScreen {
             }
             Event::TurnStarted => self.terminal.begin_waiting(WAITING_FOR_MODEL),
             Event::ThreadStarted { .. }
+            | Event::UserMessage { .. }
+            | Event::ContextUsed { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
             | Event::EditStarted { .. }

@@ -31,7 +31,10 @@ mod choice;
 mod claims;
 mod conflicts;
 mod names;
+mod session_diff;
 mod show;
+
+pub(crate) use session_diff::session_diff;
 
 /// The edits of a session, or of calls outside of any.
 struct EditPlace {

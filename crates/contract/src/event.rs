@@ -54,6 +54,19 @@ pub enum Event {
     },
     /// Work on the user's request has begun.
     TurnStarted,
+    /// A message that the user sent during the turn was added to the next request.
+    UserMessage {
+        /// Its text.
+        text: String,
+    },
+    /// The model has answered a request.
+    ContextUsed {
+        /// Tokens of the request and the answer.
+        tokens: u64,
+        /// Tokens that the model can read; `None` if that is not known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+    },
     /// A piece of the model's answer.
     TextDelta {
         /// The piece.

@@ -24,9 +24,10 @@ use windlass_seal::GrantSeal;
 use windlass_shape::{Failure, Secrets};
 
 use crate::Stop;
-use memory::AnswerMemory;
+use decision::GateDecision;
 use question::GivenApproval;
 
+mod decision;
 mod escalation;
 mod files;
 mod leaving;
@@ -35,6 +36,7 @@ mod policy;
 mod programs;
 mod question;
 
+pub use memory::SessionApprovals;
 pub use policy::Policy;
 
 /// Decides about calls by the policy, and asks a person if the policy says so.
@@ -45,7 +47,7 @@ pub struct Gate {
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     finder: Option<Arc<dyn ProgramFinder>>,
-    memory: AnswerMemory,
+    memory: SessionApprovals,
     /// Secrets that no question shows.
     secrets: Secrets,
 }
@@ -93,28 +95,6 @@ pub(crate) struct CallAdmission {
     pub(crate) decision: String,
 }
 
-/// The policy's decision about a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum GateDecision {
-    Run {
-        confinement: Confinement,
-        why: String,
-    },
-    /// One program runs outside of the sandbox, as a rule allows.
-    Leave {
-        program: DirectProgram,
-        why: String,
-    },
-    Ask {
-        confinement: Confinement,
-        reason: String,
-        unclear: Vec<String>,
-    },
-    Refuse {
-        reason: String,
-    },
-}
-
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").field("policy", &self.policy).finish_non_exhaustive()
@@ -125,7 +105,7 @@ impl Gate {
     /// Creates a gate. Without an approver, a call that needs a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
         let rules = RwLock::new(policy.rules.clone());
-        let (memory, secrets) = (AnswerMemory::default(), Secrets::default());
+        let (memory, secrets) = (SessionApprovals::default(), Secrets::default());
         Self { policy, rules, approver, rulebook: None, finder: None, memory, secrets }
     }
 
@@ -140,6 +120,12 @@ impl Gate {
     pub fn with_rulebook(mut self, rulebook: Option<Arc<dyn Rulebook>>) -> Self {
         self.rulebook = rulebook;
         self
+    }
+
+    /// Shares approvals for the session with another gate or a front end.
+    #[must_use]
+    pub fn with_session_approvals(self, memory: SessionApprovals) -> Self {
+        Self { memory, ..self }
     }
 
     /// Sets the finder of programs. Without it, no rule lets a command leave the sandbox.
@@ -275,11 +261,15 @@ impl Gate {
         let Policy { approval, cwd, .. } = &self.policy;
         let changes = effects.may_change() && !judged.as_ref().is_some_and(CommandJudgement::changes_nothing);
         let outward = self.asked_outward(&effects.outward);
-        let decision = if let Some(judged) = judged {
+        let decision = if self.policy.plan_mode && effects.typed.is_some() {
+            // The program that is typed to may have been started before plan mode.
+            GateDecision::plan_mode_refusal()
+        } else if let Some(judged) = judged {
             self.decide_program(judged.judgement, effects)
         } else {
             let cause = self.policy.refusal_cause();
             let decision = files::decide(effects, self.policy.confinement(), *approval, cwd, &cause);
+            let decision = if self.policy.plan_mode { decision.in_plan_mode() } else { decision };
             outward.map(beyond_the_machine).into_iter().fold(decision, |decision, why| decision.asked(&why))
         };
         match (request.secrets, *approval) {
@@ -440,44 +430,6 @@ impl Gate {
             beyond,
             keys: keys.iter().map(ToString::to_string).collect(),
             rule,
-        }
-    }
-}
-
-impl GateDecision {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Run { .. } => "run",
-            Self::Leave { .. } => "leave",
-            Self::Ask { .. } => "ask",
-            Self::Refuse { .. } => "refuse",
-        }
-    }
-
-    fn why(&self) -> &str {
-        match self {
-            Self::Run { why: reason, .. }
-            | Self::Leave { why: reason, .. }
-            | Self::Ask { reason, .. }
-            | Self::Refuse { reason } => reason,
-        }
-    }
-
-    /// Turns the decision into a question with one more reason, unless it is a refusal.
-    fn asked(self, why: &str) -> Self {
-        match self {
-            Self::Run { confinement, .. } => {
-                Self::Ask { confinement, reason: why.to_owned(), unclear: Vec::new() }
-            }
-            Self::Leave { .. } => Self::Ask {
-                confinement: Confinement::Unconfined,
-                reason: why.to_owned(),
-                unclear: Vec::new(),
-            },
-            Self::Ask { confinement, reason, unclear } => {
-                Self::Ask { confinement, reason: format!("{reason}; {why}"), unclear }
-            }
-            Self::Refuse { .. } => self,
         }
     }
 }

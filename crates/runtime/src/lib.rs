@@ -21,7 +21,7 @@ mod toolbox;
 
 pub use batch::Batch;
 pub use call_history::{CallHistory, PastCall};
-pub use gate::{Gate, Policy};
+pub use gate::{Gate, Policy, SessionApprovals};
 pub use registry::{
     Deferral, DefinitionError, DefinitionErrors, Exposure, Quarantined, Registered, Registry, RegistryBuilder,
 };

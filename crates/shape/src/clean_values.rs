@@ -118,6 +118,8 @@ impl Secrets {
             | Event::CallEnded { .. }
             | Event::ThreadStarted { .. }
             | Event::TurnStarted
+            | Event::UserMessage { .. }
+            | Event::ContextUsed { .. }
             | Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::Message { .. }

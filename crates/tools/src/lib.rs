@@ -1,10 +1,11 @@
 //! The built-in tools, one file each. A new one is a `mod` line and a line in [`builtin`].
 //!
 //! ```
-//! use windlass_tools::{Needs, PatchForm, builtin};
+//! use windlass_tools::{CommandSessions, Needs, PatchForm, builtin};
 //!
 //! let (shell, patch) = ("/bin/bash".as_ref(), PatchForm::Freeform);
-//! let needs = Needs { shell, patch, search: None, shows_images: false, outputs: None };
+//! let sessions = &CommandSessions::default();
+//! let needs = Needs { shell, patch, search: None, shows_images: false, outputs: None, sessions };
 //! let names: Vec<String> = builtin(&needs).iter().map(|tool| tool.name().to_string()).collect();
 //! assert_eq!(names[..3], ["shell", "local_shell", "shell_command"]);
 //! ```
@@ -44,6 +45,7 @@ pub use apply_patch::PatchForm;
 pub use change::diff::TurnDiff;
 pub use program::program;
 pub use read_output::OutputPlace;
+pub use sessions::running::{CommandSessions, RunningCommand};
 
 /// Settings of the built-in tools.
 #[derive(Debug, Clone, Copy)]
@@ -58,18 +60,20 @@ pub struct Needs<'a> {
     pub shows_images: bool,
     /// Directory of long outputs, if they are kept.
     pub outputs: Option<&'a OutputPlace>,
+    /// Commands that run across calls.
+    pub sessions: &'a CommandSessions,
 }
 
 /// Returns all built-in tools, in the order in which models of this family list them.
 pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
-    let Needs { shell, patch, search, shows_images, outputs } = *needs;
-    let sessions = Arc::default();
+    let Needs { shell, patch, search, shows_images, outputs, sessions } = *needs;
+    let sessions = sessions.table();
     let tools = [
         Some(erase(shell::ShellProgram)),
         Some(local_shell::local_shell()),
         Some(erase(shell_command::ShellCommand::new(shell))),
-        Some(erase(exec_command::ExecCommand::new(shell, &sessions))),
-        Some(erase(write_stdin::WriteStdin::new(&sessions))),
+        Some(erase(exec_command::ExecCommand::new(shell, sessions))),
+        Some(erase(write_stdin::WriteStdin::new(sessions))),
         Some(erase(update_plan::UpdatePlan)),
         Some(apply_patch::apply_patch(patch)),
         Some(erase(edit_file::EditFile)),
@@ -99,7 +103,8 @@ mod tests {
 
     fn with(search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>> {
         let (shell, patch, outputs) = (Path::new("/bin/sh"), PatchForm::Function, OutputPlace::default());
-        builtin(&Needs { shell, patch, search, shows_images: true, outputs: Some(&outputs) })
+        let (outputs, sessions) = (Some(&outputs), &CommandSessions::default());
+        builtin(&Needs { shell, patch, search, shows_images: true, outputs, sessions })
     }
 
     fn all() -> Vec<Arc<dyn AnyTool>> {

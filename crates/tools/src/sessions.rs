@@ -22,6 +22,10 @@ use windlass_contract::{
     report::{ProcessReport, SessionReport},
 };
 
+pub(crate) mod running;
+
+use running::OutputTail;
+
 use crate::command::{self, interactive::InteractiveProgram, live::OutputEvents, text};
 
 /// Maximum number of sessions.
@@ -65,6 +69,8 @@ const PLAIN: [(&str, &str); 10] = [
 pub(crate) struct CommandSession {
     session: Arc<dyn Session>,
     show: OutputDisplay,
+    tail: OutputTail,
+    started: Instant,
     /// The command line as the model wrote it.
     command_line: String,
     has_keyboard: bool,
@@ -89,9 +95,10 @@ impl OutputDisplay {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listener(&self) -> Listener {
-        let show = self.clone();
+    fn listener(&self, tail: &OutputTail) -> Listener {
+        let (show, tail) = (self.clone(), tail.clone());
         Arc::new(move |bytes| {
+            tail.push(bytes);
             if let Some(live) = &mut *show.slot() {
                 live.push(bytes);
             }
@@ -150,14 +157,15 @@ impl CommandSession {
         let env = PLAIN.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let command = Command { argv, cwd: workdir, env: BTreeMap::from(env), time_limit: None };
         let keyboard = if has_keyboard { Keyboard::Terminal } else { Keyboard::Absent };
-        let show = OutputDisplay::default();
+        let (show, tail) = (OutputDisplay::default(), OutputTail::default());
         show.to(cx);
-        let opened = cx.host.open(&command, keyboard, show.listener()).await;
+        let opened = cx.host.open(&command, keyboard, show.listener(&tail)).await;
         let session = opened.map_err(|error| {
             let error = command::tool_error(error);
             ToolError { message: format!("exec_command failed: {}", error.message), ..error }
         })?;
-        Ok(Self { session, show, command_line, has_keyboard, escalation, seen: AsyncMutex::default() })
+        let (started, seen) = (Instant::now(), AsyncMutex::default());
+        Ok(Self { session, show, tail, started, command_line, has_keyboard, escalation, seen })
     }
 
     /// The command line as the model wrote it.

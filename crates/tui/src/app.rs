@@ -17,32 +17,32 @@ use ratatui::{
     widgets::Paragraph,
 };
 use ratatui_textarea::{Input, Key};
-use windlass::{Answer, Event, Network, ThreadId};
+use windlass::{Answer, Event, ThreadId, clean::Secrets};
 
 use crate::{
     approval_panel::QuestionQueue,
-    commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
+    commands,
     composer::{Composer, ComposerResult},
     earlier::{EarlierEntry, render_earlier},
     event_queue::SessionMessage,
     notifications::{NoticeCollector, PersonNotice},
-    render::{
-        status::{SessionStatus, render_status},
-        visible::visible_prose,
-    },
+    plan_question::PlanQuestion,
+    render::status::{SessionStatus, render_status},
     session::SessionInfo,
+    settings::{SessionLinks, SessionSettings},
     text_lines::faint,
     transcript::Transcript,
 };
+use pending::PendingMessage;
+
+mod pending;
+mod slash;
 
 /// A second Ctrl-C within this time leaves the session.
 const DOUBLE_PRESS: Duration = Duration::from_secs(2);
 
 /// The end of a turn that took longer rings the bell.
 const LONG_TURN: Duration = Duration::from_secs(10);
-
-/// Maximum number of messages that wait for the end of the turn.
-const MAX_QUEUED: usize = 32;
 
 /// Something that the session must do.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,12 +53,38 @@ pub(crate) enum AppAction {
     Shell(String),
     /// Hand the terminal to a command of the program.
     Program(Vec<String>),
+    /// Give the agent other settings.
+    Change(SessionSettings),
+    /// Show a list that the program has.
+    List(SessionList),
+    /// Remove a rule by its id, and forget it.
+    RevokeRule(String),
+    /// End a command that runs across calls.
+    EndCommand(u32),
     /// Stop the turn.
     Cancel,
     /// Open the input in an editor.
     Edit,
     Suspend,
     Quit,
+}
+
+/// The work of the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkKind {
+    /// A turn, which a message can join.
+    Turn,
+    /// A command of the person, or a change of settings.
+    Other,
+}
+
+/// A list that the program has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionList {
+    Models,
+    Approvals,
+    /// All changes of the session.
+    Diff,
 }
 
 /// The session on the screen.
@@ -69,10 +95,18 @@ pub(crate) struct App {
     transcript: Transcript,
     composer: Composer,
     panel: QuestionQueue,
+    plan_question: Option<PlanQuestion>,
+    links: SessionLinks,
+    secrets: Secrets,
+    /// The number of running commands in the last picture.
+    drawn_processes: usize,
     /// Messages that were sent while the agent worked.
-    queued: VecDeque<String>,
+    pending: VecDeque<PendingMessage>,
     /// Since when the agent works.
     working: Option<Instant>,
+    work: WorkKind,
+    /// The model has answered in this turn.
+    has_answer: bool,
     cancelled: bool,
     interrupted: Option<Instant>,
     actions: Vec<AppAction>,
@@ -90,14 +124,36 @@ impl App {
             transcript,
             composer,
             panel: QuestionQueue::default(),
-            queued: VecDeque::new(),
+            plan_question: None,
+            links: SessionLinks::default(),
+            secrets: Secrets::default(),
+            drawn_processes: 0,
+            pending: VecDeque::new(),
             working: None,
+            work: WorkKind::Other,
+            has_answer: false,
             cancelled: false,
             interrupted: None,
             actions: Vec::new(),
             submitted: Vec::new(),
             notices: NoticeCollector::default(),
         }
+    }
+
+    /// Shares what the agent has, and hides these secrets in lists.
+    pub(crate) fn share(&mut self, links: SessionLinks, secrets: Secrets) {
+        self.transcript.set_secrets(secrets.clone());
+        (self.links, self.secrets) = (links, secrets);
+        self.set_settings(self.info.settings.clone());
+    }
+
+    pub(crate) fn settings(&self) -> &SessionSettings {
+        &self.info.settings
+    }
+
+    /// Sets the git branch of the working directory.
+    pub(crate) fn set_branch(&mut self, branch: Option<String>) {
+        self.info.status.branch = branch;
     }
 
     pub(crate) fn set_width(&mut self, width: u16) {
@@ -154,12 +210,20 @@ impl App {
         self.transcript.note(text);
     }
 
+    /// Adds the diff of the session.
+    pub(crate) fn show_diff(&mut self, diff: &str) {
+        self.transcript.show_diff(diff);
+    }
+
     /// Returns the time at which the picture changes by itself.
     pub(crate) fn next_change(&self, now: Instant) -> Option<Instant> {
-        let clock = (self.working.is_some() || self.transcript.has_running_calls())
-            .then(|| now + Duration::from_secs(1));
+        let has_clock = self.working.is_some() || self.transcript.has_running_calls();
+        // One that has ended since it was drawn must disappear.
+        let has_processes = self.drawn_processes > 0 || self.processes() > 0;
+        let clock = (has_clock || has_processes).then(|| now + Duration::from_secs(1));
         let files = self.composer.awaits_files().then(|| now + Duration::from_millis(100));
-        [clock, files, self.panel.armed_at(now)].into_iter().flatten().min()
+        let plan = self.plan_question.as_ref().and_then(|question| question.armed_at(now));
+        [clock, files, self.panel.armed_at(now), plan].into_iter().flatten().min()
     }
 
     /// Takes a message of the agent.
@@ -170,20 +234,30 @@ impl App {
                 self.notices.on_question(question.question.tool.as_str(), &question.question.reason);
                 self.panel.push(*question);
             }
+            SessionMessage::Changed(changed) => self.on_changed(*changed),
+            SessionMessage::Mechanism(name) => self.info.status.mechanism = name.map(str::to_owned),
             SessionMessage::Idle => {
                 let was_long = |since: Instant| now.saturating_duration_since(since) >= LONG_TURN;
                 self.notices.on_idle(self.working.is_some_and(was_long));
-                (self.working, self.cancelled) = (None, false);
-                if let Some(next) = self.queued.pop_front() {
-                    self.send(next, now);
-                }
+                (self.working, self.cancelled, self.work) = (None, false, WorkKind::Other);
+                self.send_next(now);
+                self.ask_about_plan();
             }
         }
     }
 
     pub(crate) fn on_event(&mut self, event: Event, now: Instant) {
-        if let Event::ThreadStarted { thread } = &event {
-            self.thread = Some(thread.clone());
+        match &event {
+            Event::ThreadStarted { thread } => self.thread = Some(thread.clone()),
+            Event::UserMessage { text } => self.on_user_message(text),
+            Event::TurnStarted => self.has_answer = false,
+            Event::TurnCompleted { declined, .. } => self.has_answer = !declined,
+            Event::ContextUsed { tokens, window } => {
+                let percent = |window: u64| tokens.saturating_mul(100) / window.max(1);
+                self.info.status.context_percent =
+                    window.map(|window| u8::try_from(percent(window)).unwrap_or(u8::MAX));
+            }
+            _ => {}
         }
         if let Event::Message { text } = &event {
             self.notices.on_answer(text);
@@ -193,7 +267,7 @@ impl App {
 
     pub(crate) fn on_paste(&mut self, text: &str) {
         // A paste is never an answer.
-        if !self.panel.is_open() {
+        if !self.is_asking() {
             self.composer.paste(text);
         }
     }
@@ -212,23 +286,40 @@ impl App {
             }
             return;
         }
+        if let Some(question) = &mut self.plan_question
+            && !(key.ctrl && matches!(key.key, Key::Char('c' | 'd' | 'z')))
+        {
+            if let Some(answer) = question.on_key(key, now) {
+                self.answer_plan(answer, now);
+            }
+            return;
+        }
+        let waits = !self.pending.is_empty();
         match key.key {
+            Key::Up if waits && (key.alt || self.composer.is_empty()) => drop(self.take_back()),
             Key::Char('c') if key.ctrl => self.interrupt(now),
             Key::Char('d') if key.ctrl && self.composer.is_empty() => self.actions.push(AppAction::Quit),
             Key::Char('z') if key.ctrl => self.actions.push(AppAction::Suspend),
             Key::Char('g') if key.ctrl => self.actions.push(AppAction::Edit),
-            Key::Char('t') if key.ctrl => self.transcript.expand_last_call(),
+            Key::Char('t') if key.ctrl => self.transcript.expand_call(None),
             Key::Esc => {
                 if !self.composer.close_completion() && self.working.is_some() {
                     self.cancel();
                 }
             }
-            _ => {
-                if let ComposerResult::Submitted(text) = self.composer.on_key(key) {
+            _ => match self.composer.on_key(key) {
+                ComposerResult::Submitted(text) => {
                     self.submitted.push(text.clone());
                     self.submit(text, now);
                 }
-            }
+                ComposerResult::Unused if key.key == Key::Tab && self.working.is_some() => {
+                    if let ComposerResult::Submitted(text) = self.composer.submit() {
+                        self.submitted.push(text.clone());
+                        self.queue(text);
+                    }
+                }
+                ComposerResult::Used | ComposerResult::Unused => {}
+            },
         }
     }
 
@@ -254,11 +345,7 @@ impl App {
         }
         self.cancelled = true;
         self.actions.push(AppAction::Cancel);
-        let queued: Vec<_> = self.queued.drain(..).collect();
-        if !queued.is_empty() {
-            let text = queued.into_iter().chain(Some(self.composer.text())).collect::<Vec<_>>().join("\n");
-            self.composer.set_text(text.trim_end());
-        }
+        self.take_all_back();
     }
 
     /// Takes a complete message.
@@ -266,16 +353,13 @@ impl App {
         let trimmed = text.trim();
         if let Some((command, argument)) = commands::parse(trimmed) {
             let argument = argument.to_owned();
-            self.run_command(command, &argument);
+            self.run_command(command, &argument, now);
         } else if trimmed.starts_with('/') && !trimmed[1..].contains(['/', ' ', '\n']) {
             self.transcript.warning(&format!("there is no command `{trimmed}`; /help lists them"));
         } else if self.working.is_none() {
             self.send(text, now);
-        } else if self.queued.len() < MAX_QUEUED {
-            self.queued.push_back(text);
         } else {
-            self.transcript.warning("too many messages wait; this one is in the input again");
-            self.composer.set_text(&text);
+            self.steer(text);
         }
     }
 
@@ -286,84 +370,32 @@ impl App {
         if command.is_none() {
             self.notices.on_prompt(&text);
         }
+        self.work = if command.is_none() { WorkKind::Turn } else { WorkKind::Other };
         self.actions.push(match command {
             Some(command) => AppAction::Shell(command),
             None => AppAction::Prompt(text),
         });
     }
 
-    fn run_command(&mut self, command: SlashCommand, argument: &str) {
-        let status = &self.info.status;
-        match command {
-            SlashCommand::Help => self.help(),
-            SlashCommand::Model => {
-                let text = format!(
-                    "model {} ({})",
-                    status.model,
-                    status.provider.as_deref().unwrap_or("no provider")
-                );
-                self.note(&text);
-            }
-            SlashCommand::Approvals => {
-                let text = format!("approval policy: {}", status.approval.name());
-                self.note(&text);
-            }
-            SlashCommand::Sandbox => {
-                let text = {
-                    let network = if status.network == Network::None { "off" } else { "on" };
-                    format!("sandbox: {}, network {network}", status.sandbox)
-                };
-                self.note(&text);
-            }
-            SlashCommand::Plan => self.transcript.show_plan(),
-            SlashCommand::Diff => self.transcript.show_diff(),
-            SlashCommand::Expand => self.transcript.expand_last_call(),
-            SlashCommand::Status => self.show_status(),
-            SlashCommand::Program(_) if self.working.is_some() => {
-                self.note("wait for the end of the turn, or cancel it");
-            }
-            SlashCommand::Program(first) => {
-                let session = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
-                let first = first
-                    .iter()
-                    .map(|word| if *word == THIS_SESSION { session.clone() } else { (*word).to_owned() });
-                let arguments = first.chain(commands::words(argument)).collect();
-                self.actions.push(AppAction::Program(arguments));
-            }
-            SlashCommand::Quit => self.actions.push(AppAction::Quit),
-        }
-    }
-
-    fn help(&mut self) {
-        for entry in COMMANDS {
-            self.transcript.note(&format!("/{:<10} {}", entry.name, entry.help));
-        }
-        for (key, help) in KEYS {
-            self.transcript.note(&format!("{key}: {help}"));
-        }
-    }
-
-    fn show_status(&mut self) {
-        let usage = self.transcript.usage();
-        let thread = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
-        let text = format!(
-            "session {thread}\n{} in {}\n{} tokens in ({} cached), {} out",
-            self.info.status.model,
-            self.info.cwd.display(),
-            usage.input_tokens,
-            usage.cached_input_tokens,
-            usage.output_tokens
-        );
-        self.note(&text);
-    }
-
     /// Returns the lines above the input, and those of the input itself or of the panel.
     fn lower_lines(&mut self, width: u16, now: Instant) -> Vec<Line<'static>> {
         if self.panel.is_open() {
             self.panel.lines(width, &self.info.theme, now)
+        } else if let Some(question) = &self.plan_question {
+            question.lines(width, &self.info.theme, now)
         } else {
             self.composer.choices()
         }
+    }
+
+    /// Returns true if a question takes the keys.
+    fn is_asking(&mut self) -> bool {
+        self.panel.is_open() || self.plan_question.is_some()
+    }
+
+    /// Returns the number of commands that run.
+    fn processes(&self) -> usize {
+        self.transcript.running_commands() + self.links.commands.list().len()
     }
 
     fn upper_lines(&self, now: Instant) -> Vec<Line<'static>> {
@@ -371,19 +403,20 @@ impl App {
         if let Some(since) = self.working {
             let word = if self.cancelled { "stopping" } else { "working" };
             let seconds = now.saturating_duration_since(since).as_secs();
-            lines.push(faint(format!("… {word} {seconds} s (Esc cancels)")));
+            let keys = match (self.composer.is_empty(), self.work) {
+                (true, _) => "Esc cancels",
+                (false, WorkKind::Turn) => "Enter: into this turn, Tab: next turn, Esc: cancel",
+                (false, WorkKind::Other) => "Enter: send afterwards, Esc: cancel",
+            };
+            lines.push(faint(format!("… {word} {seconds} s ({keys})")));
         }
-        lines.extend(
-            self.queued
-                .iter()
-                .map(|text| faint(format!("  next: {}", visible_prose(&text.replace('\n', " "))))),
-        );
+        lines.extend(self.pending_lines());
         lines
     }
 
     /// Returns the height that the picture needs.
     pub(crate) fn height(&mut self, width: u16, now: Instant) -> u16 {
-        let input = if self.panel.is_open() { 0 } else { self.composer.rows(width.saturating_sub(2)) };
+        let input = if self.is_asking() { 0 } else { self.composer.rows(width.saturating_sub(2)) };
         let lines = self.upper_lines(now).len() + self.lower_lines(width, now).len();
         // One row for the space above and one for the status.
         u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(input).saturating_add(2)
@@ -391,7 +424,7 @@ impl App {
 
     /// Draws the picture. If there is too little room, the beginning of what is live is left out.
     pub(crate) fn view(&mut self, frame: &mut Frame<'_>, area: Rect, now: Instant) {
-        let is_open = self.panel.is_open();
+        let is_open = self.is_asking();
         let lower = self.lower_lines(area.width, now);
         let upper = self.upper_lines(now);
         let input = if is_open { 0 } else { self.composer.rows(area.width.saturating_sub(2)) };
@@ -413,12 +446,13 @@ impl App {
             // Of a question that is too long for the screen, the end with the choices is in the
             // panel, and the whole is above it.
             let above = lower.len() - usize::from(lower_rows);
-            if above > 0 {
+            if above > 0 && self.panel.is_open() {
                 self.transcript.add(self.panel.print(area.width, &self.info.theme, now));
             }
             let lower: Vec<_> = lower.into_iter().skip(above).collect();
             frame.render_widget(Paragraph::new(lower), rows[2]);
             self.panel.drawn(now);
+            self.plan_question.iter_mut().for_each(|question| question.drawn(now));
         } else {
             let [mark, text] =
                 Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas::<2>(rows[2]);
@@ -426,12 +460,13 @@ impl App {
             frame.render_widget(self.composer.area(), text);
             frame.render_widget(Paragraph::new(lower), rows[3]);
         }
+        self.drawn_processes = self.processes();
         frame.render_widget(self.status(area.width), rows[4]);
     }
 
     fn status(&self, width: u16) -> Line<'static> {
         let tokens = self.transcript.usage().total();
-        let processes = self.transcript.running_commands();
+        let processes = self.drawn_processes;
         let status = SessionStatus { tokens, processes, ..self.info.status.clone() };
         render_status(&status, width, &self.info.theme)
     }

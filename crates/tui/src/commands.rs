@@ -8,6 +8,7 @@ pub(crate) enum SlashCommand {
     Approvals,
     Sandbox,
     Plan,
+    Processes,
     Diff,
     Expand,
     Status,
@@ -34,12 +35,21 @@ pub(crate) const THIS_SESSION: &str = "{session}";
 /// All commands.
 pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry("help", SlashCommand::Help, "list commands and keys"),
-    entry("model", SlashCommand::Model, "show the model and its provider"),
-    entry("approvals", SlashCommand::Approvals, "show when a person is asked"),
-    entry("sandbox", SlashCommand::Sandbox, "show how commands are confined"),
-    entry("plan", SlashCommand::Plan, "show the plan of the model"),
-    entry("diff", SlashCommand::Diff, "show what tools changed in the last turn"),
-    entry("expand", SlashCommand::Expand, "show the last call in full (Ctrl-T)"),
+    entry("model", SlashCommand::Model, "list models, or change the model: /model NAME [PROVIDER]"),
+    entry(
+        "approvals",
+        SlashCommand::Approvals,
+        "list what is allowed; /approvals revoke ID; /approvals POLICY",
+    ),
+    entry("sandbox", SlashCommand::Sandbox, "show or change how commands are confined: /sandbox MODE"),
+    entry("plan", SlashCommand::Plan, "plan mode on or off; /plan REQUEST asks for a plan; /plan show"),
+    entry("ps", SlashCommand::Processes, "list commands that still run; /ps kill N ends one"),
+    entry("diff", SlashCommand::Diff, "show what this session has changed, tools and commands"),
+    entry(
+        "expand",
+        SlashCommand::Expand,
+        "show the last call in full (Ctrl-T); /expand N; /expand reasoning",
+    ),
     entry("status", SlashCommand::Status, "show the session and its tokens"),
     entry(
         "undo",
@@ -66,7 +76,9 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
 
 /// The keys, for the help.
 pub(crate) const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; while the model works: send after this turn"),
+    ("Enter", "send; while the model works: it gets the message with its next request"),
+    ("Tab", "while the model works: send after this turn"),
+    ("Alt-Up", "take back the last message that waits"),
     ("Alt-Enter, Shift-Enter, Ctrl-J", "new line"),
     ("Up, Down", "earlier messages"),
     ("@", "complete the name of a file"),

@@ -136,7 +136,8 @@ impl Composer {
         Some(ComposerResult::Used)
     }
 
-    fn submit(&mut self) -> ComposerResult {
+    /// Completes the message.
+    pub(crate) fn submit(&mut self) -> ComposerResult {
         let text = self.text();
         if text.trim().is_empty() {
             return ComposerResult::Used;

@@ -8,6 +8,8 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 use windlass::{Answer, Clean, Event, EventSink, Question};
 
+use crate::settings::SessionSettings;
+
 /// Maximum size of pieces that wait to be shown. Of a longer output, the beginning is dropped: it
 /// is shown whole when the call ends. A longer answer is announced whole as a message.
 const MAX_PIECE_BYTES: usize = 64 * 1024;
@@ -19,6 +21,10 @@ pub enum SessionMessage {
     Event(Box<Event>),
     /// A person is asked.
     Question(Box<PendingQuestion>),
+    /// The agent has other settings, or the reason why not.
+    Changed(Box<Result<SessionSettings, String>>),
+    /// The mechanism that confines commands.
+    Mechanism(Option<&'static str>),
     /// The agent is free again.
     Idle,
 }
@@ -96,7 +102,7 @@ fn merge(waiting: &mut VecDeque<SessionMessage>, message: SessionMessage) -> Opt
 fn as_event(message: &mut SessionMessage) -> Option<&mut Event> {
     match message {
         SessionMessage::Event(event) => Some(event),
-        SessionMessage::Question(_) | SessionMessage::Idle => None,
+        _ => None,
     }
 }
 

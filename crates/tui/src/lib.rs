@@ -6,6 +6,7 @@
 mod app;
 mod approval_panel;
 mod approver;
+mod call_log;
 mod commands;
 mod composer;
 mod earlier;
@@ -16,9 +17,12 @@ mod file_index;
 mod frame_clock;
 mod notifications;
 mod plain_session;
+mod plan_question;
 pub mod render;
 mod session;
+mod session_core;
 mod session_worker;
+mod settings;
 mod terminal;
 mod text_lines;
 mod transcript;
@@ -32,4 +36,5 @@ pub use notifications::NotificationSettings;
 pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,
 };
+pub use settings::{AgentSource, KeptRule, MechanismProbe, OfferedModel, SessionSettings};
 pub use terminal::pick;

@@ -3,7 +3,7 @@
 
 use std::{
     io::{self, BufRead, Write},
-    sync::{Arc, mpsc as permits},
+    sync::mpsc as permits,
     thread,
     time::Instant,
 };
@@ -18,11 +18,8 @@ use tokio::{
 use windlass::Event;
 
 use crate::{
-    app::{App, AppAction},
-    end_watch::EndWatch,
-    event_queue::{EventQueue, SessionMessage},
-    session::{ProgramCommands, PromptHistory},
-    session_worker::{SessionWorker, WorkOrder},
+    event_queue::SessionMessage,
+    session_core::{SessionCore, TerminalAction, revoke_arguments},
 };
 
 /// The beginning of the line at which the person writes.
@@ -33,12 +30,7 @@ const ANSWER_PROMPT: &str = "Your answer, then Enter: ";
 
 /// A session of lines that runs.
 pub(crate) struct PlainLoop<'a> {
-    pub(crate) app: App,
-    pub(crate) worker: SessionWorker,
-    pub(crate) queue: Arc<EventQueue>,
-    pub(crate) history: &'a dyn PromptHistory,
-    pub(crate) commands: &'a dyn ProgramCommands,
-    pub(crate) end: EndWatch,
+    pub(crate) core: SessionCore<'a>,
 }
 
 impl PlainLoop<'_> {
@@ -49,18 +41,18 @@ impl PlainLoop<'_> {
         let mut output = PlainOutput::default();
         loop {
             if self.act() {
-                output.add(self.app.take_finished());
+                output.add(self.core.app.take_finished());
                 output.show_last()?;
                 return Ok(true);
             }
-            output.add(self.app.take_finished());
-            let question = self.app.new_question();
+            output.add(self.core.app.take_finished());
+            let question = self.core.app.new_question();
             if !question.is_empty() {
                 // What was typed before it is no answer. If this fails, the terminal is gone.
                 let _gone = tcflush(io::stdin(), QueueSelector::IFlush);
                 output.add(question);
             }
-            output.show(self.app.has_question(), self.app.is_working())?;
+            output.show(self.core.app.has_question(), self.core.app.is_working())?;
             tokio::select! {
                 line = lines.next() => {
                     output.is_at_prompt = false;
@@ -71,65 +63,54 @@ impl PlainLoop<'_> {
                     };
                     self.on_line(&line);
                 }
-                () = self.queue.changed() => self.take_messages(&mut output),
+                () = self.core.queue.changed() => self.take_messages(&mut output),
                 _ = interrupt.recv() => {
                     let control_c = Input { key: Key::Char('c'), ctrl: true, ..Input::default() };
-                    self.app.on_key(&control_c, Instant::now());
+                    self.core.app.on_key(&control_c, Instant::now());
                 }
-                () = self.end.requested() => return Ok(false),
+                () = self.core.end.requested() => return Ok(false),
             }
         }
     }
 
     fn take_messages(&mut self, output: &mut PlainOutput) {
         let now = Instant::now();
-        for message in self.queue.drain() {
+        for message in self.core.queue.drain() {
             let is_call = matches!(&message, SessionMessage::Event(event) if matches!(**event, Event::CallStarted { .. }));
-            self.app.on_message(message, now);
-            output.add(self.app.take_finished());
+            self.core.on_message(message, now);
+            output.add(self.core.app.take_finished());
             if is_call {
-                output.add(self.app.newest_call().into_iter().collect());
+                output.add(self.core.app.newest_call().into_iter().collect());
             }
         }
     }
 
     fn on_line(&mut self, line: &str) {
-        if self.app.has_question() {
-            self.app.answer_with(line);
+        if self.core.app.has_question() {
+            self.core.app.answer_with(line);
         } else if !line.trim().is_empty() {
-            if let Err(problem) = self.history.append(line) {
-                self.app.note(&problem);
-            }
-            self.app.submit_line(line, Instant::now());
+            self.core.remember(line);
+            self.core.app.submit_line(line, Instant::now());
         }
     }
 
     /// Does what the app wants done. Returns true if the person leaves.
     fn act(&mut self) -> bool {
-        for action in self.app.take_actions() {
-            match action {
-                AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
-                AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
-                AppAction::Cancel => self.worker.cancel(),
-                AppAction::Program(arguments) => {
-                    let commands = self.commands;
-                    thread::scope(|scope| {
-                        // A panic was reported already.
-                        let _panicked = scope.spawn(|| commands.run(&arguments)).join();
-                    });
+        for action in self.core.app.take_actions() {
+            match self.core.act(action) {
+                Some(TerminalAction::Program(arguments)) => {
+                    SessionCore::run_program(self.core.commands, &arguments);
+                }
+                Some(TerminalAction::RevokeRule(id)) => {
+                    SessionCore::run_program(self.core.commands, &revoke_arguments(id));
+                    self.core.reload_rules();
                 }
                 // The terminal stops the process by itself, and edits the line.
-                AppAction::Suspend | AppAction::Edit => {}
-                AppAction::Quit => return true,
+                None | Some(TerminalAction::Suspend | TerminalAction::Edit) => {}
+                Some(TerminalAction::Quit) => return true,
             }
         }
         false
-    }
-
-    fn order(&mut self, order: WorkOrder) {
-        if !self.worker.send(order) {
-            self.app.note("the agent has ended");
-        }
     }
 }
 

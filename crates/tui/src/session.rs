@@ -12,19 +12,20 @@ use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use windlass::{AgentBuilder, BuildError, ThreadId};
 
 use crate::{
-    app::{App, AppAction},
-    approver::QueueApprover,
+    app::App,
     composer::Composer,
     earlier::EarlierEntry,
     end_watch::{EndProcess, EndWatch},
-    event_queue::{EventQueue, QueueSink},
+    event_queue::EventQueue,
     external_editor::ExternalEditor,
     file_index::FileIndex,
     frame_clock::FrameClock,
     notifications::NotificationSettings,
     plain_session::PlainLoop,
     render::{Theme, status::SessionStatus},
-    session_worker::{SessionWorker, WorkOrder, WorkerError},
+    session_core::{SessionCore, TerminalAction, attached, probe_mechanism, revoke_arguments},
+    session_worker::{SessionWorker, WorkerError},
+    settings::{AgentSource, SessionLinks, SessionSettings},
     terminal::{self, Screen, TerminalEvent, TerminalEvents},
 };
 
@@ -52,6 +53,8 @@ pub struct SessionInfo {
     pub status: SessionStatus,
     /// The colours.
     pub theme: Theme,
+    /// The settings that can be changed.
+    pub settings: SessionSettings,
 }
 
 /// Keeps what the person wrote. Implemented by the program, called by the session.
@@ -71,6 +74,8 @@ pub trait ProgramCommands: Sync {
 
 /// An interactive session that has not started.
 pub struct InteractiveSession<'a> {
+    /// Makes agents with other settings.
+    pub agents: &'a dyn AgentSource,
     /// Facts for the status line.
     pub info: SessionInfo,
     /// The part of the terminal that shows it.
@@ -141,85 +146,52 @@ impl InteractiveSession<'_> {
     /// approver yet. The terminal is restored in any case.
     pub fn run(self, agent: AgentBuilder) -> Result<SessionEnd, TuiError> {
         let queue = Arc::new(EventQueue::default());
-        let agent = agent
-            .events(Arc::new(QueueSink(Arc::clone(&queue))))
-            .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
-        let worker = SessionWorker::start(agent, Arc::clone(&queue))?;
+        let links = SessionLinks::default();
+        let worker = SessionWorker::start(attached(agent, &links, &queue), Arc::clone(&queue))?;
+        probe_mechanism(self.agents, Arc::clone(&queue));
         let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let opened = SessionParts { worker, queue, end, composer, runtime };
-        if self.is_plain { Ok(self.run_plain(opened)) } else { self.run_drawn(opened) }
-    }
-
-    fn run_plain(self, opened: SessionParts) -> SessionEnd {
-        let SessionParts { worker, queue, end, composer, runtime } = opened;
-        let mut app = App::new(self.info, composer);
-        app.add_earlier(&self.earlier, terminal::width());
-        self.note.iter().for_each(|note| app.note(note));
-        if let Some(prompt) = self.prompt {
-            app.submit(prompt, Instant::now());
-        }
-        let (history, commands) = (self.history, self.commands);
-        let mut running = PlainLoop { app, worker, queue, history, commands, end };
-        // Ctrl-C is a signal here. It cancels the turn.
-        let result = terminal::lent_to_program(|| runtime.block_on(running.run()));
-        let PlainLoop { app, worker, end, .. } = running;
-        worker.finish(MAX_END_TIME);
-        // A terminal that is gone was noticed by the watch, too.
-        let by_person = result.unwrap_or(false);
-        SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) }
-    }
-
-    fn run_drawn(self, opened: SessionParts) -> Result<SessionEnd, TuiError> {
-        let SessionParts { worker, queue, end, composer, runtime } = opened;
-        let screen = Screen::open(self.display, self.detects_background)?;
+        let screen =
+            if self.is_plain { None } else { Some(Screen::open(self.display, self.detects_background)?) };
         let mut info = self.info;
-        if let Some(is_light) = screen.has_light_background() {
+        if let Some(is_light) = screen.as_ref().and_then(Screen::has_light_background) {
             info.theme = if is_light { Theme::light() } else { Theme::dark() };
         }
         let mut app = App::new(info, composer);
-        app.add_earlier(&self.earlier, screen.width());
+        app.share(links.clone(), self.agents.secrets());
+        app.add_earlier(&self.earlier, screen.as_ref().map_or_else(terminal::width, Screen::width));
         self.note.iter().for_each(|note| app.note(note));
         if let Some(prompt) = self.prompt {
             app.submit(prompt, Instant::now());
         }
-        let mut running = SessionLoop {
-            app,
+        let (agents, history, commands) = (self.agents, self.history, self.commands);
+        let core = SessionCore { app, worker, links, agents, queue, history, commands, end };
+        let Some(screen) = screen else { return Ok(run_plain(core, &runtime)) };
+        let running = SessionLoop {
+            core,
             screen,
-            worker,
-            queue,
-            history: self.history,
-            commands: self.commands,
             notifications: self.notifications,
             editor: self.editor,
             events: None,
             frames: FrameClock::default(),
-            end,
             stopped_itself: false,
             leaving: None,
         };
-        let result = runtime.block_on(running.run());
-        let SessionLoop { mut app, mut screen, worker, leaving, end, .. } = running;
-        worker.finish(MAX_END_TIME);
-        let by_person = leaving == Some(Leaving::Person);
-        if by_person {
-            let finished = app.take_finished();
-            screen.draw(finished, 1, |_frame, _area| {})?;
-        }
-        drop(screen);
-        result?;
-        Ok(SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) })
+        running.run_to_end(&runtime)
     }
 }
 
-/// The parts that every session has.
-struct SessionParts {
-    worker: SessionWorker,
-    queue: Arc<EventQueue>,
-    end: EndWatch,
-    composer: Composer,
-    runtime: tokio::runtime::Runtime,
+/// Runs a session of lines.
+fn run_plain(core: SessionCore<'_>, runtime: &tokio::runtime::Runtime) -> SessionEnd {
+    let mut running = PlainLoop { core };
+    // Ctrl-C is a signal here. It cancels the turn.
+    let result = terminal::lent_to_program(|| runtime.block_on(running.run()));
+    let SessionCore { app, worker, end, .. } = running.core;
+    worker.finish(MAX_END_TIME);
+    // A terminal that is gone was noticed by the watch, too.
+    let by_person = result.unwrap_or(false);
+    SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) }
 }
 
 /// Returns the signal that ended the session. The watch goes on: a signal must end the process
@@ -238,24 +210,33 @@ enum Leaving {
 }
 
 struct SessionLoop<'a> {
-    app: App,
+    core: SessionCore<'a>,
     screen: Screen,
-    worker: SessionWorker,
-    queue: Arc<EventQueue>,
-    history: &'a dyn PromptHistory,
-    commands: &'a dyn ProgramCommands,
     notifications: NotificationSettings,
     editor: ExternalEditor,
     /// Opened when there is a runtime.
     events: Option<TerminalEvents>,
     frames: FrameClock,
-    end: EndWatch,
     /// Set after the session has stopped its own process, which then is continued by a signal.
     stopped_itself: bool,
     leaving: Option<Leaving>,
 }
 
 impl SessionLoop<'_> {
+    fn run_to_end(mut self, runtime: &tokio::runtime::Runtime) -> Result<SessionEnd, TuiError> {
+        let result = runtime.block_on(self.run());
+        let Self { core: SessionCore { mut app, worker, end, .. }, mut screen, leaving, .. } = self;
+        worker.finish(MAX_END_TIME);
+        let by_person = leaving == Some(Leaving::Person);
+        if by_person {
+            let finished = app.take_finished();
+            screen.draw(finished, 1, |_frame, _area| {})?;
+        }
+        drop(screen);
+        result?;
+        Ok(SessionEnd { thread: app.thread().cloned(), signal: last_signal(end, by_person) })
+    }
+
     async fn run(&mut self) -> io::Result<()> {
         let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         self.events = Some(self.screen.events());
@@ -280,24 +261,24 @@ impl SessionLoop<'_> {
         if self.frames.is_due(now) {
             self.draw(now)?;
         }
-        let wake = self.frames.next().or_else(|| self.app.next_change(now));
+        let wake = self.frames.next().or_else(|| self.core.app.next_change(now));
         let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
         tokio::select! {
             event = next_event(&mut self.events) => match event {
                 Some(event) => self.on_terminal(event?)?,
                 None => self.leaving = Some(Leaving::Signal),
             },
-            () = self.queue.changed() => {
+            () = self.core.queue.changed() => {
                 let now = Instant::now();
-                self.queue.drain().into_iter().for_each(|message| self.app.on_message(message, now));
+                self.core.queue.drain().into_iter().for_each(|message| self.core.on_message(message, now));
                 self.frames.change();
             }
             () = sleep, if wake.is_some() => {
-                self.app.on_tick();
+                self.core.app.on_tick();
                 self.frames.change();
             }
             _ = continued.recv() => self.on_continued()?,
-            () = self.end.requested() => self.leaving = Some(Leaving::Signal),
+            () = self.core.end.requested() => self.leaving = Some(Leaving::Signal),
         }
         Ok(())
     }
@@ -314,22 +295,22 @@ impl SessionLoop<'_> {
 
     fn draw(&mut self, now: Instant) -> io::Result<()> {
         let width = self.screen.width();
-        self.app.set_width(width);
-        let (finished, height) = (self.app.take_finished(), self.app.height(width, now));
+        self.core.app.set_width(width);
+        let (finished, height) = (self.core.app.take_finished(), self.core.app.height(width, now));
         self.frames.drawn(now);
-        for notice in self.app.take_notices() {
-            self.notifications.notify(&notice, self.app.thread(), self.app.cwd())?;
+        for notice in self.core.app.take_notices() {
+            self.notifications.notify(&notice, self.core.app.thread(), self.core.app.cwd())?;
         }
-        self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
+        self.screen.draw(finished, height, |frame, area| self.core.app.view(frame, area, now))
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {
         self.frames.change();
         match event {
             TerminalEvent::Key(key) if self.screen.scrolls_by(&key) => {}
-            TerminalEvent::Key(key) => self.app.on_key(&key, Instant::now()),
+            TerminalEvent::Key(key) => self.core.app.on_key(&key, Instant::now()),
             TerminalEvent::Scrolled(lines) => self.screen.scroll(lines),
-            TerminalEvent::Paste(text) => self.app.on_paste(&text),
+            TerminalEvent::Paste(text) => self.core.app.on_paste(&text),
             TerminalEvent::Resized => self.with_screen(Screen::resize)?,
         }
         Ok(())
@@ -345,56 +326,43 @@ impl SessionLoop<'_> {
 
     /// Does what the app wants done.
     fn act(&mut self) {
-        for text in self.app.take_submitted() {
-            if let Err(problem) = self.history.append(&text) {
-                self.app.note(&problem);
-            }
+        for text in self.core.app.take_submitted() {
+            self.core.remember(&text);
         }
-        for action in self.app.take_actions() {
-            let done = match action {
-                AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
-                AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
-                AppAction::Cancel => {
-                    self.worker.cancel();
-                    Ok(())
+        for action in self.core.app.take_actions() {
+            let done = match self.core.act(action) {
+                None => Ok(()),
+                Some(TerminalAction::Program(arguments)) => self.run_program(&arguments),
+                Some(TerminalAction::RevokeRule(id)) => {
+                    let ran = self.run_program(&revoke_arguments(id));
+                    self.core.reload_rules();
+                    ran
                 }
-                AppAction::Program(arguments) => self.run_program(&arguments),
-                AppAction::Edit => self.edit(),
-                AppAction::Suspend => self.suspend(),
-                AppAction::Quit => {
+                Some(TerminalAction::Edit) => self.edit(),
+                Some(TerminalAction::Suspend) => self.suspend(),
+                Some(TerminalAction::Quit) => {
                     self.leaving = Some(Leaving::Person);
                     Ok(())
                 }
             };
             if let Err(error) = done {
-                self.app.note(&error.to_string());
+                self.core.app.note(&error.to_string());
             }
             self.frames.change();
         }
     }
 
-    fn order(&mut self, order: WorkOrder) -> io::Result<()> {
-        if self.worker.send(order) { Ok(()) } else { Err(io::Error::other("the agent has ended")) }
-    }
-
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {
-        let commands = self.commands;
-        // On a thread of its own, because it may have a runtime of its own.
-        let run = || {
-            std::thread::scope(|scope| {
-                // A panic was reported already.
-                let _panicked = scope.spawn(|| commands.run(arguments)).join();
-            });
-        };
-        self.with_screen(|screen| screen.lend(run))
+        let commands = self.core.commands;
+        self.with_screen(|screen| screen.lend(|| SessionCore::run_program(commands, arguments)))
     }
 
     /// Lets the person write the message in an editor.
     fn edit(&mut self) -> io::Result<()> {
-        let (text, editor) = (self.app.input(), self.editor.clone());
+        let (text, editor) = (self.core.app.input(), self.editor.clone());
         let edit = || terminal::lent_to_program(|| editor.edit(&text));
         let edited = self.with_screen(|screen| screen.lend(edit))??;
-        self.app.set_input(&edited);
+        self.core.app.set_input(&edited);
         Ok(())
     }
 

@@ -1,18 +1,25 @@
 //! The thread on which the agent works. Nothing that the terminal does can slow it.
 
 use std::{
-    io,
+    fmt, io,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as ready},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use tokio::{runtime::Builder, sync::mpsc};
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::mpsc,
+};
 use windlass::{
-    Agent, AgentBuilder, BuildError, Content, Event, Input, Reason, SpecKind, Stop, ToolCall, shell_quote,
+    Agent, AgentBuilder, BuildError, CommandSessions, Content, Event, Input, Reason, SpecKind, Stop,
+    ToolCall, shell_quote,
 };
 
-use crate::event_queue::{EventQueue, SessionMessage};
+use crate::{
+    event_queue::{EventQueue, SessionMessage},
+    settings::SessionSettings,
+};
 
 /// Names of tools that run a command line, with the parameter that takes it.
 const SHELL_TOOLS: [(&str, &str); 2] = [("shell_command", "command"), ("exec_command", "cmd")];
@@ -24,6 +31,24 @@ pub(crate) enum WorkOrder {
     Turn(String),
     /// A command of the person, through the same pipeline as a call of the model.
     Shell(String),
+    /// Other settings.
+    Rebuild(Box<AgentRebuild>),
+}
+
+/// Replaces the agent by one with other settings that goes on with the same session.
+pub(crate) struct AgentRebuild {
+    pub(crate) settings: SessionSettings,
+    pub(crate) builder: AgentBuilder,
+    /// The agent with the present settings, if the other one cannot be built.
+    pub(crate) former: AgentBuilder,
+    /// The model stays the same, with its connection.
+    pub(crate) keeps_model: bool,
+}
+
+impl fmt::Debug for AgentRebuild {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentRebuild").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 /// The agent on its thread.
@@ -31,6 +56,7 @@ pub(crate) enum WorkOrder {
 pub(crate) struct SessionWorker {
     orders: mpsc::UnboundedSender<WorkOrder>,
     stopper: WorkerStopper,
+    runtime: Handle,
     thread: JoinHandle<()>,
 }
 
@@ -89,13 +115,18 @@ impl SessionWorker {
             .name("windlass-agent".to_owned())
             .spawn(move || worker.run(builder, &send))
             .map_err(WorkerError::Thread)?;
-        built.recv().map_err(|_| WorkerError::Ended)??;
-        Ok(Self { orders, stopper, thread })
+        let runtime = built.recv().map_err(|_| WorkerError::Ended)??;
+        Ok(Self { orders, stopper, runtime, thread })
     }
 
     /// Sends an order. Returns false if the thread has ended.
     pub(crate) fn send(&self, order: WorkOrder) -> bool {
         self.orders.send(order).is_ok()
+    }
+
+    /// Ends a command that runs across calls, also while a turn runs.
+    pub(crate) fn end_command(&self, commands: CommandSessions, id: u32) {
+        self.runtime.spawn(async move { commands.end(id).await });
     }
 
     /// Stops the current order.
@@ -148,7 +179,7 @@ impl Drop for EndReport {
 }
 
 impl WorkerThread {
-    fn run(mut self, builder: AgentBuilder, built: &ready::Sender<Result<(), WorkerError>>) {
+    fn run(mut self, builder: AgentBuilder, built: &ready::Sender<Result<Handle, WorkerError>>) {
         let _ended = EndReport(self.stopper.ended.clone());
         let _report = PanicReport(Arc::clone(&self.queue));
         let runtime = match Builder::new_current_thread().enable_all().build() {
@@ -161,7 +192,7 @@ impl WorkerThread {
                 Ok(agent) => agent,
                 Err(error) => return drop(built.send(Err(error.into()))),
             };
-            let _waits = built.send(Ok(()));
+            let _waits = built.send(Ok(Handle::current()));
             while let Some(order) = self.next_order().await {
                 let stop = Stop::default();
                 *self.stopper.current() = stop.clone();
@@ -172,6 +203,10 @@ impl WorkerThread {
                     // Events tell how it ends.
                     WorkOrder::Turn(text) => drop(agent.run(vec![Content::Text(text)], &stop).await),
                     WorkOrder::Shell(command) => self.run_command(&agent, &command, &stop).await,
+                    WorkOrder::Rebuild(rebuild) => match self.rebuild(agent, *rebuild) {
+                        Some(next) => agent = next,
+                        None => return,
+                    },
                 }
                 self.queue.push(SessionMessage::Idle);
             }
@@ -184,6 +219,28 @@ impl WorkerThread {
             order = self.orders.recv() => order,
             _ending = self.stopper.ending.stopped() => None,
         }
+    }
+
+    /// Replaces the agent between two turns. Returns `None` if there is no agent any more.
+    fn rebuild(&self, agent: Agent, rebuild: AgentRebuild) -> Option<Agent> {
+        let AgentRebuild { settings, mut builder, former, keeps_model } = rebuild;
+        let client = Arc::clone(agent.model_client());
+        if keeps_model {
+            builder = builder.model(Arc::clone(&client));
+        }
+        // The file of a session has one writer.
+        drop(agent);
+        let (agent, changed) = match builder.build() {
+            Ok(agent) => (Some(agent), Ok(settings)),
+            Err(error) => (former.model(client).build().ok(), Err(error.to_string())),
+        };
+        self.queue.push(SessionMessage::Changed(Box::new(changed)));
+        if agent.is_none() {
+            let message = "there is no agent any more; leave, and go on with `windlass resume`".to_owned();
+            self.queue.push(SessionMessage::Event(Box::new(Event::Warning { message })));
+            self.queue.push(SessionMessage::Idle);
+        }
+        agent
     }
 
     async fn run_command(&self, agent: &Agent, command: &str, stop: &Stop) {

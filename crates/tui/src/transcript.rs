@@ -4,32 +4,22 @@ use std::{path::PathBuf, time::Instant};
 
 use ratatui::{
     style::{Modifier, Style},
-    text::Line,
+    text::{Line, Span},
 };
-use windlass::{CallId, Clean, Effects, Event, Outcome, Plan, PlanStatus, ToolCall, Usage, counted};
+use windlass::{Clean, Event, Plan, PlanStatus, Usage, clean::Secrets, counted};
 
 use crate::{
+    call_log::{CallDisplay, CallLog},
     render::{
         Theme,
-        ansi::render_output,
         diff::render_unified_diff,
         markdown::{StreamingMarkdown, render_markdown},
         plan::render_plan,
-        tool_call::{CallExpansion, CallProgress, ToolCallView, render_call_details, render_tool_call},
         visible::visible_prose,
-        wrap::HangingIndent,
+        wrap::cut_spans,
     },
     text_lines::{faint, wrapped},
 };
-
-/// Maximum size of the output of a running call that is kept, to show its last line.
-const MAX_OUTPUT_BYTES: usize = 4096;
-
-/// Number of output lines shown below a call that has ended.
-const OUTPUT_LINES: usize = 4;
-
-/// Maximum number of output lines of a call that is shown in full.
-const MAX_EXPANDED_LINES: usize = 1000;
 
 /// The conversation so far.
 #[derive(Debug)]
@@ -39,32 +29,27 @@ pub(crate) struct Transcript {
     /// The answer that arrives, and its text so far.
     answer: Option<(StreamingMarkdown, String)>,
     reasoning_words: usize,
-    calls: Vec<RunningCall>,
+    /// The last piece of reasoning.
+    reasoning: Option<String>,
+    calls: CallLog,
     plan: Option<Plan>,
-    diff: Option<String>,
-    last_call: Option<ShownCall>,
+    /// The plan is shown below the text, because it may change in this turn.
+    has_live_plan: bool,
     usage: Usage,
+    last_part: LastPart,
+    /// Secrets that no diff shows.
+    secrets: Secrets,
     width: u16,
     cwd: PathBuf,
     theme: Theme,
 }
 
-/// A call that runs.
-#[derive(Debug)]
-struct RunningCall {
-    call: ToolCall,
-    effects: Effects,
-    started: Instant,
-    output: String,
-    awaits_input: bool,
-}
-
-/// A call that has ended.
-#[derive(Debug)]
-struct ShownCall {
-    call: ToolCall,
-    effects: Effects,
-    outcome: Outcome,
+/// The last part of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastPart {
+    Text,
+    Call,
+    Other,
 }
 
 impl Transcript {
@@ -73,10 +58,12 @@ impl Transcript {
             finished: Vec::new(),
             answer: None,
             reasoning_words: 0,
-            calls: Vec::new(),
+            reasoning: None,
+            calls: CallLog::default(),
             plan: None,
-            diff: None,
-            last_call: None,
+            has_live_plan: false,
+            last_part: LastPart::Other,
+            secrets: Secrets::default(),
             usage: Usage::default(),
             width: 80,
             cwd,
@@ -105,15 +92,24 @@ impl Transcript {
     }
 
     pub(crate) fn has_running_calls(&self) -> bool {
-        !self.calls.is_empty()
+        self.calls.has_running()
     }
 
     pub(crate) fn running_commands(&self) -> usize {
-        self.calls.iter().filter(|call| call.effects.has_program()).count()
+        self.calls.running_commands()
+    }
+
+    /// Separates calls from the text of the model.
+    fn begin_part(&mut self, part: LastPart) {
+        let last = std::mem::replace(&mut self.last_part, part);
+        if last != part && last != LastPart::Other && part != LastPart::Other {
+            self.finished.push(Line::default());
+        }
     }
 
     /// Adds a message of the person.
     pub(crate) fn user(&mut self, text: &str) {
+        self.begin_part(LastPart::Other);
         self.finished.push(Line::default());
         let bold = Style::new().add_modifier(Modifier::BOLD);
         self.finished.extend(wrapped("› ", text, self.width, bold));
@@ -135,18 +131,28 @@ impl Transcript {
         self.finished.extend(wrapped("! ", text, self.width, self.theme.warning));
     }
 
-    /// Adds the last call in full.
-    pub(crate) fn expand_last_call(&mut self) {
-        match &self.last_call {
-            Some(ShownCall { call, effects, outcome }) => {
-                let progress = CallProgress::Ended(outcome);
-                let view = ToolCallView { call, effects, cwd: &self.cwd, progress };
-                let output = outcome.text();
-                let expansion =
-                    CallExpansion { output: &output, max_output_lines: MAX_EXPANDED_LINES, diff: "" };
-                self.finished.extend(render_call_details(&view, &expansion, self.width, &self.theme));
-            }
-            None => self.note("there was no call yet"),
+    pub(crate) fn set_secrets(&mut self, secrets: Secrets) {
+        self.secrets = secrets;
+    }
+
+    fn call_display(&self) -> CallDisplay<'_> {
+        CallDisplay { cwd: &self.cwd, width: self.width, theme: &self.theme }
+    }
+
+    /// Adds a call in full: the one with this number, or the last one.
+    pub(crate) fn expand_call(&mut self, number: Option<usize>) {
+        match (self.calls.expand(number, self.call_display()), number) {
+            (Some(lines), _) => self.finished.extend(lines),
+            (None, Some(number)) => self.warning(&format!("there is no call #{number} to show")),
+            (None, None) => self.note("there was no call yet"),
+        }
+    }
+
+    /// Adds the last piece of reasoning in full.
+    pub(crate) fn expand_reasoning(&mut self) {
+        match &self.reasoning {
+            Some(text) => self.finished.extend(wrapped("∴ ", text, self.width, dim())),
+            None => self.note("the model has shown no reasoning yet"),
         }
     }
 
@@ -157,10 +163,12 @@ impl Transcript {
         }
     }
 
-    pub(crate) fn show_diff(&mut self) {
-        match &self.diff {
-            Some(diff) => self.finished.extend(render_unified_diff(diff, self.width, &self.theme)),
-            None => self.note("tools have changed no file yet"),
+    /// Adds a diff of the whole session.
+    pub(crate) fn show_diff(&mut self, diff: &str) {
+        if diff.trim().is_empty() {
+            self.note("this session has changed no file yet");
+        } else {
+            self.finished.extend(render_unified_diff(diff, self.width, &self.theme));
         }
     }
 
@@ -169,36 +177,24 @@ impl Transcript {
             Event::TextDelta { text } => self.add_text(&text),
             Event::ReasoningDelta { text } => self.reasoning_words += text.split_whitespace().count(),
             Event::Message { text } => self.finish_answer(&text),
-            Event::Reasoning { text } => {
-                self.reasoning_words = 0;
-                let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                self.finished.extend(wrapped("∴ ", first, self.width, dim()).into_iter().take(1));
-            }
+            Event::Reasoning { text } => self.add_reasoning(text),
             Event::WebSearch { query } => self.note(&format!("searched the web: {query}")),
-            Event::CallStarted { call, effects } => self.calls.push(RunningCall {
-                call: call.into_inner(),
-                effects: effects.into_inner(),
-                started: now,
-                output: String::new(),
-                awaits_input: false,
-            }),
-            Event::CallOutput { id, text } => self.add_output(&id, &text),
-            Event::InputAwaited { id } => {
-                if let Some(call) = self.calls.iter_mut().find(|call| call.call.id == id) {
-                    call.awaits_input = true;
-                }
+            Event::CallStarted { call, effects } => {
+                self.calls.start(call.into_inner(), effects.into_inner(), now);
+            }
+            Event::CallOutput { id, text } => self.calls.add_output(&id, &text),
+            Event::InputAwaited { id } => self.calls.await_input(&id),
+            Event::EditEnded { id, changed, success: true, .. } => {
+                let clean = |text: &str| self.secrets.clean(text).into_owned();
+                self.calls.edit(id, &changed, &self.cwd, clean);
             }
             Event::CallEnded { call, effects, outcome } => {
-                self.calls.retain(|running| running.call.id != call.id);
-                self.end_call(call.into_inner(), effects.into_inner(), Clean::into_inner(*outcome));
+                self.begin_part(LastPart::Call);
+                let display = CallDisplay { cwd: &self.cwd, width: self.width, theme: &self.theme };
+                let (call, effects) = (call.into_inner(), effects.into_inner());
+                self.finished.extend(self.calls.end(call, effects, Clean::into_inner(*outcome), display));
             }
-            Event::TurnDiff { diff } => {
-                self.diff = Some(diff).filter(|diff| !diff.trim().is_empty());
-                if self.diff.is_some() {
-                    self.show_diff();
-                }
-            }
-            Event::PlanUpdated(plan) => self.plan = Some(plan),
+            Event::PlanUpdated(plan) => (self.plan, self.has_live_plan) = (Some(plan), true),
             Event::Retrying { attempt, of, reason, .. } => {
                 self.warning(&format!("the model's server failed, try {attempt} of {of}: {reason}"));
             }
@@ -209,45 +205,46 @@ impl Transcript {
                 self.warning(&message);
             }
             Event::ThreadStarted { .. }
+            | Event::UserMessage { .. }
+            | Event::ContextUsed { .. }
             | Event::TurnStarted
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
             | Event::EditStarted { .. }
+            | Event::TurnDiff { .. }
             | Event::EditEnded { .. } => {}
         }
     }
 
     fn end_turn(&mut self, usage: Usage) {
         self.finish_text();
-        self.calls.clear();
+        self.calls.end_turn();
         self.reasoning_words = 0;
         self.usage.input_tokens += usage.input_tokens;
         self.usage.cached_input_tokens += usage.cached_input_tokens;
         self.usage.output_tokens += usage.output_tokens;
         self.usage.reasoning_output_tokens += usage.reasoning_output_tokens;
-        let done = |plan: &Plan| plan.plan.iter().all(|step| step.status == PlanStatus::Completed);
-        if self.plan.as_ref().is_some_and(done) {
+        if std::mem::take(&mut self.has_live_plan) {
             self.show_plan();
-            self.plan = None;
         }
+        let done = |plan: &Plan| plan.plan.iter().all(|step| step.status == PlanStatus::Completed);
+        self.plan = self.plan.take().filter(|plan| !done(plan));
     }
 
-    fn end_call(&mut self, call: ToolCall, effects: Effects, outcome: Outcome) {
-        let progress = CallProgress::Ended(&outcome);
-        let view = ToolCallView { call: &call, effects: &effects, cwd: &self.cwd, progress };
-        self.finished.push(render_tool_call(&view, self.width, &self.theme));
-        let text = outcome.text();
-        let indent = HangingIndent::from_marker("  │ ".into());
-        let mut lines = render_output(&text, self.width, &self.theme, &indent);
-        self.finished.extend(lines.by_ref().take(OUTPUT_LINES));
-        if lines.next().is_some() {
-            self.finished.push(faint("  … (Ctrl-T shows the call in full)".to_owned()));
-        }
-        self.last_call = Some(ShownCall { call, effects, outcome });
+    /// Adds the first line of a piece of reasoning.
+    fn add_reasoning(&mut self, text: String) {
+        self.reasoning_words = 0;
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default();
+        let more = if lines.next().is_some() { " … (/expand reasoning)" } else { "" };
+        let shown = Span::styled(format!("∴ {}{more}", visible_prose(first)), dim());
+        self.finished.push(cut_spans(&[shown], self.width));
+        self.reasoning = Some(text);
     }
 
     /// Adds a piece of the answer. What cannot change any more becomes finished lines.
     fn add_text(&mut self, text: &str) {
+        self.begin_part(LastPart::Text);
         let begin = || (StreamingMarkdown::new(self.width, self.theme), String::new());
         let (markdown, so_far) = self.answer.get_or_insert_with(begin);
         self.finished.extend(markdown.push(text));
@@ -256,9 +253,13 @@ impl Transcript {
 
     /// Completes the answer. Pieces may be missing, so what counts is the whole message.
     fn finish_answer(&mut self, whole: &str) {
-        let rest = self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()));
+        if !whole.trim().is_empty() {
+            self.begin_part(LastPart::Text);
+        }
+        let rest =
+            self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()).map(str::to_owned));
         match rest {
-            Some(Some(rest)) => self.add_text(rest),
+            Some(Some(rest)) => self.add_text(&rest),
             Some(None) => {
                 self.finish_text();
                 self.finished.extend(render_markdown(whole, self.width, &self.theme));
@@ -274,17 +275,6 @@ impl Transcript {
         }
     }
 
-    fn add_output(&mut self, id: &CallId, text: &str) {
-        let Some(call) = self.calls.iter_mut().find(|call| call.call.id == *id) else { return };
-        call.output.push_str(text);
-        call.awaits_input = false;
-        let over = call.output.len().saturating_sub(MAX_OUTPUT_BYTES);
-        if over > 0 {
-            let start = call.output.ceil_char_boundary(over);
-            call.output.drain(..start);
-        }
-    }
-
     /// Returns the parts that still change.
     pub(crate) fn live_lines(&self, now: Instant) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
@@ -294,16 +284,8 @@ impl Transcript {
         if self.reasoning_words > 0 {
             lines.push(faint(format!("∴ thinking ({})", counted(self.reasoning_words, "word"))));
         }
-        for call in &self.calls {
-            let last = call.output.lines().rev().find(|line| !line.trim().is_empty());
-            let last = if call.awaits_input { Some("waits for input") } else { last };
-            let elapsed = now.saturating_duration_since(call.started);
-            let progress = CallProgress::Running(elapsed);
-            let view = ToolCallView { call: &call.call, effects: &call.effects, cwd: &self.cwd, progress };
-            lines.push(render_tool_call(&view, self.width, &self.theme));
-            lines.extend(last.map(|last| faint(format!("  └ {}", visible_prose(last)))));
-        }
-        if let Some(plan) = &self.plan {
+        lines.extend(self.calls.live_lines(now, self.call_display()));
+        if let Some(plan) = self.plan.as_ref().filter(|_| self.has_live_plan) {
             lines.extend(render_plan(plan, self.width, &self.theme));
         }
         lines
@@ -347,14 +329,94 @@ mod tests {
     fn parallel_calls_have_a_line_each_with_their_own_output() {
         let (mut transcript, now) = (transcript(), Instant::now());
         for (id, name) in [("1", "first"), ("2", "second")] {
-            let call =
-                ToolCall { id: id.into(), name: name.into(), input: windlass::Input::Json("{}".to_owned()) };
+            let call = windlass::ToolCall {
+                id: id.into(),
+                name: name.into(),
+                input: windlass::Input::Json("{}".to_owned()),
+            };
             let effects = windlass_fakes::clean(windlass::Effects::none());
             transcript.on_event(Event::CallStarted { call: windlass_fakes::clean(call), effects }, now);
         }
         transcript.on_event(Event::CallOutput { id: "2".into(), text: "b\n".to_owned() }, now);
         transcript.on_event(Event::CallOutput { id: "1".into(), text: "a\n".to_owned() }, now);
         let lines = text(&transcript.live_lines(now));
-        assert_eq!(lines, ["• first   0.0 s", "  └ a", "• second   0.0 s", "  └ b"]);
+        assert_eq!(lines, ["• first   0.0 s  #1", "  └ a", "• second   0.0 s  #2", "  └ b"]);
+    }
+
+    fn end(transcript: &mut Transcript, id: &str, decision: &str) {
+        let call = windlass::ToolCall {
+            id: id.into(),
+            name: "t".into(),
+            input: windlass::Input::Json("{}".to_owned()),
+        };
+        let mut outcome = windlass::Outcome::plain(windlass::Verdict::success(), "out");
+        outcome.receipt.decision = decision.to_owned();
+        let outcome = Box::new(windlass_fakes::clean(outcome));
+        let (call, effects) = (windlass_fakes::clean(call), windlass_fakes::clean(windlass::Effects::none()));
+        transcript.on_event(Event::CallEnded { call, effects, outcome }, Instant::now());
+    }
+
+    #[test]
+    fn a_rule_that_was_not_used_says_why_below_its_call() {
+        let mut transcript = transcript();
+        end(&mut transcript, "1", "a rule allows `make`; in the sandbox, because `x` still runs");
+        let lines = text(&transcript.take_finished());
+        assert_eq!(lines, ["✓ t   done 0.0 s  #1", "  in the sandbox, because `x` still runs", "  │ out"]);
+        transcript.expand_call(Some(1));
+        let lines = text(&transcript.take_finished()).concat();
+        assert!(lines.contains("allowed because: a rule allows"), "{lines}");
+        transcript.expand_call(Some(2));
+        assert_eq!(text(&transcript.take_finished()), ["! there is no call #2 to show"]);
+    }
+
+    #[test]
+    fn calls_and_text_are_separated_and_calls_are_not() {
+        let (mut transcript, now) = (transcript(), Instant::now());
+        end(&mut transcript, "1", "");
+        end(&mut transcript, "2", "");
+        transcript.on_event(Event::TextDelta { text: "Do".to_owned() }, now);
+        transcript.on_event(Event::Message { text: "Done.".to_owned() }, now);
+        end(&mut transcript, "3", "");
+        let lines = text(&transcript.take_finished());
+        let first = |number: usize| format!("✓ t   done 0.0 s  #{number}");
+        let out = "  │ out".to_owned();
+        let expected = [
+            first(1),
+            out.clone(),
+            first(2),
+            out.clone(),
+            String::new(),
+            "Done.".into(),
+            String::new(),
+            first(3),
+            out,
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn the_plan_changes_in_place_during_the_turn_and_is_printed_at_its_end() {
+        let (mut transcript, now) = (transcript(), Instant::now());
+        for status in [PlanStatus::InProgress, PlanStatus::Completed] {
+            let step = windlass::PlanStep { step: "Look".to_owned(), status };
+            transcript.on_event(Event::PlanUpdated(Plan { explanation: None, plan: vec![step] }), now);
+            assert!(transcript.take_finished().is_empty());
+        }
+        assert_eq!(text(&transcript.live_lines(now)), ["Plan  1 of 1 done", "  [x] Look"]);
+        let usage = Usage::default();
+        let end = Event::TurnCompleted { usage, declined: false, refusals: Vec::new() };
+        transcript.on_event(end.clone(), now);
+        assert_eq!(text(&transcript.take_finished()), ["Plan  1 of 1 done", "  [x] Look"]);
+        transcript.on_event(end, now);
+        assert!(transcript.live_lines(now).is_empty() && transcript.take_finished().is_empty());
+    }
+
+    #[test]
+    fn reasoning_is_one_line_until_it_is_asked_for() {
+        let (mut transcript, now) = (transcript(), Instant::now());
+        transcript.on_event(Event::Reasoning { text: "First.\n\nSecond.".to_owned() }, now);
+        assert_eq!(text(&transcript.take_finished()), ["∴ First. … (/expand reasoning)"]);
+        transcript.expand_reasoning();
+        assert!(text(&transcript.take_finished()).contains(&"  Second.".to_owned()));
     }
 }

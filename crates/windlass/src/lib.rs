@@ -52,9 +52,10 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, ContextSettings, EditTools, Family, FileTools,
-    ReviewSettings, ShellKind, StorageSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnLimits, TurnReport, index,
-    program, recover_edits, usage,
+    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, CommandSessions, ContextSettings, EditTools,
+    Family, FileTools, ReviewSettings, RunningCommand, ShellKind, SteeringInput, StorageSettings,
+    TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, index, program,
+    recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
@@ -88,7 +89,8 @@ pub use windlass_contract::{
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
     Batch, Budget, Deferral, DefinitionErrors, Exposure, FinishedCall, Gate, Indexer, Policy, PreparedCall,
-    Quarantined, Reason, Registered, Registry, Review, SearchForm, Shaper, Stop, Toolbox, Verdicts,
+    Quarantined, Reason, Registered, Registry, Review, SearchForm, SessionApprovals, Shaper, Stop, Toolbox,
+    Verdicts,
 };
 pub use windlass_schema::{Schema, SchemaError};
 

@@ -5,10 +5,12 @@ use std::{
     sync::Arc,
 };
 
+use serde_json::{Value, json};
 use windlass_contract::{
-    Event, Item, Journal,
+    Content, Event, Item, Journal,
     event::EventEmitter,
     id::ThreadId,
+    item::{Body, Role},
     journal::{JournalError, Record, SessionMeta, TurnContext},
 };
 use windlass_record::{
@@ -18,7 +20,7 @@ use windlass_record::{
 use super::{AgentBuilder, BuildError};
 use crate::{
     StorageSettings,
-    context::{EnvironmentContext, INSTRUCTIONS, opening_items},
+    context::{ENVIRONMENT_TAG, EnvironmentContext, INSTRUCTIONS, opening_items},
 };
 
 impl AgentBuilder {
@@ -73,7 +75,11 @@ impl AgentBuilder {
         }
         let same =
             session.context.is_some_and(|then| then.cwd == context.cwd && then.policy == context.policy);
-        let opening = if same { Vec::new() } else { vec![self.environment_context(&self.shell()).item()] };
+        let environment = self.environment_context(&self.shell()).item();
+        // The settings may have changed twice since the last turn, and the model was sent the first
+        // change.
+        let was_sent = last_environment(&session.history).is_none_or(|last| *last == environment.body);
+        let opening = if same && was_sent { Vec::new() } else { vec![environment] };
         Ok(OpenedSession {
             thread: session.meta.id,
             instructions: session.meta.instructions,
@@ -96,7 +102,22 @@ impl AgentBuilder {
         };
         let added = self.context.developer_instructions.as_deref();
         let opening = opening_items(&self.environment_context(&self.shell()), added);
-        Ok(OpenedSession { thread, instructions, journal, history: Vec::new(), repairs: Vec::new(), opening })
+        let (history, repairs) = (Vec::new(), Vec::new());
+        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening })
+    }
+
+    /// Returns the part of the policy that is recorded with every turn. If it changes between two
+    /// turns, the model is sent the new environment.
+    pub(super) fn recorded_policy(&self) -> Value {
+        let mut policy = json!({
+            "approval_policy": self.policy.approval,
+            "sandbox_mode": self.policy.sandbox,
+            "attended": self.approver.is_some(),
+        });
+        if self.policy.plan_mode {
+            policy["plan_mode"] = true.into();
+        }
+        policy
     }
 
     fn environment_context<'a>(&'a self, shell: &'a Path) -> EnvironmentContext<'a> {
@@ -106,6 +127,17 @@ impl AgentBuilder {
     fn shell(&self) -> PathBuf {
         self.builtin.clone().unwrap_or_default().shell_program
     }
+}
+
+/// Returns the last message about the environment.
+fn last_environment(history: &[Item]) -> Option<&Body> {
+    let is_environment = |body: &&Body| match body {
+        Body::Message { role: Role::User, content } => {
+            matches!(content.as_slice(), [Content::Text(text)] if text.starts_with(ENVIRONMENT_TAG))
+        }
+        _ => false,
+    };
+    history.iter().rev().map(|item| &item.body).find(is_environment)
 }
 
 /// A session that was started or resumed.

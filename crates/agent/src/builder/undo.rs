@@ -1,6 +1,10 @@
 //! Sets up the recorder of changes by commands, so that they can be undone.
 
-use std::{fs, io, path::PathBuf, sync::Arc};
+use std::{
+    fs, io,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use windlass_contract::{Event, event::EventEmitter, policy::SandboxMode};
 use windlass_host::{UndoRecorder, UndoRoot};
@@ -8,6 +12,11 @@ use windlass_record::{Edits, SnapshotStore};
 
 use super::AgentBuilder;
 use crate::StorageSettings;
+
+/// The recorder of what commands change, shared by the agents that work on one session after
+/// another. A command that outlives its agent is then recorded like any other.
+#[derive(Debug, Clone, Default)]
+pub struct UndoRecording(Arc<OnceLock<Arc<UndoRecorder>>>);
 
 impl AgentBuilder {
     /// Creates a recorder for the directories that commands may write. A session starts it at once;
@@ -18,6 +27,10 @@ impl AgentBuilder {
         events: &dyn EventEmitter,
     ) -> Option<Arc<UndoRecorder>> {
         let edits = edits.filter(|_| self.policy.sandbox != SandboxMode::ReadOnly)?;
+        let UndoRecording(shared) = &self.undo_recording;
+        if let Some(recorder) = shared.get() {
+            return Some(Arc::clone(recorder));
+        }
         let roots = match self.undo_roots() {
             Ok(roots) => roots?,
             Err(error) => {
@@ -31,7 +44,7 @@ impl AgentBuilder {
             // If the thread cannot be started, the first command tries again and reports it.
             let _started = recorder.start();
         }
-        Some(Arc::new(recorder))
+        Some(Arc::clone(shared.get_or_init(|| Arc::new(recorder))))
     }
 
     fn undo_roots(&self) -> io::Result<Option<Vec<UndoRoot>>> {

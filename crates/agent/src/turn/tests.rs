@@ -24,6 +24,7 @@ use super::*;
 
 mod answers;
 mod retries;
+mod steering;
 
 /// Plays one list of events per request, and keeps what it was sent.
 struct FakeModel {
@@ -44,6 +45,8 @@ enum Step {
     BreakJournal(Arc<MemoryJournal>),
     /// Waits until this number of calls has run.
     AfterCalls(Arc<AtomicUsize>, usize),
+    /// The user sends a message.
+    Steer(SteeringInput, &'static str),
 }
 
 struct FakeStream(std::vec::IntoIter<Step>);
@@ -80,6 +83,9 @@ impl ModelStream for FakeStream {
                             tokio::task::yield_now().await;
                         }
                     }
+                    Some(Step::Steer(steering, text)) => {
+                        steering.push(vec![Content::Text(text.to_owned())]);
+                    }
                     None => return None,
                 }
             }
@@ -93,6 +99,7 @@ struct World {
     watcher: Arc<EventRecorder>,
     ran: Arc<AtomicUsize>,
     stop: Stop,
+    steering: SteeringInput,
     sandbox: SandboxMode,
     output_schema: Option<AnswerSchema>,
     window: Option<u64>,
@@ -122,6 +129,7 @@ impl World {
             watcher: Arc::default(),
             ran: Arc::default(),
             stop: Stop::default(),
+            steering: SteeringInput::default(),
             sandbox: SandboxMode::DangerFullAccess,
             output_schema: None,
             window: None,
@@ -179,6 +187,7 @@ impl World {
             offered: &mut offered,
             fixed,
             stop: &self.stop,
+            steering: &self.steering,
             reviews: &ReviewExchange::default(),
             spending: TokenSpending::new(Some(1000)),
             loop_detector: LoopDetector::default(),

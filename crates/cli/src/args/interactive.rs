@@ -28,7 +28,7 @@ pub(crate) struct ResumeOptions {
 }
 
 /// Options of every interactive session.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SessionOptions {
     #[command(flatten)]
     pub(crate) choice: ModelChoice,
@@ -44,6 +44,9 @@ pub(crate) struct SessionOptions {
     pub(crate) tools: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
+    /// Begin in plan mode: nothing is changed until you approve a plan (`/plan`).
+    #[arg(long)]
+    pub(crate) plan: bool,
     /// Use the whole screen, and leave no text behind.
     #[arg(long)]
     pub(crate) fullscreen: bool,

@@ -11,6 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass::policy::{CommandRule, RuleDecision, RuleFault, RuleFile, Rules, Trust};
+use windlass_tui::KeptRule;
 
 use super::{
     answers,
@@ -50,6 +51,17 @@ pub(super) fn list(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliP
         print(&table.text())?;
     }
     if found.faults.is_empty() { Ok(ProgramExit::Done) } else { Err(found.problem("commands do not run")) }
+}
+
+/// Returns all rules in force, for a list within a session.
+pub(crate) fn kept_rules(setup: &ProgramSetup) -> Result<Vec<KeptRule>, CliProblem> {
+    let sources = files::sources(setup)?;
+    let found = FoundRules::new(&sources);
+    let rule = |rule: ListedRule<'_>| {
+        let [id, decision, commands, _answered, from] = rule.row();
+        KeptRule { id, text: format!("{decision} {commands}  {from}") }
+    };
+    Ok(found.listed(&sources).map(rule).collect())
 }
 
 /// Removes a rule from its file, with all its copies there.

@@ -9,6 +9,8 @@ use windlass::{
     select::{self, FORMER_NAME, RULES},
 };
 
+use windlass_tui::OfferedModel;
+
 use super::{ProgramSetup, machine::key};
 use crate::{config, credentials::StoredKeys, problem::CliProblem};
 
@@ -54,6 +56,23 @@ impl ProgramSetup {
             _ => None,
         };
         self.config().model.clone().or_else(|| default.map(str::to_owned))
+    }
+
+    /// Returns the providers with their models as far as they are known, without asking a server.
+    pub(crate) fn offered_models(&self) -> Vec<OfferedModel> {
+        let provider = |(id, provider): (&String, &Provider)| {
+            let missing = provider.key_variable().filter(|name| key(name).is_none());
+            OfferedModel {
+                provider: id.clone(),
+                model: (id == "openai").then(|| DEFAULT_OPENAI_MODEL.to_owned()),
+                obstacle: missing.map(|name| format!("`{name}` is not set")),
+            }
+        };
+        let is_listed = |(id, _): &(&String, &Provider)| id.as_str() != "scripted";
+        let rules =
+            OfferedModel { provider: RULES.to_owned(), model: Some(RULES.to_owned()), obstacle: None };
+        let providers = self.config().model_providers.iter().filter(is_listed).map(provider);
+        providers.chain([rules]).collect()
     }
 
     pub(super) fn client(&self) -> Result<Arc<dyn ModelClient>, CliProblem> {

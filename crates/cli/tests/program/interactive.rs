@@ -54,7 +54,7 @@ fn a_command_is_approved_and_another_denied_with_a_note() {
     let turns = json!([shell("echo one > first"), shell("echo two > second"), {"text": "All done."}]);
     let options = ["-s", "danger-full-access", "-a", "untrusted"];
     let mut terminal = session(&user, &turns, &options);
-    terminal.until("network off");
+    terminal.until("NO SANDBOX");
     // The last key is typed before the question appears.
     terminal.type_in("go on\ry");
     let screen = terminal.until("Allow it?");
@@ -81,7 +81,7 @@ fn a_turn_is_cancelled_and_the_session_goes_on() {
     let user = User::new();
     let turns = json!([shell("echo begun; sleep 60"), {"text": "Here again."}]);
     let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "never"]);
-    terminal.until("network off");
+    terminal.until("NO SANDBOX");
     terminal.type_in("wait\r");
     terminal.until("└ begun");
     terminal.resize(20, 60);
@@ -129,7 +129,7 @@ fn a_signal_restores_the_terminal_and_the_session_can_be_resumed() {
 fn a_command_of_the_program_and_one_of_the_person_run_in_the_session() {
     let user = User::new();
     let mut terminal = session(&user, &json!([]), &["-s", "danger-full-access", "-a", "never"]);
-    terminal.until("network off");
+    terminal.until("NO SANDBOX");
     terminal.type_in("/sessions\r");
     terminal.until("DIRECTORY");
     terminal.until("Ask, or / for commands");
@@ -147,7 +147,7 @@ fn a_terminal_that_hangs_does_not_hold_up_a_command() {
     let command = "for i in $(seq 60); do seq $i 1000; sleep 0.05; done; touch finished";
     let turns = json!([shell(command), {"text": "It is done."}]);
     let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "never"]);
-    terminal.until("network off");
+    terminal.until("NO SANDBOX");
     terminal.while_hanging(|| {
         terminal.type_in("count\r");
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -48,6 +48,7 @@ mod first_run;
 mod help;
 #[cfg(test)]
 mod interactive;
+mod interactive_turns;
 #[cfg(test)]
 mod interrupt;
 mod judge;

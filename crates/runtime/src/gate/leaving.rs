@@ -41,6 +41,9 @@ impl Gate {
 
     /// Returns the reason why no program may leave the sandbox by an earlier approval now.
     pub(super) fn obstacle_outside(&self) -> Option<String> {
+        if self.policy.plan_mode {
+            return Some("plan mode is on".to_owned());
+        }
         self.finder.as_ref()?.obstacle_outside(&programs::writable_directories(&self.policy))
     }
 

@@ -1,7 +1,7 @@
 //! Answers given before in this session, and the questions that are pending.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -11,23 +11,43 @@ use windlass_contract::{
     approval::{Answer, Approver, Question},
 };
 
-/// Remembers answers until the session ends.
-#[derive(Debug, Default)]
-pub(crate) struct AnswerMemory(Mutex<AnswerMemoryState>);
+/// Remembers answers until the session ends. Its clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct SessionApprovals(Arc<Mutex<ApprovalState>>);
 
 #[derive(Debug, Default)]
-struct AnswerMemoryState {
-    /// Keys that were approved for the session.
-    allowed: HashSet<String>,
+struct ApprovalState {
+    /// Questions that were approved for the session.
+    approved: Vec<Clean<Question>>,
+    /// Their keys, which may hold secrets.
+    allowed: Vec<Vec<String>>,
     /// Pending questions by their keys.
     pending: HashMap<Vec<String>, Arc<OnceCell<Answer>>>,
 }
 
-impl AnswerMemory {
+impl SessionApprovals {
+    /// Returns the questions that were answered for the session, oldest first.
+    pub fn list(&self) -> Vec<Clean<Question>> {
+        self.state().approved.clone()
+    }
+
+    /// Forgets an answer by its position in the list. The same question is asked again. Returns
+    /// false if there is none.
+    pub fn revoke(&self, position: usize) -> bool {
+        let mut state = self.state();
+        let is_there = position < state.approved.len();
+        if is_there {
+            state.approved.remove(position);
+            state.allowed.remove(position);
+        }
+        is_there
+    }
+
     /// Returns true if all keys of a call were approved for the session.
     pub(crate) fn allows(&self, keys: &[String]) -> bool {
         let state = self.state();
-        !keys.is_empty() && keys.iter().all(|key| state.allowed.contains(key))
+        let is_allowed = |key| state.allowed.iter().flatten().any(|allowed| allowed == key);
+        !keys.is_empty() && keys.iter().all(is_allowed)
     }
 
     /// Asks, unless the same question is pending: then its answer counts for both. A question
@@ -44,8 +64,9 @@ impl AnswerMemory {
         let cell = Arc::clone(self.state().pending.entry(keys.to_vec()).or_default());
         let answer = cell.get_or_init(|| approver.ask(question)).await.clone();
         let mut state = self.state();
-        if answer == Answer::Session {
-            state.allowed.extend(keys.iter().cloned());
+        if answer == Answer::Session && !state.allowed.iter().any(|allowed| allowed == keys) {
+            state.approved.push(question.clone());
+            state.allowed.push(keys.to_vec());
         }
         // The next question about it is a new one. A question that was asked meanwhile stays
         // pending.
@@ -55,7 +76,7 @@ impl AnswerMemory {
         answer
     }
 
-    fn state(&self) -> MutexGuard<'_, AnswerMemoryState> {
+    fn state(&self) -> MutexGuard<'_, ApprovalState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -109,7 +130,7 @@ mod tests {
 
     #[tokio::test]
     async fn twins_are_answered_together_and_once_means_once() {
-        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Once));
+        let (memory, person) = (SessionApprovals::default(), WaitingPerson::who_says(Answer::Once));
         let question = question(&["a"]);
         let answer = async {
             tokio::task::yield_now().await;
@@ -129,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn for_the_session_all_of_it_must_have_been_allowed() {
-        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
+        let (memory, person) = (SessionApprovals::default(), WaitingPerson::who_says(Answer::Session));
         person.ready.notify_one();
         let both = question(&["a", "b"]);
         memory.ask(&person, &both.keys, &both).await;
@@ -140,8 +161,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_approval_is_listed_once_and_can_be_revoked() {
+        let (memory, person) = (SessionApprovals::default(), WaitingPerson::who_says(Answer::Session));
+        for keys in [&["a", "b"][..], &["b", "c"], &["a", "b"]] {
+            person.ready.notify_one();
+            let question = question(keys);
+            memory.ask(&person, &question.keys, &question).await;
+        }
+        let allows = |key: &str| memory.clone().allows(&[key.to_owned()]);
+        assert_eq!(memory.list().len(), 2);
+        assert!(memory.revoke(0) && !memory.revoke(1));
+        assert_eq!([allows("a"), allows("b"), allows("c")], [false, true, true]);
+        assert_eq!(memory.list()[0].keys, ["b", "c"]);
+    }
+
+    #[tokio::test]
     async fn what_no_session_covers_is_asked_each_time_and_for_itself() {
-        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Session));
+        let (memory, person) = (SessionApprovals::default(), WaitingPerson::who_says(Answer::Session));
         let question = question(&[]);
         let answers = async {
             person.ready.notify_one();
@@ -159,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_that_was_dropped_can_be_asked_again() {
-        let (memory, person) = (AnswerMemory::default(), WaitingPerson::who_says(Answer::Once));
+        let (memory, person) = (SessionApprovals::default(), WaitingPerson::who_says(Answer::Once));
         let question = question(&["a"]);
         tokio::select! {
             biased;

@@ -35,6 +35,9 @@ pub struct Policy {
     pub rules: Rules,
     /// Allows commands that may change something to run in parallel.
     pub parallel_commands: bool,
+    /// Plan mode: the sandbox is read-only, no question is asked, no rule lets a command leave the
+    /// sandbox, and the model is asked for a plan. Set by [`planning`](Self::planning).
+    pub plan_mode: bool,
 }
 
 impl Default for Policy {
@@ -50,11 +53,19 @@ impl Default for Policy {
             limits: Limits::default(),
             rules: Rules::default(),
             parallel_commands: false,
+            plan_mode: false,
         }
     }
 }
 
 impl Policy {
+    /// Returns this policy in plan mode.
+    #[must_use]
+    pub fn planning(self) -> Self {
+        let (approval, sandbox) = (ApprovalPolicy::Never, SandboxMode::ReadOnly);
+        Self { approval, sandbox, unattended: None, plan_mode: true, ..self }
+    }
+
     /// Returns the grant for a command that a person starts: it needs no question and is confined
     /// by the sandbox mode.
     pub fn grant_to_person(&self) -> Grant {
@@ -115,6 +126,11 @@ impl Policy {
     /// Returns the message for a model that may not escalate. If that is the user's choice, it is
     /// literally the text that models of this family were trained on.
     pub(super) fn no_wishes(&self) -> String {
+        if self.plan_mode {
+            return "refused to run the command without the sandbox: plan mode is on; nothing is changed before the \
+                    user approves the plan"
+                .to_owned();
+        }
         if let Some(chosen) = self.unattended {
             return format!(
                 "refused to run the command without the sandbox: the approval policy is `{}`, but nobody can be asked in \

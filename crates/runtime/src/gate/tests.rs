@@ -16,6 +16,7 @@ use windlass_policy::{RuleFile, Trust};
 use super::*;
 
 mod leaving;
+mod planning;
 
 use leaving::AllIn;
 

@@ -7,7 +7,7 @@ use windlass_contract::{
 };
 use windlass_fakes::run_parsed;
 
-use super::*;
+use super::{running::CommandSessions, *};
 use crate::{
     exec_command::ExecCommand,
     fakes::{FakeSessionState, ScriptedSessions},
@@ -107,6 +107,19 @@ async fn what_goes_on_is_told_with_a_number_after_the_time_to_yield() {
         assert_eq!((text.as_str(), facts.report.exit, millis), ("begun\n", None, expected));
         assert_eq!((facts.session, facts.report.waits_for_input), (1_000, false));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_sees_what_runs_and_can_end_it() {
+    let desk = SessionHarness::new("begun\n", FakeSessionState::Works);
+    let (_, facts, _) = desk.exec(r#"{"cmd":"serve"}"#).await;
+    let running = CommandSessions(Arc::clone(&desk.sessions));
+    let list = running.list();
+    assert_eq!((list.len(), list[0].id, list[0].command_line.as_str()), (1, facts.session, "serve"));
+    assert!(running.end(facts.session).await && !running.end(7).await);
+    assert!(running.list().is_empty());
+    let (_, ended, _) = desk.write(facts.session, "").await.unwrap();
+    assert_eq!(ended.report.exit, Some(Exit::Signal(15)), "the model learns it");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,10 +2,13 @@
 
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::oneshot;
-use windlass::{Beyond, CommandLine, Effects, Question};
+use windlass::{Beyond, CommandLine, Effects, Network, Question};
 
 use super::*;
 use crate::{event_queue::PendingQuestion, file_index::FileIndex};
+
+mod settings;
+mod steering;
 
 pub(super) fn app() -> App {
     let status = SessionStatus {
@@ -14,13 +17,22 @@ pub(super) fn app() -> App {
         directory: "/w".to_owned(),
         branch: Some("main".to_owned()),
         sandbox: "read-only".to_owned(),
+        mechanism: None,
+        plan_mode: false,
         network: Network::None,
         approval: windlass::ApprovalPolicy::OnRequest,
         context_percent: None,
         tokens: 0,
         processes: 0,
     };
-    let info = SessionInfo { cwd: "/w".into(), status, theme: crate::render::Theme::dark() };
+    let settings = SessionSettings {
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        approval: windlass::ApprovalPolicy::OnRequest,
+        sandbox: windlass::SandboxMode::WorkspaceWrite,
+        plan_mode: false,
+    };
+    let info = SessionInfo { cwd: "/w".into(), status, theme: crate::render::Theme::dark(), settings };
     let mut app = App::new(info, Composer::new(Vec::new(), FileIndex::new("/nowhere".into())));
     app.set_width(60);
     app
@@ -70,23 +82,9 @@ fn ask(app: &mut App, command: &str, now: Instant) -> oneshot::Receiver<Answer> 
 fn an_idle_session_shows_the_input_and_the_status() {
     let (mut app, now) = (app(), Instant::now());
     write(&mut app, "hello", now);
-    let status = "m · /w · on main · read-only · network off · ask: on-request";
+    let status = "m · /w · on main · read-only (network off) · ask: on-request";
     assert_eq!(screen(&mut app, now), ["", "› hello", status]);
     assert_eq!(app.next_change(now), None);
-}
-
-#[test]
-fn a_message_while_the_agent_works_is_sent_after_the_turn() {
-    let (mut app, now) = (app(), Instant::now());
-    write(&mut app, "one", now);
-    press(&mut app, Key::Enter, now);
-    assert_eq!(app.take_actions(), [AppAction::Prompt("one".into())]);
-    write(&mut app, "two", now);
-    press(&mut app, Key::Enter, now);
-    assert_eq!(app.take_actions(), []);
-    assert!(screen(&mut app, now).contains(&"  next: two".to_owned()));
-    app.on_message(SessionMessage::Idle, now);
-    assert_eq!(app.take_actions(), [AppAction::Prompt("two".into())]);
 }
 
 #[test]

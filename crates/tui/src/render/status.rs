@@ -23,10 +23,14 @@ pub struct SessionStatus {
     pub directory: String,
     /// The git branch.
     pub branch: Option<String>,
-    /// The mechanism of the sandbox, or its mode (`Mechanism::name`, `SandboxMode::name`).
+    /// The mode of the sandbox (`SandboxMode::name`).
     pub sandbox: String,
-    /// The network that commands have.
+    /// The mechanism of the sandbox, if it is known (`Mechanism::name`).
+    pub mechanism: Option<String>,
+    /// The network that commands have in a sandbox where they may write.
     pub network: Network,
+    /// Plan mode is on.
+    pub plan_mode: bool,
     /// The approval policy.
     pub approval: ApprovalPolicy,
     /// The part of the context that is used.
@@ -39,10 +43,14 @@ pub struct SessionStatus {
 
 /// Renders the status as one line.
 pub fn render_status(status: &SessionStatus, width: u16, theme: &Theme) -> Line<'static> {
+    let has_room = |parts: &[StatusPart]| joined_columns(parts) <= usize::from(width);
     let mut parts = parts(status, theme);
-    while joined_columns(&parts) > usize::from(width) && parts.len() > 1 {
+    while !has_room(&parts) && parts.len() > 1 {
         let least = parts.iter().enumerate().min_by_key(|(_, part)| part.importance).map_or(0, |(at, _)| at);
-        parts.remove(least);
+        match parts[least].shorter.take() {
+            Some(shorter) => parts[least] = *shorter,
+            None => drop(parts.remove(least)),
+        }
     }
     let mut spans = Vec::new();
     for (at, part) in parts.into_iter().enumerate() {
@@ -58,40 +66,64 @@ pub fn render_status(status: &SessionStatus, width: u16, theme: &Theme) -> Line<
 struct StatusPart {
     importance: u8,
     span: Span<'static>,
+    /// A shorter form, which is more important.
+    shorter: Option<Box<StatusPart>>,
 }
 
 /// Returns the parts from left to right. What guards the machine is dropped last.
 fn parts(status: &SessionStatus, theme: &Theme) -> Vec<StatusPart> {
     let part = |importance, text: String, style| {
         let span = Span::styled(visible_command(&text).into_owned(), style);
-        StatusPart { importance, span }
+        StatusPart { importance, span, shorter: None }
     };
-    let (network, network_style) = match status.network {
-        Network::None => ("network off", theme.text),
-        Network::Any => ("NETWORK ON", theme.warning),
-    };
-    let has_sandbox = !matches!(status.sandbox.as_str(), "unconfined" | "danger-full-access");
-    let sandbox_style = if has_sandbox { theme.text } else { theme.warning };
-    let sandbox = if has_sandbox { status.sandbox.clone() } else { "NO SANDBOX".to_owned() };
     let nearly_full = status.context_percent.is_some_and(|percent| percent >= 80);
     let context_style = if nearly_full { theme.warning } else { theme.text };
     let processes = (status.processes > 0).then(|| format!("{} running", status.processes));
     let tokens = (status.tokens > 0).then(|| format!("{} tokens", short_number(status.tokens)));
+    let name =
+        status.directory.rsplit('/').next().filter(|name| !name.is_empty() && *name != status.directory);
+    let name = name.map(|name| Box::new(part(5, name.to_owned(), theme.text)));
+    // In plan mode nothing is asked.
+    let approval = (!status.plan_mode).then(|| format!("ask: {}", status.approval.name()));
     [
-        Some(part(8, status.model.clone(), theme.tool)),
+        status.plan_mode.then(|| part(12, "PLAN MODE".to_owned(), theme.warning)),
+        Some(part(10, status.model.clone(), theme.tool)),
         status.provider.clone().map(|provider| part(0, provider, theme.dim)),
-        Some(part(4, status.directory.clone(), theme.text)),
-        status.branch.clone().map(|branch| part(2, format!("on {branch}"), theme.dim)),
-        Some(part(9, sandbox, sandbox_style)),
-        Some(part(7, network.to_owned(), network_style)),
-        Some(part(6, format!("ask: {}", status.approval.name()), theme.text)),
-        status.context_percent.map(|percent| part(5, format!("context {percent} %"), context_style)),
+        Some(StatusPart { shorter: name, ..part(4, status.directory.clone(), theme.text) }),
+        status.branch.clone().map(|branch| part(3, format!("on {branch}"), theme.dim)),
+        Some(sandbox_part(status, theme)),
+        approval.map(|approval| part(8, approval, theme.text)),
+        status.context_percent.map(|percent| part(6, format!("context {percent} %"), context_style)),
         tokens.map(|tokens| part(1, tokens, theme.dim)),
-        processes.map(|processes| part(3, processes, theme.text)),
+        processes.map(|processes| part(7, processes, theme.text)),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Returns `workspace-write (namespaces, network off)`, with shorter forms. Without a sandbox, the
+/// network is no setting.
+fn sandbox_part(status: &SessionStatus, theme: &Theme) -> StatusPart {
+    let mode = status.sandbox.as_str();
+    if matches!(mode, "unconfined" | "danger-full-access") {
+        let span = Span::styled("NO SANDBOX", theme.warning);
+        return StatusPart { importance: 11, span, shorter: None };
+    }
+    let (network, style) = match status.network {
+        Network::Any if mode != "read-only" => ("NETWORK ON", theme.warning),
+        Network::Any | Network::None => ("network off", theme.text),
+    };
+    let form = |importance, text: String, shorter| {
+        let span = Span::styled(visible_command(&text).into_owned(), style);
+        StatusPart { importance, span, shorter }
+    };
+    let shortest = form(11, mode.to_owned(), None);
+    let short = form(9, format!("{mode} ({network})"), Some(Box::new(shortest)));
+    match &status.mechanism {
+        Some(mechanism) => form(2, format!("{mode} ({mechanism}, {network})"), Some(Box::new(short))),
+        None => short,
+    }
 }
 
 fn joined_columns(parts: &[StatusPart]) -> usize {

@@ -79,6 +79,8 @@ fn status(text: &str) -> SessionStatus {
         directory: text.into(),
         branch: Some(text.into()),
         sandbox: text.into(),
+        mechanism: Some(text.into()),
+        plan_mode: true,
         network: Network::None,
         approval: ApprovalPolicy::Never,
         context_percent: Some(255),

@@ -236,7 +236,9 @@ fn status() {
         provider: Some("openai".into()),
         directory: "~/projects/windlass".into(),
         branch: Some("main".into()),
-        sandbox: "namespaces".into(),
+        sandbox: "workspace-write".into(),
+        mechanism: Some("namespaces".into()),
+        plan_mode: false,
         network: Network::None,
         approval: ApprovalPolicy::OnRequest,
         context_percent: Some(34),
@@ -249,10 +251,19 @@ fn status() {
         context_percent: Some(91),
         ..safe.clone()
     };
+    let planning = SessionStatus {
+        sandbox: "read-only".into(),
+        network: Network::Any,
+        plan_mode: true,
+        context_percent: None,
+        ..safe.clone()
+    };
     let theme = Theme::dark();
     insta::assert_snapshot!(
         "status",
-        at_each_width(|width| [&safe, &open].map(|status| render_status(status, width, &theme)).to_vec())
+        at_each_width(|width| [&safe, &open, &planning]
+            .map(|status| render_status(status, width, &theme))
+            .to_vec())
     );
 }
 

@@ -1,0 +1,265 @@
+//! The commands of the session that begin with `/`.
+
+use std::time::Instant;
+
+use windlass::Network;
+
+use super::{App, AppAction, SessionList, WorkKind};
+use crate::{
+    commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
+    plan_question::{PlanAnswer, PlanQuestion},
+    render::tool_call::duration_in_words,
+    settings::{SessionSettings, parse_approval, parse_sandbox},
+};
+
+/// The message to the model when its plan is approved.
+const PLAN_APPROVED: &str = "The plan is approved. Begin.";
+
+impl App {
+    pub(super) fn run_command(&mut self, command: SlashCommand, argument: &str, now: Instant) {
+        match command {
+            SlashCommand::Help => self.help(),
+            SlashCommand::Model => self.change_model(argument, now),
+            SlashCommand::Approvals => self.change_approvals(argument, now),
+            SlashCommand::Sandbox => self.change_sandbox(argument, now),
+            SlashCommand::Plan => self.change_plan_mode(argument, now),
+            SlashCommand::Processes => self.list_processes(argument),
+            SlashCommand::Diff => self.actions.push(AppAction::List(SessionList::Diff)),
+            SlashCommand::Expand => self.expand(argument),
+            SlashCommand::Status => self.show_status(),
+            SlashCommand::Program(_) if self.working.is_some() => self.note_working(),
+            SlashCommand::Program(first) => {
+                let session = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
+                let first = first
+                    .iter()
+                    .map(|word| if *word == THIS_SESSION { session.clone() } else { (*word).to_owned() });
+                let arguments = first.chain(commands::words(argument)).collect();
+                self.actions.push(AppAction::Program(arguments));
+            }
+            SlashCommand::Quit => self.actions.push(AppAction::Quit),
+        }
+    }
+
+    fn note_working(&mut self) {
+        self.note("wait for the end of the turn, or cancel it");
+    }
+
+    fn help(&mut self) {
+        for entry in COMMANDS {
+            self.transcript.note(&format!("/{:<10} {}", entry.name, entry.help));
+        }
+        for (key, help) in KEYS {
+            self.transcript.note(&format!("{key}: {help}"));
+        }
+    }
+
+    fn show_status(&mut self) {
+        let usage = self.transcript.usage();
+        let thread = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
+        let text = format!(
+            "session {thread}\n{} in {}\n{} tokens in ({} cached), {} out",
+            self.info.status.model,
+            self.info.cwd.display(),
+            usage.input_tokens,
+            usage.cached_input_tokens,
+            usage.output_tokens
+        );
+        self.note(&text);
+    }
+
+    fn expand(&mut self, argument: &str) {
+        match (argument, argument.trim_start_matches('#').parse()) {
+            ("", _) => self.transcript.expand_call(None),
+            ("reasoning", _) => self.transcript.expand_reasoning(),
+            (_, Ok(number)) => self.transcript.expand_call(Some(number)),
+            (_, Err(_)) => self.transcript.warning("write /expand, /expand N or /expand reasoning"),
+        }
+    }
+
+    fn change_model(&mut self, argument: &str, now: Instant) {
+        let words = commands::words(argument);
+        let settings = self.info.settings.clone();
+        match words.as_slice() {
+            [] => self.actions.push(AppAction::List(SessionList::Models)),
+            [model] => self.change(SessionSettings { model: model.clone(), ..settings }, now),
+            [model, provider] => {
+                let (model, provider) = (model.clone(), provider.clone());
+                self.change(SessionSettings { model, provider, ..settings }, now);
+            }
+            _ => self.transcript.warning("write /model NAME or /model NAME PROVIDER"),
+        }
+    }
+
+    fn change_approvals(&mut self, argument: &str, now: Instant) {
+        let words = commands::words(argument);
+        match words.as_slice() {
+            [] => self.actions.push(AppAction::List(SessionList::Approvals)),
+            [revoke, id] if revoke == "revoke" => self.revoke(id, now),
+            _ => match parse_approval(argument) {
+                Ok(approval) => {
+                    self.change(SessionSettings { approval, ..self.info.settings.clone() }, now);
+                }
+                Err(problem) => self.transcript.warning(&problem),
+            },
+        }
+    }
+
+    /// Takes back an approval of the session (`s1`), or a rule by its id.
+    fn revoke(&mut self, id: &str, now: Instant) {
+        let number = id.strip_prefix('s').and_then(|number| number.parse::<usize>().ok());
+        match number {
+            Some(number) if self.links.approvals.revoke(number.wrapping_sub(1)) => {
+                self.note("it will be asked about again");
+            }
+            Some(_) => {
+                self.transcript.warning(&format!("there is no approval `{id}`; /approvals lists them"))
+            }
+            None if self.working.is_some() => self.note_working(),
+            None => {
+                (self.working, self.work) = (Some(now), WorkKind::Other);
+                self.actions.push(AppAction::RevokeRule(id.to_owned()));
+            }
+        }
+    }
+
+    fn change_sandbox(&mut self, argument: &str, now: Instant) {
+        if argument.is_empty() {
+            let status = &self.info.status;
+            let mode = self.info.settings.sandbox_in_force().name();
+            let held = status.mechanism.as_deref().map(|name| format!(", by {name}")).unwrap_or_default();
+            let network = match status.network {
+                _ if mode == "read-only" => ", network off",
+                Network::None => ", network off",
+                Network::Any => ", network on",
+            };
+            let (held, network) =
+                if mode == "danger-full-access" { (String::new(), "") } else { (held, network) };
+            let text = format!("sandbox: {mode}{held}{network} (/sandbox MODE changes it)");
+            return self.note(&text);
+        }
+        match parse_sandbox(argument) {
+            Ok(sandbox) => self.change(SessionSettings { sandbox, ..self.info.settings.clone() }, now),
+            Err(problem) => self.transcript.warning(&problem),
+        }
+    }
+
+    fn change_plan_mode(&mut self, argument: &str, now: Instant) {
+        let is_on = self.info.settings.plan_mode;
+        let wanted = match argument {
+            "show" => return self.transcript.show_plan(),
+            "" => !is_on,
+            "off" => false,
+            _ => true,
+        };
+        // Any other word begins a request for a plan.
+        let request = (!matches!(argument, "" | "on" | "off")).then(|| argument.to_owned());
+        if self.working.is_some() {
+            return self.note_working();
+        }
+        match (wanted == is_on, request) {
+            (true, Some(request)) => self.send(request, now),
+            (true, None) => self.note(if is_on { "plan mode is on" } else { "plan mode is off" }),
+            (false, request) => {
+                self.change(SessionSettings { plan_mode: wanted, ..self.info.settings.clone() }, now);
+                if let Some(request) = request {
+                    self.queue(request);
+                }
+            }
+        }
+    }
+
+    /// Asks for other settings.
+    fn change(&mut self, settings: SessionSettings, now: Instant) {
+        if self.working.is_some() {
+            return self.note_working();
+        }
+        if settings == self.info.settings {
+            return self.note("nothing changes");
+        }
+        (self.working, self.work) = (Some(now), WorkKind::Other);
+        self.actions.push(AppAction::Change(settings));
+    }
+
+    /// Notes that the agent has other settings, or why not.
+    pub(super) fn on_changed(&mut self, changed: Result<SessionSettings, String>) {
+        match changed {
+            Ok(settings) => {
+                settings.changes_from(&self.info.settings).iter().for_each(|line| self.transcript.note(line));
+                self.set_settings(settings);
+            }
+            Err(problem) => {
+                self.transcript.warning(&format!("the settings stay as they were: {problem}"));
+                // They were written for the new settings.
+                self.take_all_back();
+            }
+        }
+    }
+
+    pub(super) fn set_settings(&mut self, settings: SessionSettings) {
+        let status = &mut self.info.status;
+        status.model.clone_from(&settings.model);
+        status.provider = Some(settings.provider.clone());
+        status.approval = settings.approval;
+        settings.sandbox_in_force().name().clone_into(&mut status.sandbox);
+        status.plan_mode = settings.plan_mode;
+        self.info.settings = settings;
+    }
+
+    /// Asks about the plan if plan mode is on and the model has answered.
+    pub(super) fn ask_about_plan(&mut self) {
+        let has_answer = std::mem::take(&mut self.has_answer);
+        if has_answer && self.info.settings.plan_mode && self.working.is_none() {
+            self.plan_question = Some(PlanQuestion::default());
+            self.notices.on_question("plan", "a plan waits for your approval");
+        }
+    }
+
+    pub(super) fn answer_plan(&mut self, answer: PlanAnswer, now: Instant) {
+        self.plan_question = None;
+        let settings = SessionSettings { plan_mode: false, ..self.info.settings.clone() };
+        match answer {
+            PlanAnswer::Approve => {
+                self.change(settings, now);
+                self.queue(PLAN_APPROVED.to_owned());
+            }
+            PlanAnswer::Leave => self.change(settings, now),
+            PlanAnswer::KeepPlanning => self.note("write what should be different about the plan"),
+        }
+    }
+
+    fn list_processes(&mut self, argument: &str) {
+        let running = self.links.commands.list();
+        let words = commands::words(argument);
+        match words.as_slice() {
+            [] if running.is_empty() => self.note("no command runs across calls"),
+            [] => {
+                for (at, command) in running.iter().enumerate() {
+                    let line = format!("{:>2}  {}", at + 1, self.clean_line(&command.command_line));
+                    let since = duration_in_words(command.elapsed);
+                    let last = self.clean_line(&command.last_line);
+                    let last = if last.is_empty() { last } else { format!(": {last}") };
+                    self.note(&format!("{line}\n    for {since}{last}"));
+                }
+                self.note("/ps kill N ends one");
+            }
+            [kill, number] if kill == "kill" => {
+                let number: Option<usize> = number.parse().ok();
+                let found = number.and_then(|number| running.get(number.wrapping_sub(1)));
+                match found {
+                    Some(command) => {
+                        let line = self.clean_line(&command.command_line);
+                        self.actions.push(AppAction::EndCommand(command.id));
+                        self.note(&format!("ending: {line}"));
+                    }
+                    None => self.transcript.warning("there is no such command; /ps lists them"),
+                }
+            }
+            _ => self.transcript.warning("write /ps or /ps kill N"),
+        }
+    }
+
+    /// Returns the first line of a text without secrets.
+    fn clean_line(&self, text: &str) -> String {
+        self.secrets.clean(text).lines().next().unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,95 @@
+//! Messages that are sent while the agent works.
+
+use windlass::Content;
+
+use super::*;
+
+fn working() -> (App, Instant) {
+    let (mut app, now) = (app(), Instant::now());
+    app.submit("one".into(), now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("one".into())]);
+    (app, now)
+}
+
+fn send(app: &mut App, text: &str, key: Key, now: Instant) {
+    write(app, text, now);
+    press(app, key, now);
+}
+
+fn finished(app: &mut App) -> Vec<String> {
+    app.take_finished().iter().map(|line| line.to_string().trim_end().to_owned()).collect()
+}
+
+#[test]
+fn enter_sends_into_the_running_turn_and_tab_into_the_next_one() {
+    let (mut app, now) = working();
+    send(&mut app, "not that", Key::Enter, now);
+    send(&mut app, "later", Key::Tab, now);
+    assert_eq!(app.take_actions(), []);
+    let shown = screen(&mut app, now);
+    let lines = ["  this turn: not that", "  next turn: later", "  (Alt-Up takes the last one back)"];
+    assert!(lines.iter().all(|line| shown.contains(&(*line).to_owned())), "{shown:#?}");
+    assert_eq!(app.links.steering.take_back(), Some(vec![Content::Text("not that".into())]));
+    finished(&mut app);
+    app.on_event(Event::UserMessage { text: "not that".into() }, now);
+    assert_eq!(finished(&mut app), ["", "› not that", ""]);
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("later".into())]);
+    assert!(app.pending.is_empty());
+}
+
+#[test]
+fn what_the_turn_did_not_take_begins_the_next_one_before_what_was_queued() {
+    let (mut app, now) = working();
+    send(&mut app, "queued", Key::Tab, now);
+    send(&mut app, "a", Key::Enter, now);
+    send(&mut app, "b", Key::Enter, now);
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("a\nb".into())]);
+    assert!(app.links.steering.is_empty());
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("queued".into())]);
+}
+
+#[test]
+fn the_last_message_is_taken_back_unless_the_model_has_it() {
+    let (mut app, now) = working();
+    send(&mut app, "a", Key::Enter, now);
+    send(&mut app, "b", Key::Tab, now);
+    press(&mut app, Key::Up, now);
+    assert_eq!(app.composer.text(), "b");
+    app.on_key(&Input { key: Key::Up, alt: true, ..Input::default() }, now);
+    assert_eq!(
+        (app.composer.text(), app.pending.len(), app.links.steering.is_empty()),
+        ("a".into(), 0, true)
+    );
+    press(&mut app, Key::Enter, now);
+    // The turn takes it before the screen learns it.
+    app.links.steering.take_all();
+    press(&mut app, Key::Up, now);
+    assert_eq!((app.composer.text(), app.pending.len()), (String::new(), 1));
+}
+
+#[test]
+fn a_cancelled_turn_gives_all_messages_back() {
+    let (mut app, now) = working();
+    send(&mut app, "a", Key::Enter, now);
+    send(&mut app, "b", Key::Tab, now);
+    write(&mut app, "c", now);
+    press(&mut app, Key::Esc, now);
+    assert_eq!(app.take_actions(), [AppAction::Cancel]);
+    assert_eq!((app.composer.text(), app.links.steering.is_empty()), ("a\nb\nc".into(), true));
+}
+
+#[test]
+fn a_command_of_the_person_is_never_given_to_the_model() {
+    let (mut app, now) = working();
+    send(&mut app, "!ls", Key::Enter, now);
+    assert!(app.links.steering.is_empty());
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!(app.take_actions(), [AppAction::Shell("ls".into())]);
+    send(&mut app, "what is this", Key::Enter, now);
+    assert!(app.links.steering.is_empty());
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!(app.take_actions(), [AppAction::Prompt("what is this".into())]);
+}

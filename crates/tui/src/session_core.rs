@@ -1,0 +1,162 @@
+//! The part of a session that needs no terminal: the app, the agent, and what passes between them.
+
+use std::{io, sync::Arc, time::Instant};
+
+use windlass::{AgentBuilder, record::Which};
+
+use crate::{
+    app::{App, AppAction, SessionList},
+    approver::QueueApprover,
+    end_watch::EndWatch,
+    event_queue::{EventQueue, QueueSink, SessionMessage},
+    session::{ProgramCommands, PromptHistory},
+    session_worker::{AgentRebuild, SessionWorker, WorkOrder},
+    settings::{AgentSource, SessionLinks, SessionSettings, approval_list, model_list},
+};
+
+/// A session without its terminal.
+pub(crate) struct SessionCore<'a> {
+    pub(crate) app: App,
+    pub(crate) worker: SessionWorker,
+    pub(crate) links: SessionLinks,
+    pub(crate) agents: &'a dyn AgentSource,
+    pub(crate) queue: Arc<EventQueue>,
+    pub(crate) history: &'a dyn PromptHistory,
+    pub(crate) commands: &'a dyn ProgramCommands,
+    pub(crate) end: EndWatch,
+}
+
+/// Something that is done with the terminal.
+#[derive(Debug)]
+pub(crate) enum TerminalAction {
+    /// Hand the terminal to a command of the program.
+    Program(Vec<String>),
+    /// The same for the command that removes a rule, which the agent must then forget.
+    RevokeRule(String),
+    /// Open the input in an editor.
+    Edit,
+    Suspend,
+    Quit,
+}
+
+impl SessionCore<'_> {
+    /// Adds a message to the history of prompts.
+    pub(crate) fn remember(&mut self, text: &str) {
+        if let Err(problem) = self.history.append(text) {
+            self.app.note(&problem);
+        }
+    }
+
+    /// Gives a message of the agent to the app.
+    pub(crate) fn on_message(&mut self, message: SessionMessage, now: Instant) {
+        if matches!(message, SessionMessage::Idle) {
+            self.app.set_branch(self.agents.branch());
+        }
+        self.app.on_message(message, now);
+    }
+
+    /// Does an action of the app, or returns it as one for the terminal.
+    pub(crate) fn act(&mut self, action: AppAction) -> Option<TerminalAction> {
+        match action {
+            AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
+            AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
+            AppAction::Cancel => self.worker.cancel(),
+            AppAction::Change(settings) => self.change(settings),
+            AppAction::List(list) => self.list(list),
+            AppAction::EndCommand(id) => self.worker.end_command(self.links.commands.clone(), id),
+            AppAction::Program(arguments) => return Some(TerminalAction::Program(arguments)),
+            AppAction::RevokeRule(id) => return Some(TerminalAction::RevokeRule(id)),
+            AppAction::Edit => return Some(TerminalAction::Edit),
+            AppAction::Suspend => return Some(TerminalAction::Suspend),
+            AppAction::Quit => return Some(TerminalAction::Quit),
+        }
+        None
+    }
+
+    fn order(&mut self, order: WorkOrder) {
+        if !self.worker.send(order) {
+            self.queue.push(SessionMessage::Idle);
+            self.app.note("the agent has ended; leave, and go on with `windlass resume`");
+        }
+    }
+
+    /// Replaces the agent by one with these settings. The screen learns the result as a message.
+    pub(crate) fn change(&mut self, settings: SessionSettings) {
+        let now = self.app.settings();
+        let keeps_model = (&settings.model, &settings.provider) == (&now.model, &now.provider);
+        let thread = self.app.thread().cloned();
+        let built = thread.ok_or_else(|| "the session has not begun".to_owned()).and_then(|thread| {
+            let agent = |settings: &SessionSettings| {
+                let builder = self.agents.agent(settings)?.resume(Which::Id(thread.clone()));
+                Ok::<_, String>(attached(builder, &self.links, &self.queue))
+            };
+            Ok((agent(&settings)?, agent(now)?))
+        });
+        match built {
+            Ok((builder, former)) => {
+                let rebuild = AgentRebuild { settings, builder, former, keeps_model };
+                self.order(WorkOrder::Rebuild(Box::new(rebuild)));
+            }
+            Err(problem) => {
+                self.queue.push(SessionMessage::Changed(Box::new(Err(problem))));
+                self.queue.push(SessionMessage::Idle);
+            }
+        }
+    }
+
+    /// Gives the agent the rules that remain after one was removed.
+    pub(crate) fn reload_rules(&mut self) {
+        self.change(self.app.settings().clone());
+    }
+
+    fn list(&mut self, list: SessionList) {
+        let shown = match list {
+            SessionList::Models => Ok(model_list(self.app.settings(), &self.agents.models())),
+            SessionList::Approvals => self.agents.rules().map(|rules| {
+                approval_list(self.app.settings().approval, &self.links.approvals.list(), &rules)
+            }),
+            SessionList::Diff => {
+                let thread = self.app.thread().cloned();
+                let diff = thread.map_or(Ok(String::new()), |thread| self.agents.session_diff(&thread));
+                diff.map(|diff| {
+                    self.app.show_diff(&diff);
+                    String::new()
+                })
+            }
+        };
+        match shown {
+            Ok(text) if text.is_empty() => {}
+            Ok(text) | Err(text) => self.app.note(&text),
+        }
+    }
+
+    /// Runs a command of the program. The terminal must be lent to it.
+    pub(crate) fn run_program(commands: &dyn ProgramCommands, arguments: &[String]) {
+        // On a thread of its own, because it may have a runtime of its own.
+        std::thread::scope(|scope| {
+            // A panic was reported already.
+            let _panicked = scope.spawn(|| commands.run(arguments)).join();
+        });
+    }
+}
+
+/// Connects an agent with the screen.
+pub(crate) fn attached(builder: AgentBuilder, links: &SessionLinks, queue: &Arc<EventQueue>) -> AgentBuilder {
+    links
+        .share(builder)
+        .events(Arc::new(QueueSink(Arc::clone(queue))))
+        .approver(Arc::new(QueueApprover(Arc::clone(queue))))
+}
+
+/// Finds out what confines commands, on a thread of its own. If there is none, the status line does
+/// without it.
+pub(crate) fn probe_mechanism(agents: &dyn AgentSource, queue: Arc<EventQueue>) {
+    let probe = agents.mechanism_probe();
+    let run = move || queue.push(SessionMessage::Mechanism(probe()));
+    let _thread: io::Result<_> = std::thread::Builder::new().name("windlass-probe".to_owned()).spawn(run);
+}
+
+/// Returns the arguments of the command that removes a rule.
+pub(crate) fn revoke_arguments(id: String) -> Vec<String> {
+    vec!["policy".to_owned(), "revoke".to_owned(), id]
+}
