@@ -4,7 +4,6 @@ mod apply_patch;
 mod args;
 mod ask;
 mod audit;
-mod blanks;
 mod call;
 mod calls;
 mod colour;
@@ -14,13 +13,11 @@ mod doctor;
 mod exec;
 mod exit;
 mod feedback;
-mod hidden_characters;
 mod history;
 mod interactive;
 mod interrupts;
 mod jsonl;
 mod logging;
-mod look_alikes;
 mod models;
 mod output;
 mod paths;
@@ -45,7 +42,6 @@ mod tools;
 mod undo;
 mod usage;
 mod user_tools;
-mod visible;
 
 use std::{
     io::{self, Write},

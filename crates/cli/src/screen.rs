@@ -13,9 +13,10 @@ use windlass::{
     Clean, EditKind, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus, Refusal, Status,
     ToolCall, counted, shortened,
 };
+use windlass_tui::render::visible::visible_prose;
+pub(crate) use windlass_tui::render::visible::{path_text, visible, visible_lines, visible_path};
 
-pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
-use crate::{colour, paths::PathDisplay, visible::visible_prose};
+use crate::{colour, paths::PathDisplay};
 
 /// Maximum number of output lines that are shown.
 const MAX_LINES_OF_SUCCESS: usize = 5;

@@ -161,10 +161,21 @@ impl App {
     }
 
     pub(crate) fn on_paste(&mut self, text: &str) {
-        // A paste is never an answer.
-        if !self.panel.is_open() {
+        if self.panel.is_open() {
+            self.panel.on_paste(text);
+        } else {
             self.composer.paste(text);
         }
+    }
+
+    /// Returns true if a question has appeared that no key may answer yet.
+    pub(crate) fn has_new_question(&self) -> bool {
+        self.panel.is_new()
+    }
+
+    /// Notes that the picture is on the screen, after all keys that were typed before were dropped.
+    pub(crate) fn drawn(&mut self, now: Instant) {
+        self.panel.drawn(now);
     }
 
     /// Called when time has passed.
@@ -375,15 +386,15 @@ impl App {
         let upper: Vec<_> = upper.into_iter().skip(hidden).collect();
         frame.render_widget(Paragraph::new(upper), rows[0]);
         if is_open {
-            // Of a question that is too long for the screen, the end with the choices is in the
-            // panel, and the whole is above it.
-            let above = lower.len() - usize::from(lower_rows);
-            if above > 0 {
+            // A question that is too long for the screen is shortened in the panel, and printed
+            // whole above it.
+            let lower = if lower.len() > usize::from(lower_rows) {
                 self.transcript.add(self.panel.print(area.width, &self.info.theme, now));
-            }
-            let lower: Vec<_> = lower.into_iter().skip(above).collect();
+                self.panel.fitted_lines(area.width, lower_rows.into(), &self.info.theme, now)
+            } else {
+                lower
+            };
             frame.render_widget(Paragraph::new(lower), rows[2]);
-            self.panel.drawn(now);
         } else {
             let [mark, text] =
                 Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas::<2>(rows[2]);

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::FutureExt;
+use ratatui_textarea::Key;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use windlass::{AgentBuilder, BuildError, ThreadId};
@@ -228,7 +230,30 @@ impl SessionLoop<'_> {
         if self.app.take_bell() {
             Screen::ring()?;
         }
-        self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))
+        self.screen.draw(finished, height, |frame, area| self.app.view(frame, area, now))?;
+        if self.app.has_new_question() {
+            self.drop_early_keys()?;
+            // What is printed above the question is finished only now.
+            self.dirty = true;
+        }
+        // Not the time at which drawing began: a slow terminal may have taken long.
+        self.app.drawn(Instant::now());
+        Ok(())
+    }
+
+    /// Drops the keys and pasted texts that arrived before a question was visible: they are meant
+    /// for something else. Ctrl-C stops the turn in any case.
+    fn drop_early_keys(&mut self) -> io::Result<()> {
+        while let Some(Some(event)) = next_event(&mut self.events).now_or_never() {
+            match event? {
+                TerminalEvent::Resized => self.with_screen(Screen::resize)?,
+                TerminalEvent::Key(key) if key.ctrl && key.key == Key::Char('c') => {
+                    self.app.on_key(&key, Instant::now());
+                }
+                TerminalEvent::Key(_) | TerminalEvent::Paste(_) => {}
+            }
+        }
+        Ok(())
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {

@@ -30,6 +30,7 @@ fn screen(app: &mut App, now: Instant) -> Vec<String> {
     let height = app.height(60, now).min(20);
     let mut terminal = Terminal::new(TestBackend::new(60, height)).unwrap();
     terminal.draw(|frame| app.view(frame, frame.area(), now)).unwrap();
+    app.drawn(now);
     let cells = terminal.backend().buffer().content.chunks(60);
     cells
         .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>().trim_end().to_owned())
@@ -121,7 +122,7 @@ fn what_was_typed_before_a_question_appeared_does_not_answer_it() {
     write(&mut app, "yyy", now);
     assert!(given.try_recv().is_err());
     let shown = screen(&mut app, now);
-    assert_eq!(shown[1], "shell_command wants to run:", "{shown:#?}");
+    assert_eq!(shown[1], "shell_command wants to run with `bash -c`:", "{shown:#?}");
     assert_eq!(shown[2], "  │ make");
     write(&mut app, "y", now + Duration::from_millis(200));
     assert!(given.try_recv().is_err());
