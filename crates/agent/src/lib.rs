@@ -35,4 +35,4 @@ pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use recover_edits::recover_edits;
 pub use settings::{ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits};
 pub use toolset::Toolset;
-pub use windlass_tools::program;
+pub use windlass_tools::{image_url, program};

@@ -27,6 +27,7 @@ mod load;
 mod problem;
 mod retention;
 mod show;
+mod tui;
 mod undo;
 
 pub(crate) use known::schema;
@@ -37,6 +38,7 @@ use environment::ShellEnvironmentPolicy;
 pub(crate) use limits::CommandLimits;
 pub(crate) use retention::RetentionSettings;
 use retention::SessionDurability;
+use tui::TuiSettings;
 pub(crate) use undo::UndoOfCommands;
 
 /// The default time that a model may take for a verdict.
@@ -159,6 +161,8 @@ pub(crate) struct WindlassConfig {
     pub(crate) durability: SessionDurability,
     /// Limits on the data below the home directory of Windlass.
     pub(crate) retention: RetentionSettings,
+    /// Settings of interactive sessions.
+    pub(crate) tui: TuiSettings,
     /// Accepted for compatibility with other agents; has no effect. Reasoning is shown whenever the
     /// server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
@@ -218,6 +222,7 @@ impl Default for WindlassConfig {
             history: HistoryLimits::default(),
             durability: SessionDurability::default(),
             retention: RetentionSettings::default(),
+            tui: TuiSettings::default(),
             show_raw_agent_reasoning: false,
         }
     }

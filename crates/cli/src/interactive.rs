@@ -151,7 +151,7 @@ fn info(setup: &ProgramSetup) -> SessionInfo {
     };
     let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme }
+    SessionInfo { cwd: setup.cwd.clone(), status, theme, vi_keys: config.tui.vi_keys }
 }
 
 /// Returns the git branch of a directory.

@@ -19,7 +19,7 @@ use windlass::{Answer, Event, Network, ThreadId};
 use crate::{
     approval_panel::QuestionQueue,
     commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
-    composer::{Composer, ComposerResult},
+    composer::{Composer, ComposerResult, shown_message},
     event_queue::SessionMessage,
     render::{
         status::{SessionStatus, render_status},
@@ -198,7 +198,7 @@ impl App {
             Key::Char('z') if key.ctrl => self.actions.push(AppAction::Suspend),
             Key::Char('t') if key.ctrl => self.transcript.expand_last_call(),
             Key::Esc => {
-                if !self.composer.close_completion() && self.working.is_some() {
+                if !self.composer.back_out() && self.working.is_some() {
                     self.cancel();
                 }
             }
@@ -259,7 +259,7 @@ impl App {
     }
 
     fn send(&mut self, text: String, now: Instant) {
-        self.transcript.user(&text);
+        self.transcript.user(&shown_message(&text));
         self.working = Some(now);
         let command = text.trim().strip_prefix('!').map(|command| command.trim().to_owned());
         self.actions.push(match command {
@@ -338,7 +338,7 @@ impl App {
         if self.panel.is_open() {
             self.panel.lines(width, &self.info.theme, now)
         } else {
-            self.composer.choices()
+            self.composer.choices(width, &self.info.theme)
         }
     }
 
@@ -398,7 +398,10 @@ impl App {
         } else {
             let [mark, text] =
                 Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas::<2>(rows[2]);
-            frame.render_widget(Line::styled("› ", Style::new().add_modifier(Modifier::BOLD)), mark);
+            frame.render_widget(
+                Line::styled(self.composer.sign(), Style::new().add_modifier(Modifier::BOLD)),
+                mark,
+            );
             frame.render_widget(self.composer.area(), text);
             frame.render_widget(Paragraph::new(lower), rows[3]);
         }

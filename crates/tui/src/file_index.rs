@@ -1,18 +1,26 @@
 //! The files that `@` completes, found once in the background.
 
 use std::{
+    cmp::Reverse,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     thread,
 };
 
+use frizbee::{CaseMatching, Config, Matcher};
 use ignore::WalkBuilder;
 
 /// Maximum number of files that are offered.
-const MAX_FILES: usize = 20_000;
+const MAX_FILES: usize = 100_000;
 
 /// Maximum number of matches.
 pub(crate) const MAX_MATCHES: usize = 8;
+
+/// Maximum number of matches that are compared by the name of the file.
+const MAX_RANKED: usize = 256;
+
+/// Maximum number of characters of a request that are looked at.
+const MAX_WANTED_CHARS: usize = 128;
 
 /// Names of files below a directory. Ignored ones are left out.
 #[derive(Debug)]
@@ -25,6 +33,16 @@ pub(crate) struct FileIndex {
 impl FileIndex {
     pub(crate) fn new(root: PathBuf) -> Self {
         Self { root, found: Arc::default(), started: false }
+    }
+
+    /// Returns the directory whose files these are.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns true if the search for files is done.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.found.get().is_some()
     }
 
     /// Returns the best matches for a text. The first request starts the search for files, and
@@ -52,29 +70,28 @@ fn walk(root: &Path) -> Vec<String> {
     files.filter_map(name).filter(|name| !name.contains(char::is_control)).take(MAX_FILES).collect()
 }
 
+/// Returns the best matches: those in the name of a file before those in its directory, then by
+/// score, then the shorter ones.
 fn best(names: &[String], wanted: &str) -> Vec<String> {
+    let wanted: String = wanted.chars().take(MAX_WANTED_CHARS).collect();
+    if wanted.is_empty() {
+        return names.iter().take(MAX_MATCHES).cloned().collect();
+    }
+    let config = Config::default().casing(CaseMatching::Ignore);
+    let matches = Matcher::new(wanted.as_str(), &config).match_list(names);
+    let found = matches.iter().take(MAX_RANKED).filter_map(|found| {
+        let name = names.get(usize::try_from(found.index).ok()?)?;
+        Some((found.score, name))
+    });
     let wanted = wanted.to_lowercase();
-    let mut scored: Vec<_> =
-        names.iter().filter_map(|name| score(name, &wanted).map(|score| (score, name))).collect();
-    scored.sort();
-    scored.into_iter().take(MAX_MATCHES).map(|(_, name)| name.clone()).collect()
-}
-
-/// Scores a name that has all characters in order: gaps and length count against it, a match in the
-/// last component for it. Lower is better.
-fn score(name: &str, wanted: &str) -> Option<usize> {
-    let lower = name.to_lowercase();
-    if let Some(at) = lower.rfind(wanted) {
-        let in_file_name = !lower[at..].contains('/');
-        return Some(name.len() + if in_file_name { 0 } else { 100 });
-    }
-    let (mut gaps, mut rest) = (0, lower.as_str());
-    for c in wanted.chars() {
-        let at = rest.find(c)?;
-        gaps += at;
-        rest = &rest[at + c.len_utf8()..];
-    }
-    Some(200 + gaps * 4 + name.len())
+    let mut ranked: Vec<_> = found
+        .map(|(score, name)| {
+            let file = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+            ((!file.starts_with(&wanted), !file.contains(&wanted), Reverse(score), name.len()), name)
+        })
+        .collect();
+    ranked.sort();
+    ranked.into_iter().take(MAX_MATCHES).map(|(_, name)| name.clone()).collect()
 }
 
 #[cfg(test)]
@@ -88,6 +105,15 @@ mod tests {
         let names = ["app/session.rs", "src/app.rs", "src/a/p/p.rs", "other.rs"].map(str::to_owned);
         assert_eq!(best(&names, "app"), ["src/app.rs", "app/session.rs", "src/a/p/p.rs"]);
         assert_eq!(best(&names, "zzz"), Vec::<String>::new());
+        assert_eq!(best(&names, "SSRS"), ["app/session.rs"]);
+    }
+
+    #[test]
+    fn a_name_is_found_among_many() {
+        let mut names: Vec<_> = (0..MAX_FILES).map(|at| format!("src/module_{at}/part_{at}.rs")).collect();
+        names.push("docs/interactive.md".to_owned());
+        assert_eq!(best(&names, "dcintermd"), ["docs/interactive.md"]);
+        assert_eq!(best(&names, "part_77").len(), MAX_MATCHES);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::{
     event_queue::{EventQueue, QueueSink},
     file_index::FileIndex,
     render::{Theme, status::SessionStatus},
-    session_worker::{SessionWorker, WorkOrder, WorkerError},
+    session_worker::{SessionWorker, TurnPlace, WorkOrder, WorkerError},
     terminal::{Screen, TerminalEvent, TerminalEvents},
 };
 
@@ -51,6 +51,8 @@ pub struct SessionInfo {
     pub status: SessionStatus,
     /// The colours.
     pub theme: Theme,
+    /// Set if the input takes the keys of vi.
+    pub vi_keys: bool,
 }
 
 /// Keeps what the person wrote. Implemented by the program, called by the session.
@@ -131,8 +133,10 @@ impl InteractiveSession<'_> {
             .builder
             .events(Arc::new(QueueSink(Arc::clone(&queue))))
             .approver(Arc::new(QueueApprover(Arc::clone(&queue))));
-        let worker = SessionWorker::start(builder, Arc::clone(&queue))?;
-        let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
+        let place = TurnPlace { cwd: self.info.cwd.clone(), model: self.info.status.model.clone() };
+        let worker = SessionWorker::start(builder, Arc::clone(&queue), place)?;
+        let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()))
+            .with_vi_keys(self.info.vi_keys);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let screen = Screen::open(self.display)?;
         let mut running = SessionLoop {

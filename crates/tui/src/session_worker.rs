@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError, mpsc as ready},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -9,10 +10,13 @@ use std::{
 
 use tokio::{runtime::Builder, sync::mpsc};
 use windlass::{
-    Agent, AgentBuilder, BuildError, Content, Event, Input, Reason, SpecKind, Stop, ToolCall, shell_quote,
+    Agent, AgentBuilder, BuildError, Event, Input, Reason, SpecKind, Stop, ToolCall, shell_quote,
 };
 
-use crate::event_queue::{EventQueue, SessionMessage};
+use crate::{
+    event_queue::{EventQueue, SessionMessage},
+    prompt_images::{PromptContent, load_content},
+};
 
 /// Names of tools that run a command line, with the parameter that takes it.
 const SHELL_TOOLS: [(&str, &str); 2] = [("shell_command", "command"), ("exec_command", "cmd")];
@@ -24,6 +28,13 @@ pub(crate) enum WorkOrder {
     Turn(String),
     /// A command of the person, through the same pipeline as a call of the model.
     Shell(String),
+}
+
+/// Facts that a message is read by: where its files are, and whether its model takes images.
+#[derive(Debug)]
+pub(crate) struct TurnPlace {
+    pub(crate) cwd: PathBuf,
+    pub(crate) model: String,
 }
 
 /// The agent on its thread.
@@ -47,12 +58,16 @@ pub(crate) enum WorkerError {
 
 impl SessionWorker {
     /// Starts the thread, and waits until the agent is built.
-    pub(crate) fn start(builder: AgentBuilder, queue: Arc<EventQueue>) -> Result<Self, WorkerError> {
+    pub(crate) fn start(
+        builder: AgentBuilder,
+        queue: Arc<EventQueue>,
+        place: TurnPlace,
+    ) -> Result<Self, WorkerError> {
         // At most one order at a time: the screen sends the next one when the agent is idle.
         let (orders, received) = mpsc::unbounded_channel();
         let current = Arc::new(Mutex::new(Stop::default()));
         let (send, built) = ready::channel();
-        let worker = WorkerThread { orders: received, current: Arc::clone(&current), queue };
+        let worker = WorkerThread { orders: received, current: Arc::clone(&current), queue, place };
         let thread = thread::Builder::new()
             .name("windlass-agent".to_owned())
             .spawn(move || worker.run(builder, &send))
@@ -99,6 +114,7 @@ struct WorkerThread {
     orders: mpsc::UnboundedReceiver<WorkOrder>,
     current: Arc<Mutex<Stop>>,
     queue: Arc<EventQueue>,
+    place: TurnPlace,
 }
 
 impl WorkerThread {
@@ -119,14 +135,25 @@ impl WorkerThread {
                 let stop = Stop::default();
                 *self.current.lock().unwrap_or_else(PoisonError::into_inner) = stop.clone();
                 match order {
-                    // Events tell how it ends.
-                    WorkOrder::Turn(text) => drop(agent.run(vec![Content::Text(text)], &stop).await),
+                    WorkOrder::Turn(text) => self.run_turn(&mut agent, text, &stop).await,
                     WorkOrder::Shell(command) => self.run_command(&agent, &command, &stop).await,
                 }
                 self.queue.push(SessionMessage::Idle);
             }
             agent.toolbox().sandbox.close().await;
         });
+    }
+
+    async fn run_turn(&self, agent: &mut Agent, text: String, stop: &Stop) {
+        let warn = |message| self.queue.push(SessionMessage::Event(Box::new(Event::Warning { message })));
+        match load_content(text, &self.place.cwd, &self.place.model) {
+            Ok(PromptContent { content, warning }) => {
+                warning.into_iter().for_each(warn);
+                // Events tell how it ends.
+                drop(agent.run(content, stop).await);
+            }
+            Err(problem) => warn(format!("{problem}; the message was not sent (Up brings it back)")),
+        }
     }
 
     async fn run_command(&self, agent: &Agent, command: &str, stop: &Stop) {

@@ -53,8 +53,8 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, ContextSettings, EditTools, Family, FileTools,
-    ReviewSettings, ShellKind, StorageSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnLimits, TurnReport, index,
-    program, recover_edits, usage,
+    ReviewSettings, ShellKind, StorageSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnLimits, TurnReport,
+    image_url, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,

@@ -20,7 +20,7 @@ fn app() -> App {
         tokens: 0,
         processes: 0,
     };
-    let info = SessionInfo { cwd: "/w".into(), status, theme: crate::render::Theme::dark() };
+    let info = SessionInfo { cwd: "/w".into(), status, theme: crate::render::Theme::dark(), vi_keys: false };
     let mut app = App::new(info, Composer::new(Vec::new(), FileIndex::new("/nowhere".into())));
     app.set_width(60);
     app

@@ -46,8 +46,8 @@ impl ApprovalPanel {
         [self.subject, self.reasons, self.choices].concat()
     }
 
-    /// Returns at most so many lines. The choices stay whole, and of the command and the reasons the
-    /// beginning and the end.
+    /// Returns at most so many lines. The choices stay whole, and the command and the reasons keep
+    /// their beginning and end.
     pub fn fitted(&self, rows: usize, theme: &Theme) -> Vec<Line<'static>> {
         let room = rows.saturating_sub(self.choices.len());
         let kept = self.subject.len().min(MIN_SUBJECT_LINES).min(room);

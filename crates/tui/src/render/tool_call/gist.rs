@@ -37,8 +37,8 @@ pub fn shell_script(command: &CommandLine) -> String {
     split_shell(command).map_or_else(|| command.display(), |(_, script)| script.to_owned())
 }
 
-/// Returns the words that start a shell of the system, such as `bash -lc`, and the script that it is
-/// given. Returns `None` for another program.
+/// Returns the words that start a shell of the system, such as `bash -lc`, and its script. Returns
+/// `None` for another program.
 pub fn split_shell(command: &CommandLine) -> Option<(String, &str)> {
     const FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
     const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
