@@ -59,8 +59,8 @@ fn has_image_ending(path: &Path) -> bool {
     IMAGE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// Returns the path of an image that a terminal has pasted because a file was dropped on it: quoted,
-/// with escaped blanks, or as a `file:` URL.
+/// Returns the path of an image that a terminal has pasted because a file was dropped on it. It may
+/// be quoted, have escaped blanks, or be a `file:` URL.
 pub(crate) fn dropped_image(pasted: &str) -> Option<String> {
     let text = pasted.trim();
     if text.is_empty() || text.contains('\n') {

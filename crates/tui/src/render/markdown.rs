@@ -7,6 +7,7 @@
 
 use std::mem;
 
+use pulldown_cmark::Options;
 use ratatui::text::{Line, Span};
 
 use crate::render::{
@@ -19,6 +20,10 @@ use part_splitter::{MarkdownPart, PartSplitter};
 mod block_renderer;
 mod part_splitter;
 mod table;
+
+/// The extensions of Markdown that are understood.
+const MARKDOWN_OPTIONS: Options =
+    Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
 /// Columns by which code is indented. Blanks, so that copied code has no signs of ours in it.
 const CODE_INDENT_COLUMNS: usize = 2;
@@ -192,7 +197,7 @@ mod tests {
     use super::*;
 
     /// Lines of blocks that do not refer to each other.
-    const LINES: [&str; 17] = [
+    const LINES: [&str; 24] = [
         "# Title",
         "words and *more* words",
         "",
@@ -210,6 +215,13 @@ mod tests {
         "|---|---|",
         "---",
         "- [ ] task",
+        "- ```sh",
+        "  ```",
+        "   ```rust",
+        "    ```",
+        "  fn inner() {}",
+        "  ~~~",
+        "1. ```",
     ];
 
     proptest! {

@@ -14,7 +14,7 @@ use windlass_tui::render::{
 use crate::text;
 
 /// Lines that begin, continue and end all kinds of blocks.
-const LINES: [&str; 24] = [
+const LINES: [&str; 30] = [
     "# Title",
     "words and *more* words",
     "",
@@ -39,6 +39,12 @@ const LINES: [&str; 24] = [
     "- [ ] task",
     "\ttab",
     "文字 👍",
+    "- ```sh",
+    "  ```",
+    "   ```rust",
+    "  fn inner() {}",
+    "1. ```",
+    "    - deep",
 ];
 
 fn texts() -> impl Strategy<Value = String> {

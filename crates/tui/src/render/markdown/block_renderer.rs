@@ -2,13 +2,13 @@
 
 use std::mem;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use ratatui::{
     style::{Modifier, Style},
     text::{Line, Span},
 };
 
-use super::{CodeWrapper, LineHighlighter, code_label, table::MarkdownTable};
+use super::{CodeWrapper, LineHighlighter, MARKDOWN_OPTIONS, code_label, table::MarkdownTable};
 use crate::render::{
     Theme,
     wrap::{HangingIndent, columns, wrap_spans},
@@ -78,8 +78,7 @@ impl<'a> BlockRenderer<'a> {
     }
 
     pub(super) fn render(mut self, text: &str) -> Vec<Line<'static>> {
-        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let mut parser = Parser::new_ext(text, options);
+        let mut parser = Parser::new_ext(text, MARKDOWN_OPTIONS);
         for event in parser.by_ref() {
             self.take(event);
         }
