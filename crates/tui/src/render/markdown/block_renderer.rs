@@ -8,9 +8,10 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{CodeWrapper, LineHighlighter, MARKDOWN_OPTIONS, code_label, table::MarkdownTable};
+use super::{MARKDOWN_OPTIONS, code_label, table::MarkdownTable, wrap_code};
 use crate::render::{
     Theme,
+    highlight::CodeHighlighter,
     wrap::{HangingIndent, columns, wrap_spans},
 };
 
@@ -21,7 +22,6 @@ const MAX_CONTAINERS: usize = 16;
 pub(super) struct BlockRenderer<'a> {
     width: u16,
     theme: &'a Theme,
-    highlight: LineHighlighter,
     lines: Vec<Line<'static>>,
     /// The text of the block that is open.
     inline: Vec<Span<'static>>,
@@ -60,11 +60,10 @@ struct OpenLink {
 }
 
 impl<'a> BlockRenderer<'a> {
-    pub(super) fn new(width: u16, theme: &'a Theme, highlight: LineHighlighter) -> Self {
+    pub(super) fn new(width: u16, theme: &'a Theme) -> Self {
         Self {
             width,
             theme,
-            highlight,
             lines: Vec::new(),
             inline: Vec::new(),
             styles: vec![theme.text],
@@ -295,11 +294,10 @@ impl<'a> BlockRenderer<'a> {
             let indent = self.indent();
             self.lines.extend(code_label(&language, self.width, self.theme, &indent));
         }
-        let (width, theme, highlight) = (self.width, self.theme, self.highlight);
-        let code = CodeWrapper { language: &language, highlight, width, theme };
+        let mut code = CodeHighlighter::new(&language, self.theme);
         for line in text.lines() {
-            let indent = self.indent();
-            self.lines.extend(code.wrap(line, indent));
+            let (indent, spans) = (self.indent(), code.highlight(line, self.theme));
+            self.lines.extend(wrap_code(line, &spans, self.width, indent));
         }
         self.needs_gap = true;
     }
