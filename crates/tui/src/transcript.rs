@@ -12,7 +12,7 @@ use crate::{
     render::{
         Theme,
         ansi::render_output,
-        diff::render_unified_diff,
+        diff::{render_diff_excerpt, render_unified_diff},
         markdown::{StreamingMarkdown, render_markdown},
         plan::render_plan,
         tool_call::{CallExpansion, CallProgress, ToolCallView, render_call_details, render_tool_call},
@@ -27,6 +27,9 @@ const MAX_OUTPUT_BYTES: usize = 4096;
 
 /// Number of output lines shown below a call that has ended.
 const OUTPUT_LINES: usize = 4;
+
+/// Maximum number of lines of a diff that are shown by themselves.
+const MAX_DIFF_ROWS: usize = 80;
 
 /// Maximum number of output lines of a call that is shown in full.
 const MAX_EXPANDED_LINES: usize = 1000;
@@ -190,8 +193,13 @@ impl Transcript {
             }
             Event::TurnDiff { diff } => {
                 self.diff = Some(diff).filter(|diff| !diff.trim().is_empty());
-                if self.diff.is_some() {
-                    self.show_diff();
+                if let Some(diff) = &self.diff {
+                    let lines = render_diff_excerpt(diff, MAX_DIFF_ROWS, self.width, &self.theme);
+                    let is_cut = lines.last().is_some_and(|line| line.to_string().ends_with("more lines"));
+                    self.finished.extend(lines);
+                    if is_cut {
+                        self.finished.push(faint("  (/diff shows all)".to_owned()));
+                    }
                 }
             }
             Event::PlanUpdated(plan) => self.plan = Some(plan),

@@ -124,6 +124,23 @@ fn the_input_has_a_search_attachments_images_and_vi_keys() {
 }
 
 #[test]
+fn code_in_a_list_and_wide_characters_keep_their_places() {
+    let user = User::new();
+    let markdown =
+        "1. Run this:\n   ```bash\n   make\n   ```\n2. Look.\n\n| a | b |\n|---|---|\n| 文字 | 👍 c |\n";
+    let mut terminal = session(&user, &json!([{"text": markdown}]), &[]);
+    terminal.until("network off");
+    terminal.type_in("show\r");
+    let screen = terminal.until("👍 c");
+    assert!(screen.contains("1. Run this:\n   [bash]\n     make\n2. Look.\n"), "{screen}");
+    assert!(screen.contains("a    │ b\n─────┼──"), "{screen}");
+    assert!(screen.contains("文字 │ 👍 c\n"), "{screen}");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn a_turn_is_cancelled_and_the_session_goes_on() {
     let user = User::new();
     let turns = json!([shell("echo begun; sleep 60"), {"text": "Here again."}]);

@@ -83,6 +83,17 @@ proptest! {
 }
 
 #[test]
+fn blocks_in_an_item_follow_its_text() {
+    let show = |markdown: &str| text(&render_markdown(markdown, 40, &Theme::no_colour()));
+    assert_eq!(
+        show("1. run:\n   ```sh\n   make\n   ```\n2. then\n"),
+        "1. run:\n   [sh]\n     make\n2. then\n"
+    );
+    assert_eq!(show("- see:\n  > quote\n- next\n"), "• see:\n  │ quote\n• next\n");
+    assert_eq!(show("- see:\n  # head\n  | a |\n  |---|\n"), "• see:\n  # head\n\n  a\n  ─\n");
+}
+
+#[test]
 fn code_becomes_final_line_by_line_and_paragraphs_when_they_end() {
     let mut stream = StreamingMarkdown::new(40, Theme::no_colour());
     assert_eq!(text(&stream.push("Some *text*\nand mo")), "");

@@ -92,9 +92,11 @@ fn first_place(next: &[(&str, Option<usize>)]) -> Option<(usize, usize)> {
 
 /// Returns a text up to so many characters, and how many follow. Long runs of blanks are counted.
 pub(super) fn excerpt(text: &str, max_chars: usize) -> String {
-    let text = count_blanks(text, MAX_BLANKS).replace('\t', " ");
-    match text.chars().count().checked_sub(max_chars) {
-        None | Some(0) => text,
-        Some(more) => format!("{} ({more} characters more)", shortened(&text, max_chars)),
+    // Of a very long text, only the beginning is looked at.
+    let end = text.char_indices().nth(max_chars * MAX_BLANKS).map_or(text.len(), |(at, _)| at);
+    let shown = count_blanks(&text[..end], MAX_BLANKS).replace('\t', " ");
+    match (shown.chars().count() + text[end..].chars().count()).saturating_sub(max_chars) {
+        0 => shown,
+        more => format!("{} ({more} characters more)", shortened(&shown, max_chars)),
     }
 }

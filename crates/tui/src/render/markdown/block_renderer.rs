@@ -135,15 +135,20 @@ impl<'a> BlockRenderer<'a> {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Heading { level, .. } => {
+                self.flush_text();
                 self.begin_block();
                 self.styles.push(self.theme.heading);
                 self.push_text(&format!("{} ", "#".repeat(level as usize)));
             }
             Tag::BlockQuote(_) => {
+                self.flush_text();
                 self.begin_block();
                 self.containers.push(BlockContainer::Quote);
             }
             Tag::CodeBlock(kind) => {
+                // The text of an item before it: items of a list without empty lines have no
+                // paragraphs.
+                self.flush_text();
                 self.begin_block();
                 let language = match &kind {
                     CodeBlockKind::Fenced(info) => info.split([' ', ',', '{']).next().unwrap_or_default(),
@@ -158,6 +163,7 @@ impl<'a> BlockRenderer<'a> {
             }
             Tag::Item => self.begin_item(),
             Tag::Table(alignments) => {
+                self.flush_text();
                 self.begin_block();
                 self.table = Some(MarkdownTable { alignments, rows: Vec::new() });
             }
