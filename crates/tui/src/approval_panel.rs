@@ -195,7 +195,8 @@ impl QuestionQueue {
             lines.extend(panel.fitted(room, theme));
         }
         lines.extend(end);
-        lines
+        // On a very small screen, the end stays.
+        lines.split_off(lines.len().saturating_sub(rows))
     }
 
     /// Returns the line that says which of several questions this is.
@@ -422,6 +423,11 @@ mod tests {
         assert!(lines.iter().any(|line| line.contains("more lines, printed above")), "{lines:#?}");
         assert!(lines.iter().any(|line| line.starts_with("  y  yes")), "{lines:#?}");
         assert_eq!(lines[12], "  q  no, and stop the turn");
+        for rows in 0..14 {
+            let lines = shown(&mut panel, rows);
+            assert_eq!(lines.len(), rows);
+            assert!(lines.last().is_none_or(|line| line.starts_with("Allow it?")), "{lines:#?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The files that `@` completes, found once in the background.
+//! The files that `@` completes, found in the background.
 
 use std::{
     cmp::Reverse,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
+    time::{Duration, Instant},
 };
 
 use frizbee::{CaseMatching, Config, Matcher};
@@ -22,17 +23,33 @@ const MAX_RANKED: usize = 256;
 /// Maximum number of characters of a request that are looked at.
 const MAX_WANTED_CHARS: usize = 128;
 
+/// After this time, a request looks for files again: a session makes new ones.
+const MAX_AGE: Duration = Duration::from_secs(10);
+
 /// Names of files below a directory. Ignored ones are left out.
 #[derive(Debug)]
 pub(crate) struct FileIndex {
     root: PathBuf,
-    found: Arc<OnceLock<Vec<String>>>,
-    started: bool,
+    found: Arc<Mutex<FoundFiles>>,
+}
+
+/// The result of the last search for files.
+#[derive(Debug, Default)]
+struct FoundFiles {
+    names: Arc<Vec<String>>,
+    ended: Option<Instant>,
+    is_running: bool,
+}
+
+impl FoundFiles {
+    fn must_begin(&self) -> bool {
+        !self.is_running && self.ended.is_none_or(|ended| ended.elapsed() > MAX_AGE)
+    }
 }
 
 impl FileIndex {
     pub(crate) fn new(root: PathBuf) -> Self {
-        Self { root, found: Arc::default(), started: false }
+        Self { root, found: Arc::default() }
     }
 
     /// Returns the directory whose files these are.
@@ -40,25 +57,34 @@ impl FileIndex {
         &self.root
     }
 
-    /// Returns true if the search for files is done.
+    /// Returns true if the files are known.
     pub(crate) fn is_ready(&self) -> bool {
-        self.found.get().is_some()
+        lock(&self.found).ended.is_some()
     }
 
     /// Returns the best matches for a text. The first request starts the search for files, and
     /// there are none until it is done.
     pub(crate) fn matches(&mut self, wanted: &str) -> Vec<String> {
-        if !self.started {
-            self.started = true;
+        let mut found = lock(&self.found);
+        if found.must_begin() {
+            found.is_running = true;
             let (root, found) = (self.root.clone(), Arc::clone(&self.found));
+            let search = move || {
+                let names = Arc::new(walk(&root));
+                *lock(&found) = FoundFiles { names, ended: Some(Instant::now()), is_running: false };
+            };
             // Without a thread there is no completion, and everything else works.
-            let _thread = thread::Builder::new().name("windlass-files".to_owned()).spawn(move || {
-                // Set once, by this thread.
-                let _ = found.set(walk(&root));
-            });
+            let _thread = thread::Builder::new().name("windlass-files".to_owned()).spawn(search);
         }
-        best(self.found.get().map_or(&[], Vec::as_slice), wanted)
+        let names = Arc::clone(&found.names);
+        drop(found);
+        best(&names, wanted)
     }
+}
+
+fn lock(found: &Mutex<FoundFiles>) -> MutexGuard<'_, FoundFiles> {
+    // The thread replaces the whole value, so that a panic leaves it whole.
+    found.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn walk(root: &Path) -> Vec<String> {
@@ -114,6 +140,18 @@ mod tests {
         names.push("docs/interactive.md".to_owned());
         assert_eq!(best(&names, "dcintermd"), ["docs/interactive.md"]);
         assert_eq!(best(&names, "part_77").len(), MAX_MATCHES);
+    }
+
+    #[test]
+    fn files_are_found_in_the_background() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a.txt"), "").unwrap();
+        let mut index = FileIndex::new(root.path().to_owned());
+        index.matches("a");
+        while !index.is_ready() {
+            thread::yield_now();
+        }
+        assert_eq!(index.matches("a"), ["a.txt"]);
     }
 
     #[test]

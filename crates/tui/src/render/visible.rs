@@ -69,14 +69,18 @@ pub fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// Returns what [`visible_command`] writes for each character of a text that it escapes, each once,
-/// without line breaks and tabs, which people use.
+/// Maximum number of escapes that are listed.
+const MAX_ESCAPES: usize = 32;
+
+/// Returns what [`visible_command`] writes for the first characters of a text that it escapes, each
+/// once, without line breaks and tabs, which people use.
 pub fn escapes(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for word in text.split_inclusive(WORD_ENDS).filter(|word| !is_plain(word)) {
         for_each_char(word, |c, is_escaped| {
             let escape = || c.escape_default().to_string();
-            if is_escaped && !matches!(c, '\n' | '\t') && !found.contains(&escape()) {
+            let is_listed = is_escaped && found.len() < MAX_ESCAPES && !matches!(c, '\n' | '\t');
+            if is_listed && !found.contains(&escape()) {
                 found.push(escape());
             }
         });
