@@ -37,4 +37,4 @@ pub use recover_edits::recover_edits;
 pub use settings::{ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits};
 pub use steering::SteeringInput;
 pub use toolset::Toolset;
-pub use windlass_tools::{CommandSessions, RunningCommand, TurnDiff, program};
+pub use windlass_tools::{CommandSessions, RunningCommand, TurnDiff, image_url, program};

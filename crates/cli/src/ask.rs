@@ -11,9 +11,9 @@ use rustix::termios::QueueSelector;
 use tokio::sync::{Mutex, oneshot};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, Stop, shell_script};
+use windlass_tui::render::visible::{count_blanks, visible_command};
 
 use crate::{
-    blanks::count_blanks,
     paths::PathDisplay,
     progress_terminal::ProgressTerminal,
     screen::{named, visible},
@@ -150,7 +150,7 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
 
 /// Returns a command with long runs of blanks counted and tabs shown.
 fn done(text: &str) -> String {
-    visible(&count_blanks(text, MAX_BLANKS_IN_COMMAND)).replace('\t', "\\t")
+    visible_command(&count_blanks(text, MAX_BLANKS_IN_COMMAND)).into_owned()
 }
 
 /// Returns the beginning and the end of a long text.

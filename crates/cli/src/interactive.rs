@@ -202,7 +202,7 @@ fn info(setup: &ProgramSetup, settings: SessionSettings, theme: &Theme) -> Sessi
         tokens: 0,
         processes: 0,
     };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme, settings }
+    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme, settings, vi_keys: config.tui.vi_keys }
 }
 
 /// Returns a directory as a person writes it.

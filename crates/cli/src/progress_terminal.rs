@@ -10,10 +10,10 @@ use std::{
 };
 
 use windlass::{CallId, duration_in_words};
+use windlass_tui::render::visible::visible_prose;
 
 use crate::{
     colour::is_dumb,
-    visible::visible_prose,
     word_wrap::{columns_of, cut_line, terminal_columns, wrap_for_stderr},
 };
 
@@ -121,7 +121,7 @@ impl ProgressTerminal {
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
         let mut state = self.shared.state();
         if let (Some(last), Some(call)) = (last, state.running.iter_mut().find(|call| call.id == *id)) {
-            call.last_output = visible_prose(last.trim());
+            call.last_output = visible_prose(last.trim()).into_owned();
         }
     }
 

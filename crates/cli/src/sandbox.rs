@@ -14,11 +14,11 @@ use windlass::{
     host::{Machine, OutputFile, Window, inherited_descriptor},
     record::Edits,
 };
+use windlass_tui::render::visible::visible_json;
 
 use crate::{
     args::{CommonOptions, SandboxRun},
     exit::ProgramExit,
-    hidden_characters::visible_json,
     interrupts,
     preview::{RequestedPreview, SettledPreview},
     problem::{CliProblem, chain},

@@ -14,15 +14,16 @@ use windlass::{
     CallId, CallWords, Clean, Denial, Effects, Event, EventSink, Outcome, Plan, PlanStatus, Refusal,
     ToolCall, shortened,
 };
+use windlass_tui::render::visible::visible_prose;
+pub(crate) use windlass_tui::render::visible::{path_text, visible, visible_lines, visible_path};
 
 mod call_lines;
 
 use call_lines::{CallEnd, edited, heading, title};
 
-pub(crate) use crate::visible::{path_text, visible, visible_lines, visible_path};
 use crate::{
     allow_hints::AllowHints, colour, paths::PathDisplay, progress_terminal::ProgressTerminal,
-    streamed_text::StreamedText, visible::visible_prose, word_wrap::terminal_columns,
+    streamed_text::StreamedText, word_wrap::terminal_columns,
 };
 
 /// Shows progress.

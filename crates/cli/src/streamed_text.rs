@@ -1,6 +1,8 @@
 //! Text of a model as it arrives: lines that are complete, and the one that is not.
 
-use crate::{visible::visible_prose, word_wrap::wrap_line};
+use windlass_tui::render::visible::visible_prose;
+
+use crate::word_wrap::wrap_line;
 
 /// A message that is arriving.
 #[derive(Debug, Default)]

@@ -43,6 +43,7 @@ use windlass_contract::{AnyTool, erase, spec::WebSearch};
 
 pub use apply_patch::PatchForm;
 pub use change::diff::TurnDiff;
+pub use picture::image_url;
 pub use program::program;
 pub use read_output::OutputPlace;
 pub use sessions::running::{CommandSessions, RunningCommand};

@@ -63,6 +63,15 @@ fn format(head: &[u8]) -> Option<ImageFormat> {
     })
 }
 
+/// Returns an image as a `data:` URL for a model, shrunk if needed. The error is the reason why it
+/// cannot be shown.
+pub fn image_url(bytes: &[u8]) -> Result<String, String> {
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err("it is larger than 64 MB; make a smaller copy".to_owned());
+    }
+    fit(bytes).map(|fitted| fitted.url)
+}
+
 /// Reads an image and shrinks it if needed.
 pub(crate) async fn load(file: &dyn OpenFile) -> Result<FittedImage, ToolError> {
     let path = file.path().display().to_string();

@@ -22,7 +22,7 @@ use windlass::{Answer, Event, ThreadId, clean::Secrets};
 use crate::{
     approval_panel::QuestionQueue,
     commands,
-    composer::{Composer, ComposerResult},
+    composer::{Composer, ComposerResult, shown_message},
     earlier::{EarlierEntry, render_earlier},
     event_queue::SessionMessage,
     notifications::{NoticeCollector, PersonNotice},
@@ -266,10 +266,22 @@ impl App {
     }
 
     pub(crate) fn on_paste(&mut self, text: &str) {
-        // A paste is never an answer.
-        if !self.is_asking() {
+        if self.panel.is_open() {
+            self.panel.on_paste(text);
+        } else if !self.is_asking() {
             self.composer.paste(text);
         }
+    }
+
+    /// Returns true if a question has appeared that no key may answer yet.
+    pub(crate) fn has_new_question(&self) -> bool {
+        self.panel.is_new() || self.plan_question.as_ref().is_some_and(PlanQuestion::is_new)
+    }
+
+    /// Notes that the picture is on the screen, after all keys that were typed before were dropped.
+    pub(crate) fn drawn(&mut self, now: Instant) {
+        self.panel.drawn(now);
+        self.plan_question.iter_mut().for_each(|question| question.drawn(now));
     }
 
     /// Called when time has passed.
@@ -303,7 +315,7 @@ impl App {
             Key::Char('g') if key.ctrl => self.actions.push(AppAction::Edit),
             Key::Char('t') if key.ctrl => self.transcript.expand_call(None),
             Key::Esc => {
-                if !self.composer.close_completion() && self.working.is_some() {
+                if !self.composer.back_out() && self.working.is_some() {
                     self.cancel();
                 }
             }
@@ -364,7 +376,7 @@ impl App {
     }
 
     fn send(&mut self, text: String, now: Instant) {
-        self.transcript.user(&text);
+        self.transcript.user(&shown_message(&text));
         self.working = Some(now);
         let command = text.trim().strip_prefix('!').map(|command| command.trim().to_owned());
         if command.is_none() {
@@ -384,7 +396,7 @@ impl App {
         } else if let Some(question) = &self.plan_question {
             question.lines(width, &self.info.theme, now)
         } else {
-            self.composer.choices()
+            self.composer.choices(width, &self.info.theme)
         }
     }
 
@@ -443,20 +455,22 @@ impl App {
         let upper: Vec<_> = upper.into_iter().skip(hidden).collect();
         frame.render_widget(Paragraph::new(upper), rows[0]);
         if is_open {
-            // Of a question that is too long for the screen, the end with the choices is in the
-            // panel, and the whole is above it.
-            let above = lower.len() - usize::from(lower_rows);
-            if above > 0 && self.panel.is_open() {
+            // A question that is too long for the screen is shortened in the panel, and printed
+            // whole above it.
+            let lower = if lower.len() > usize::from(lower_rows) && self.panel.is_open() {
                 self.transcript.add(self.panel.print(area.width, &self.info.theme, now));
-            }
-            let lower: Vec<_> = lower.into_iter().skip(above).collect();
+                self.panel.fitted_lines(area.width, lower_rows.into(), &self.info.theme, now)
+            } else {
+                lower
+            };
             frame.render_widget(Paragraph::new(lower), rows[2]);
-            self.panel.drawn(now);
-            self.plan_question.iter_mut().for_each(|question| question.drawn(now));
         } else {
             let [mark, text] =
                 Layout::horizontal([Constraint::Length(2), Constraint::Fill(1)]).areas::<2>(rows[2]);
-            frame.render_widget(Line::styled("› ", Style::new().add_modifier(Modifier::BOLD)), mark);
+            frame.render_widget(
+                Line::styled(self.composer.sign(), Style::new().add_modifier(Modifier::BOLD)),
+                mark,
+            );
             frame.render_widget(self.composer.area(), text);
             frame.render_widget(Paragraph::new(lower), rows[3]);
         }

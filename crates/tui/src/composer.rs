@@ -2,18 +2,34 @@
 
 use ratatui::{
     style::{Modifier, Style},
-    text::Line,
+    text::{Line, Span},
 };
 use ratatui_textarea::{CursorMove, Input, Key, TextArea, WrapMode};
 
-use crate::{commands::COMMANDS, file_index::FileIndex, render::visible::visible_command};
+use crate::{
+    file_index::FileIndex,
+    prompt_images::{PromptImage, dropped_image, file_mark, find_images},
+    render::{
+        Theme,
+        wrap::{HangingIndent, cut_spans, wrap_text},
+    },
+};
+use attachments::PastedTexts;
+pub(crate) use attachments::shown_message;
+use completion::Completion;
+use history_search::{HistorySearch, SearchEffect};
+use vi_keys::{ViEffect, ViKeys};
 
-/// A pasted text of more lines or bytes becomes an attachment.
-const MAX_PASTED_LINES: usize = 10;
-const MAX_PASTED_BYTES: usize = 1000;
+mod attachments;
+mod completion;
+mod history_search;
+mod vi_keys;
 
 /// Maximum height of the input.
 const MAX_ROWS: usize = 8;
+
+/// Maximum number of images of a message that are named below it.
+const MAX_NAMED_IMAGES: usize = 4;
 
 /// The effect of a key on the input.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,29 +49,31 @@ pub(crate) struct Composer {
     history: Vec<String>,
     /// The position in the history, and the text that was there before.
     browsing: Option<(usize, String)>,
-    pasted: Vec<(String, String)>,
+    search: Option<HistorySearch>,
+    pasted: PastedTexts,
     files: FileIndex,
     completion: Option<Completion>,
-}
-
-/// Matches for the word before the cursor.
-#[derive(Debug)]
-struct Completion {
-    /// The characters that a choice replaces.
-    typed_chars: usize,
-    choices: Vec<Choice>,
-    selected: usize,
-}
-
-#[derive(Debug)]
-struct Choice {
-    text: String,
-    help: String,
+    vi: Option<ViKeys>,
 }
 
 impl Composer {
     pub(crate) fn new(history: Vec<String>, files: FileIndex) -> Self {
-        Self { area: new_area(""), history, browsing: None, pasted: Vec::new(), files, completion: None }
+        Self {
+            area: new_area(""),
+            history,
+            browsing: None,
+            search: None,
+            pasted: PastedTexts::default(),
+            files,
+            completion: None,
+            vi: None,
+        }
+    }
+
+    /// Takes the keys of vi, if they are wanted.
+    pub(crate) fn with_vi_keys(mut self, is_wanted: bool) -> Self {
+        self.vi = is_wanted.then(ViKeys::default);
+        self
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -69,67 +87,147 @@ impl Composer {
     pub(crate) fn clear(&mut self) {
         self.set_text("");
         self.pasted.clear();
+        self.search = None;
+        if let Some(vi) = &mut self.vi {
+            vi.reset();
+        }
     }
 
     pub(crate) fn set_text(&mut self, text: &str) {
+        let deleted = self.area.yank_text();
         self.area = new_area(text);
+        self.area.set_yank_text(deleted);
         self.completion = None;
     }
 
-    /// Closes the list of choices. Returns false if there was none.
-    pub(crate) fn close_completion(&mut self) -> bool {
-        self.completion.take().is_some()
+    /// Backs out of the list of choices, the search or the insert mode. Returns false if there was
+    /// none.
+    pub(crate) fn back_out(&mut self) -> bool {
+        if let Some(search) = self.search.take() {
+            self.set_text(&search.into_draft());
+            return true;
+        }
+        if self.completion.take().is_some() {
+            return true;
+        }
+        self.vi.as_mut().is_some_and(|vi| vi.escape(&mut self.area))
     }
 
-    /// Inserts a pasted text, or a mark for it if it is long.
+    /// Inserts a pasted text, or a mark for it if it is long or an image.
     pub(crate) fn paste(&mut self, text: &str) {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let lines = text.lines().count();
-        if lines <= MAX_PASTED_LINES && text.len() <= MAX_PASTED_BYTES {
-            self.area.insert_str(&text);
+        self.search = None;
+        if let Some(path) = dropped_image(text) {
+            self.area.insert_str(format!("{} ", file_mark(&path)));
             return;
         }
-        let mark = format!("[pasted text {}: {lines} lines]", self.pasted.len() + 1);
-        self.area.insert_str(&mark);
-        self.pasted.push((mark, text));
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let inserted = self.pasted.attach(&text).unwrap_or(&text);
+        self.area.insert_str(inserted);
     }
 
     pub(crate) fn on_key(&mut self, key: &Input) -> ComposerResult {
-        if let Some(result) = self.completion_key(key) {
+        if self.search_key(key) {
+            return ComposerResult::Used;
+        }
+        if let Some(result) = self.completion_key(key).or_else(|| self.vi_key(key)) {
             return result;
         }
         match key.key {
             Key::Enter if key.alt || key.shift => self.area.insert_newline(),
             Key::Char('j') if key.ctrl => self.area.insert_newline(),
+            Key::Enter if self.text_before_cursor().ends_with('\\') => {
+                self.area.delete_char();
+                self.area.insert_newline();
+            }
             Key::Enter => return self.submit(),
             Key::Up if self.area.cursor().0 == 0 => return self.browse(Direction::Earlier),
-            Key::Down if self.area.cursor().0 + 1 == self.area.lines().len() => {
-                return self.browse(Direction::Later);
+            Key::Down if self.is_in_last_line() => return self.browse(Direction::Later),
+            Key::Char('r') if key.ctrl => {
+                self.search = Some(HistorySearch::new(self.text()));
+                self.completion = None;
+                return ComposerResult::Used;
             }
             Key::Tab | Key::Null | Key::Esc => return ComposerResult::Unused,
-            _ => drop(self.area.input(key.clone())),
+            _ => self.edit(key),
         }
         self.complete();
         ComposerResult::Used
     }
 
+    /// Changes the text. Marks of pasted texts are deleted as a whole.
+    fn edit(&mut self, key: &Input) {
+        let plain = !key.ctrl && !key.alt;
+        match key.key {
+            Key::Backspace if plain => self.delete_back(),
+            Key::Char('h') if key.ctrl => self.delete_back(),
+            Key::Delete if plain => self.delete_next(),
+            Key::Char('d') if key.ctrl => self.delete_next(),
+            Key::Char('u') if key.ctrl => drop(self.area.delete_line_by_head()),
+            Key::Backspace if key.ctrl => drop(self.area.delete_word()),
+            // Terminals send Ctrl-_ as one of these.
+            Key::Char('_' | '7' | '/') if key.ctrl => drop(self.area.undo()),
+            _ => drop(self.area.input(key.clone())),
+        }
+    }
+
+    fn delete_back(&mut self) {
+        let mark = self.pasted.mark_at_end(&self.text_before_cursor()).map_or(1, |mark| mark.chars().count());
+        for _ in 0..mark {
+            self.area.delete_char();
+        }
+    }
+
+    fn delete_next(&mut self) {
+        let cursor = self.area.cursor();
+        let line = self.area.lines().get(cursor.0).map_or("", String::as_str);
+        let after: String = line.chars().skip(cursor.1).collect();
+        let mark = self.pasted.mark_at_start(&after).map_or(1, |mark| mark.chars().count());
+        for _ in 0..mark {
+            self.area.delete_next_char();
+        }
+    }
+
+    /// Takes a key of a search. Returns false if it has another effect.
+    fn search_key(&mut self, key: &Input) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        match search.on_key(key, &self.history) {
+            SearchEffect::Show(text) => {
+                self.set_text(&text);
+                true
+            }
+            SearchEffect::End { uses_key } => {
+                self.search = None;
+                uses_key
+            }
+        }
+    }
+
+    fn vi_key(&mut self, key: &Input) -> Option<ComposerResult> {
+        let vi = self.vi.as_mut().filter(|vi| vi.is_normal())?;
+        Some(match vi.on_key(key, &mut self.area) {
+            ViEffect::Used => ComposerResult::Used,
+            ViEffect::Unused => return None,
+            ViEffect::Earlier => self.browse(Direction::Earlier),
+            ViEffect::Later => self.browse(Direction::Later),
+        })
+    }
+
     fn completion_key(&mut self, key: &Input) -> Option<ComposerResult> {
         let completion = self.completion.as_mut()?;
-        let last = completion.choices.len().saturating_sub(1);
         match key.key {
-            Key::Up => completion.selected = completion.selected.saturating_sub(1),
-            Key::Down => completion.selected = (completion.selected + 1).min(last),
-            Key::Tab | Key::Enter => {
+            Key::Up => completion.select_previous(),
+            Key::Down => completion.select_next(),
+            Key::Tab | Key::Enter if !key.alt && !key.shift => {
                 let completion = self.completion.take()?;
-                let choice = completion.choices.get(completion.selected)?;
+                let choice = completion.selected()?;
                 // A name that is already complete is sent with the same key.
-                if key.key == Key::Enter && self.word_before_cursor() == choice.text {
+                if key.key == Key::Enter && self.word_before_cursor() == choice {
                     return None;
                 }
                 for _ in 0..completion.typed_chars {
                     self.area.delete_char();
                 }
-                self.area.insert_str(format!("{} ", choice.text));
+                self.area.insert_str(format!("{choice} "));
             }
             _ => return None,
         }
@@ -138,15 +236,14 @@ impl Composer {
 
     /// Completes the message.
     pub(crate) fn submit(&mut self) -> ComposerResult {
-        let text = self.text();
-        if text.trim().is_empty() {
+        let whole = self.pasted.expand(&self.text());
+        if whole.trim().is_empty() {
             return ComposerResult::Used;
         }
-        if self.history.last() != Some(&text) {
-            self.history.push(text.clone());
+        if self.history.last() != Some(&whole) {
+            self.history.push(whole.clone());
         }
         self.browsing = None;
-        let whole = self.pasted.drain(..).fold(text, |text, (mark, pasted)| text.replace(&mark, &pasted));
         self.clear();
         ComposerResult::Submitted(whole)
     }
@@ -163,41 +260,40 @@ impl Composer {
         ComposerResult::Used
     }
 
-    fn word_before_cursor(&self) -> String {
+    fn is_in_last_line(&self) -> bool {
+        self.area.cursor().0 + 1 == self.area.lines().len()
+    }
+
+    /// Returns the text of the line before the cursor.
+    fn text_before_cursor(&self) -> String {
         let cursor = self.area.cursor();
         let line = self.area.lines().get(cursor.0).map_or("", String::as_str);
-        let before: String = line.chars().take(cursor.1).collect();
-        before.rsplit(char::is_whitespace).next().unwrap_or_default().to_owned()
+        line.chars().take(cursor.1).collect()
+    }
+
+    fn word_before_cursor(&self) -> String {
+        self.text_before_cursor().rsplit(char::is_whitespace).next().unwrap_or_default().to_owned()
     }
 
     /// Offers commands for `/` at the beginning and files for `@`.
     pub(crate) fn complete(&mut self) {
         let word = self.word_before_cursor();
-        let choices: Vec<_> = if let Some(name) = word.strip_prefix('/')
-            && self.text().trim_end() == word
-        {
-            let fits = COMMANDS.iter().filter(|entry| entry.name.starts_with(name));
-            fits.map(|entry| Choice { text: format!("/{}", entry.name), help: entry.help.to_owned() })
-                .collect()
-        } else if let Some(name) = word.strip_prefix('@') {
-            let found = self.files.matches(name).into_iter();
-            found.map(|name| Choice { text: format!("@{name}"), help: String::new() }).collect()
-        } else {
-            Vec::new()
-        };
-        let typed_chars = word.chars().count();
-        self.completion = (!choices.is_empty()).then_some(Completion { typed_chars, choices, selected: 0 });
+        let is_whole = self.text().trim_end() == word;
+        self.completion = Completion::for_word(&word, is_whole, &mut self.files);
     }
 
     /// Returns true if files are being looked for, so that there may be more choices soon.
     pub(crate) fn awaits_files(&self) -> bool {
-        self.completion.is_none() && self.word_before_cursor().starts_with('@')
+        self.completion.is_none() && !self.files.is_ready() && self.word_before_cursor().starts_with('@')
     }
 
     /// Returns the height that it needs.
     pub(crate) fn rows(&self, width: u16) -> u16 {
-        let width = usize::from(width).max(1);
-        let rows: usize = self.area.lines().iter().map(|line| line.chars().count() / width + 1).sum();
+        // The cursor behind the last character of a full line needs a row of its own.
+        let (width, indent) = (width.saturating_sub(1).max(1), HangingIndent::default());
+        let rows =
+            |line: &String| wrap_text(line, Style::new(), width, &indent).take(MAX_ROWS).count().max(1);
+        let rows: usize = self.area.lines().iter().take(MAX_ROWS).map(rows).sum();
         u16::try_from(rows.clamp(1, MAX_ROWS)).unwrap_or(1)
     }
 
@@ -205,19 +301,26 @@ impl Composer {
         &self.area
     }
 
-    /// Returns the list of choices.
-    pub(crate) fn choices(&self) -> Vec<Line<'static>> {
-        let Some(completion) = &self.completion else { return Vec::new() };
-        let line = |(number, choice): (usize, &Choice)| {
-            let style = if number == completion.selected {
-                Style::new().add_modifier(Modifier::REVERSED)
-            } else {
-                Style::new()
-            };
-            Line::styled(format!("  {:<16} {}", visible_command(&choice.text), choice.help), style)
-        };
-        let first = completion.selected.saturating_sub(MAX_ROWS - 1);
-        completion.choices.iter().enumerate().skip(first).take(MAX_ROWS).map(line).collect()
+    /// Returns the sign before the input, of two columns. It tells the mode of the vi keys.
+    pub(crate) fn sign(&self) -> &'static str {
+        if self.vi.as_ref().is_some_and(ViKeys::is_normal) { "N " } else { "› " }
+    }
+
+    /// Returns the lines below the input: the search, the list of choices, or the images.
+    pub(crate) fn choices(&self, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+        if let Some(search) = &self.search {
+            return vec![search.line(width, theme)];
+        }
+        if let Some(completion) = &self.completion {
+            return completion.lines(width);
+        }
+        let images = find_images(&self.text(), self.files.root());
+        let chips: Vec<_> = images.iter().take(MAX_NAMED_IMAGES).map(PromptImage::describe).collect();
+        if chips.is_empty() {
+            return Vec::new();
+        }
+        let chips = [Span::styled(format!("  {}", chips.join(" ")), theme.dim)];
+        vec![cut_spans(&chips, width)]
     }
 }
 
@@ -239,66 +342,4 @@ fn new_area(text: &str) -> TextArea<'static> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn composer(history: &[&str]) -> Composer {
-        let history = history.iter().map(|&text| text.to_owned()).collect();
-        Composer::new(history, FileIndex::new("/nowhere".into()))
-    }
-
-    fn press(composer: &mut Composer, key: Key) -> ComposerResult {
-        composer.on_key(&Input { key, ..Input::default() })
-    }
-
-    fn write(composer: &mut Composer, text: &str) {
-        for c in text.chars() {
-            press(composer, Key::Char(c));
-        }
-    }
-
-    #[test]
-    fn a_message_may_have_several_lines() {
-        let mut composer = composer(&[]);
-        write(&mut composer, "one");
-        composer.on_key(&Input { key: Key::Enter, alt: true, ..Input::default() });
-        write(&mut composer, "two");
-        assert_eq!(press(&mut composer, Key::Enter), ComposerResult::Submitted("one\ntwo".into()));
-        assert!(composer.is_empty());
-    }
-
-    #[test]
-    fn the_history_gives_back_the_draft_at_its_end() {
-        let mut composer = composer(&["first", "second"]);
-        write(&mut composer, "draft");
-        press(&mut composer, Key::Up);
-        assert_eq!(composer.text(), "second");
-        press(&mut composer, Key::Up);
-        press(&mut composer, Key::Up);
-        assert_eq!(composer.text(), "first");
-        press(&mut composer, Key::Down);
-        press(&mut composer, Key::Down);
-        assert_eq!(composer.text(), "draft");
-    }
-
-    #[test]
-    fn a_long_paste_is_a_mark_until_it_is_sent() {
-        let mut composer = composer(&[]);
-        let long = "line\n".repeat(50);
-        composer.paste(&long);
-        assert_eq!(composer.text(), "[pasted text 1: 50 lines]");
-        assert_eq!(press(&mut composer, Key::Enter), ComposerResult::Submitted(long));
-    }
-
-    #[test]
-    fn a_command_is_completed_and_then_sent() {
-        let mut composer = composer(&[]);
-        write(&mut composer, "/he");
-        assert_eq!(composer.choices().len(), 1);
-        press(&mut composer, Key::Tab);
-        assert_eq!(composer.text(), "/help ");
-        assert_eq!(press(&mut composer, Key::Enter), ComposerResult::Submitted("/help ".into()));
-        write(&mut composer, "/quit");
-        assert_eq!(press(&mut composer, Key::Enter), ComposerResult::Submitted("/quit".into()));
-    }
-}
+mod tests;

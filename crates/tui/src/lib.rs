@@ -18,6 +18,7 @@ mod frame_clock;
 mod notifications;
 mod plain_session;
 mod plan_question;
+mod prompt_images;
 pub mod render;
 mod session;
 mod session_core;

@@ -39,6 +39,11 @@ pub(crate) struct PlanQuestion {
 }
 
 impl PlanQuestion {
+    /// Returns true until it has been drawn.
+    pub(crate) fn is_new(&self) -> bool {
+        self.quiet_since.is_none()
+    }
+
     /// Notes that it has been drawn.
     pub(crate) fn drawn(&mut self, now: Instant) {
         self.quiet_since.get_or_insert(now);

@@ -5,6 +5,7 @@
 pub mod ansi;
 pub mod approval;
 pub mod diff;
+pub mod highlight;
 pub mod markdown;
 pub mod plan;
 pub mod status;

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::FutureExt;
+use ratatui_textarea::Key;
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use windlass::{AgentBuilder, BuildError, ThreadId};
@@ -24,7 +26,7 @@ use crate::{
     plain_session::PlainLoop,
     render::{Theme, status::SessionStatus},
     session_core::{SessionCore, TerminalAction, attached, probe_mechanism, revoke_arguments},
-    session_worker::{SessionWorker, WorkerError},
+    session_worker::{SessionWorker, TurnPlace, WorkerError},
     settings::{AgentSource, SessionLinks, SessionSettings},
     terminal::{self, Screen, TerminalEvent, TerminalEvents},
 };
@@ -55,6 +57,8 @@ pub struct SessionInfo {
     pub theme: Theme,
     /// The settings that can be changed.
     pub settings: SessionSettings,
+    /// Set if the input takes the keys of vi.
+    pub vi_keys: bool,
 }
 
 /// Keeps what the person wrote. Implemented by the program, called by the session.
@@ -147,10 +151,12 @@ impl InteractiveSession<'_> {
     pub fn run(self, agent: AgentBuilder) -> Result<SessionEnd, TuiError> {
         let queue = Arc::new(EventQueue::default());
         let links = SessionLinks::default();
-        let worker = SessionWorker::start(attached(agent, &links, &queue), Arc::clone(&queue))?;
+        let place = TurnPlace { cwd: self.info.cwd.clone(), model: self.info.status.model.clone() };
+        let worker = SessionWorker::start(attached(agent, &links, &queue), Arc::clone(&queue), place)?;
         probe_mechanism(self.agents, Arc::clone(&queue));
         let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
-        let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()));
+        let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()))
+            .with_vi_keys(self.info.vi_keys);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let screen =
             if self.is_plain { None } else { Some(Screen::open(self.display, self.detects_background)?) };
@@ -301,7 +307,30 @@ impl SessionLoop<'_> {
         for notice in self.core.app.take_notices() {
             self.notifications.notify(&notice, self.core.app.thread(), self.core.app.cwd())?;
         }
-        self.screen.draw(finished, height, |frame, area| self.core.app.view(frame, area, now))
+        self.screen.draw(finished, height, |frame, area| self.core.app.view(frame, area, now))?;
+        if self.core.app.has_new_question() {
+            self.drop_early_keys()?;
+            // What is printed above the question is finished only now.
+            self.frames.change();
+        }
+        // Not the time at which drawing began: a slow terminal may have taken long.
+        self.core.app.drawn(Instant::now());
+        Ok(())
+    }
+
+    /// Drops the keys and pasted texts that arrived before a question was visible: they are meant
+    /// for something else. Ctrl-C stops the turn in any case.
+    fn drop_early_keys(&mut self) -> io::Result<()> {
+        while let Some(Some(event)) = next_event(&mut self.events).now_or_never() {
+            match event? {
+                TerminalEvent::Resized => self.with_screen(Screen::resize)?,
+                TerminalEvent::Key(key) if key.ctrl && key.key == Key::Char('c') => {
+                    self.core.app.on_key(&key, Instant::now());
+                }
+                TerminalEvent::Key(_) | TerminalEvent::Paste(_) | TerminalEvent::Scrolled(_) => {}
+            }
+        }
+        Ok(())
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::{
     fmt, io,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as ready},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -12,12 +13,13 @@ use tokio::{
     sync::mpsc,
 };
 use windlass::{
-    Agent, AgentBuilder, BuildError, CommandSessions, Content, Event, Input, Reason, SpecKind, Stop,
-    ToolCall, shell_quote,
+    Agent, AgentBuilder, BuildError, CommandSessions, Event, Input, Reason, SpecKind, Stop, ToolCall,
+    shell_quote,
 };
 
 use crate::{
     event_queue::{EventQueue, SessionMessage},
+    prompt_images::{PromptContent, load_content},
     settings::SessionSettings,
 };
 
@@ -49,6 +51,13 @@ impl fmt::Debug for AgentRebuild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentRebuild").field("settings", &self.settings).finish_non_exhaustive()
     }
+}
+
+/// Facts that a message is read by: where its files are, and whether its model takes images.
+#[derive(Debug)]
+pub(crate) struct TurnPlace {
+    pub(crate) cwd: PathBuf,
+    pub(crate) model: String,
 }
 
 /// The agent on its thread.
@@ -105,12 +114,16 @@ pub(crate) enum WorkerError {
 
 impl SessionWorker {
     /// Starts the thread, and waits until the agent is built.
-    pub(crate) fn start(builder: AgentBuilder, queue: Arc<EventQueue>) -> Result<Self, WorkerError> {
+    pub(crate) fn start(
+        builder: AgentBuilder,
+        queue: Arc<EventQueue>,
+        place: TurnPlace,
+    ) -> Result<Self, WorkerError> {
         // At most one order at a time: the screen sends the next one when the agent is idle.
         let (orders, received) = mpsc::unbounded_channel();
         let stopper = WorkerStopper::default();
         let (send, built) = ready::channel();
-        let worker = WorkerThread { orders: received, stopper: stopper.clone(), queue };
+        let worker = WorkerThread { orders: received, stopper: stopper.clone(), queue, place };
         let thread = thread::Builder::new()
             .name("windlass-agent".to_owned())
             .spawn(move || worker.run(builder, &send))
@@ -167,6 +180,7 @@ struct WorkerThread {
     orders: mpsc::UnboundedReceiver<WorkOrder>,
     stopper: WorkerStopper,
     queue: Arc<EventQueue>,
+    place: TurnPlace,
 }
 
 /// Reports the end of the thread, also after a panic.
@@ -200,8 +214,7 @@ impl WorkerThread {
                     break;
                 }
                 match order {
-                    // Events tell how it ends.
-                    WorkOrder::Turn(text) => drop(agent.run(vec![Content::Text(text)], &stop).await),
+                    WorkOrder::Turn(text) => self.run_turn(&mut agent, text, &stop).await,
                     WorkOrder::Shell(command) => self.run_command(&agent, &command, &stop).await,
                     WorkOrder::Rebuild(rebuild) => match self.rebuild(agent, *rebuild) {
                         Some(next) => agent = next,
@@ -222,7 +235,7 @@ impl WorkerThread {
     }
 
     /// Replaces the agent between two turns. Returns `None` if there is no agent any more.
-    fn rebuild(&self, agent: Agent, rebuild: AgentRebuild) -> Option<Agent> {
+    fn rebuild(&mut self, agent: Agent, rebuild: AgentRebuild) -> Option<Agent> {
         let AgentRebuild { settings, mut builder, former, keeps_model } = rebuild;
         let client = Arc::clone(agent.model_client());
         if keeps_model {
@@ -234,6 +247,9 @@ impl WorkerThread {
             Ok(agent) => (Some(agent), Ok(settings)),
             Err(error) => (former.model(client).build().ok(), Err(error.to_string())),
         };
+        if let Ok(settings) = &changed {
+            self.place.model.clone_from(&settings.model);
+        }
         self.queue.push(SessionMessage::Changed(Box::new(changed)));
         if agent.is_none() {
             let message = "there is no agent any more; leave, and go on with `windlass resume`".to_owned();
@@ -241,6 +257,18 @@ impl WorkerThread {
             self.queue.push(SessionMessage::Idle);
         }
         agent
+    }
+
+    async fn run_turn(&self, agent: &mut Agent, text: String, stop: &Stop) {
+        let warn = |message| self.queue.push(SessionMessage::Event(Box::new(Event::Warning { message })));
+        match load_content(text, &self.place.cwd, &self.place.model) {
+            Ok(PromptContent { content, warning }) => {
+                warning.into_iter().for_each(warn);
+                // Events tell how it ends.
+                drop(agent.run(content, stop).await);
+            }
+            Err(problem) => warn(format!("{problem}; the message was not sent (Up brings it back)")),
+        }
     }
 
     async fn run_command(&self, agent: &Agent, command: &str, stop: &Stop) {

@@ -18,7 +18,7 @@ use ratatui::{
     layout::{Position, Rect, Size},
     style::{Modifier, Style},
     text::Line,
-    widgets::{Paragraph, Widget},
+    widgets::Paragraph,
 };
 use ratatui_textarea::{Input, Key};
 
@@ -36,6 +36,7 @@ use crate::{
     app::fitting_height,
     end_watch::{EndProcess, EndWatch},
     session::Display,
+    text_lines::draw_finished,
 };
 
 /// Returns the width of the terminal.
@@ -170,7 +171,7 @@ impl Screen {
         while !lines.is_empty() {
             let rest = lines.split_off(lines.len().min(MAX_INSERTED_LINES));
             let count = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-            self.terminal.insert_before(count, |buffer| Paragraph::new(lines).render(buffer.area, buffer))?;
+            self.terminal.insert_before(count, |buffer| draw_finished(lines, buffer))?;
             lines = rest;
         }
         Ok(())

@@ -54,8 +54,8 @@
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, CommandSessions, ContextSettings, EditTools,
     Family, FileTools, ReviewSettings, RunningCommand, ShellKind, SteeringInput, StorageSettings,
-    TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, index, program,
-    recover_edits, usage,
+    TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, image_url, index,
+    program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,

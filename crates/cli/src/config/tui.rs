@@ -16,11 +16,13 @@ pub(crate) struct TuiSettings {
     /// Rings the bell, or shows a message where the terminal does so, when a question waits or a
     /// long turn has ended.
     pub(crate) notifications: bool,
+    /// Gives the input the keys of vi. `N` before the input shows normal mode.
+    pub(crate) vi_keys: bool,
 }
 
 impl Default for TuiSettings {
     fn default() -> Self {
-        Self { theme: TuiTheme::Auto, screen_reader: false, notifications: true }
+        Self { theme: TuiTheme::Auto, screen_reader: false, notifications: true, vi_keys: false }
     }
 }
 

@@ -4,12 +4,10 @@ use windlass::{
     CallWords, Denial, EditKind, Effects, Facts, FileEdit, Outcome, ToolCall, counted, duration_in_words,
     outcome_words, shortened,
 };
+use windlass_tui::render::visible::{visible, visible_prose};
 
 use super::{MAX_NAME_CHARS, TerminalStyle};
-use crate::{
-    paths::PathDisplay,
-    visible::{visible, visible_prose},
-};
+use crate::paths::PathDisplay;
 
 /// Maximum number of output lines that are shown.
 const MAX_LINES_OF_SUCCESS: usize = 5;

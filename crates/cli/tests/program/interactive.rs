@@ -13,6 +13,10 @@ use crate::support::{Emulator, User};
 
 const SIZE: (u16, u16) = (30, 90);
 
+/// A PNG of one pixel.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+    \0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
+
 /// Longer than the time in which a new question takes no keys.
 const READING_TIME: Duration = Duration::from_millis(600);
 
@@ -74,6 +78,66 @@ fn a_command_is_approved_and_another_denied_with_a_note() {
     assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
     let records = fs::read_to_string(&user.sessions()[0]).unwrap();
     assert!(records.contains("not now"), "{records}");
+}
+
+#[test]
+fn the_input_has_a_search_attachments_images_and_vi_keys() {
+    let user = User::new();
+    let answers = ["One.", "Two.", "Three."].map(|text| json!({"text": text}));
+    let options = ["-c", "tui.vi_keys=true"];
+    let mut terminal = session(&user, &json!(answers), &options);
+    let idle = |terminal: &mut Emulator| terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.until("network off");
+    terminal.type_in("\x1b[200~");
+    terminal.type_in(&"pasted line\n".repeat(30));
+    terminal.type_in("\x1b[201~");
+    terminal.until("[pasted 30 lines]");
+    terminal.type_in(" please read\r");
+    let screen = terminal.until("One.");
+    assert!(screen.contains("  … 23 more lines"), "{screen}");
+    idle(&mut terminal);
+    fs::write(user.work().join("shot.png"), PNG).unwrap();
+    terminal.type_in("look at @shot.png ");
+    terminal.until("[image shot.png, 1 KB]");
+    terminal.type_in("\r");
+    terminal.until("Two.");
+    idle(&mut terminal);
+    fs::write(user.work().join("fake.png"), "no image").unwrap();
+    terminal.type_in("and @fake.png \r");
+    terminal.until("is not a PNG, JPEG, GIF or WebP file; the message was not");
+    idle(&mut terminal);
+    terminal.type_in("\x12look");
+    terminal.until("search: look");
+    terminal.type_in("\r");
+    terminal.until_screen("taken", |screen| !screen.contains("search:"));
+    terminal.type_in("\x1b");
+    terminal.until("N look at @shot.png");
+    terminal.type_in("0cwstare\r");
+    terminal.until("Three.");
+    idle(&mut terminal);
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    let records = fs::read_to_string(&user.sessions()[0]).unwrap();
+    assert!(records.contains(&"pasted line\\n".repeat(30)), "{records}");
+    assert_eq!(records.matches("data:image/png;base64,").count(), 2, "{records}");
+    assert!(records.contains("stare at @shot.png") && !records.contains("fake.png"), "{records}");
+}
+
+#[test]
+fn code_in_a_list_and_wide_characters_keep_their_places() {
+    let user = User::new();
+    let markdown =
+        "1. Run this:\n   ```bash\n   make\n   ```\n2. Look.\n\n| a | b |\n|---|---|\n| 文字 | 👍 c |\n";
+    let mut terminal = session(&user, &json!([{"text": markdown}]), &[]);
+    terminal.until("network off");
+    terminal.type_in("show\r");
+    let screen = terminal.until("👍 c");
+    assert!(screen.contains("1. Run this:\n   [bash]\n     make\n2. Look.\n"), "{screen}");
+    assert!(screen.contains("a    │ b\n─────┼──"), "{screen}");
+    assert!(screen.contains("文字 │ 👍 c\n"), "{screen}");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub(super) fn app() -> App {
         sandbox: windlass::SandboxMode::WorkspaceWrite,
         plan_mode: false,
     };
-    let info = SessionInfo { cwd: "/w".into(), status, theme: crate::render::Theme::dark(), settings };
+    let theme = crate::render::Theme::dark();
+    let info = SessionInfo { cwd: "/w".into(), status, theme, settings, vi_keys: false };
     let mut app = App::new(info, Composer::new(Vec::new(), FileIndex::new("/nowhere".into())));
     app.set_width(60);
     app
@@ -42,6 +43,7 @@ fn screen(app: &mut App, now: Instant) -> Vec<String> {
     let height = app.height(60, now).min(20);
     let mut terminal = Terminal::new(TestBackend::new(60, height)).unwrap();
     terminal.draw(|frame| app.view(frame, frame.area(), now)).unwrap();
+    app.drawn(now);
     let cells = terminal.backend().buffer().content.chunks(60);
     cells
         .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>().trim_end().to_owned())
@@ -125,7 +127,7 @@ fn what_was_typed_before_a_question_appeared_does_not_answer_it() {
     write(&mut app, "yyy", now);
     assert!(given.try_recv().is_err());
     let shown = screen(&mut app, now);
-    assert_eq!(shown[1], "shell_command wants to run:", "{shown:#?}");
+    assert_eq!(shown[1], "shell_command wants to run with `bash -c`:", "{shown:#?}");
     assert_eq!(shown[2], "  │ make");
     write(&mut app, "y", now + Duration::from_millis(200));
     assert!(given.try_recv().is_err());

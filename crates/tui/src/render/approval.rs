@@ -4,17 +4,20 @@
 //! them, and all other texts are on one logical line.
 
 use ratatui::text::{Line, Span};
-use windlass::{Beyond, Network, Offer, Question};
+use windlass::{Beyond, Network, Offer, Question, counted};
 
 use crate::render::{
     Theme,
-    tool_call::{shell_script, shown_path},
-    visible::visible_command,
+    tool_call::shown_path,
+    visible::{escapes, path_text, visible_command},
     wrap::{HangingIndent, wrap_spans},
 };
 use marks::{DoubtfulParts, excerpt};
+use subject::ApprovalSubject;
+pub use subject::question_gist;
 
 mod marks;
+mod subject;
 
 /// Maximum number of characters of the model's justification, and of each other reason.
 const MAX_JUSTIFICATION_CHARS: usize = 300;
@@ -22,6 +25,9 @@ const MAX_REASON_CHARS: usize = 600;
 
 /// Maximum number of unclear texts that are named.
 const MAX_UNCLEAR: usize = 5;
+
+/// Lines of the command that are kept on a screen with too little room, if there are as many.
+const MIN_SUBJECT_LINES: usize = 5;
 
 /// The panel in three parts. The caller may scroll `subject`; the others should stay visible.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +45,30 @@ impl ApprovalPanel {
     pub fn into_lines(self) -> Vec<Line<'static>> {
         [self.subject, self.reasons, self.choices].concat()
     }
+
+    /// Returns at most so many lines. The choices stay whole, and the command and the reasons keep
+    /// their beginning and end.
+    pub fn fitted(&self, rows: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let room = rows.saturating_sub(self.choices.len());
+        let kept = self.subject.len().min(MIN_SUBJECT_LINES).min(room);
+        let reasons = without_middle(&self.reasons, room - kept, theme);
+        let subject = without_middle(&self.subject, room - reasons.len(), theme);
+        let lines = [subject, reasons, self.choices.clone()].concat();
+        let over = lines.len().saturating_sub(rows);
+        lines.into_iter().skip(over).collect()
+    }
+}
+
+/// Returns the first and the last of many lines, with a line between them that counts the others.
+fn without_middle(lines: &[Line<'static>], rows: usize, theme: &Theme) -> Vec<Line<'static>> {
+    if lines.len() <= rows {
+        return lines.to_vec();
+    }
+    let Some(kept) = rows.checked_sub(1) else { return Vec::new() };
+    let (first, last) = (kept - kept / 2, kept / 2);
+    let hidden = counted((lines.len() - kept) as u64, "more line");
+    let mark = Line::styled(format!("  ⋮ {hidden}, printed above"), theme.warning);
+    [&lines[..first], &[mark], &lines[lines.len() - last..]].concat()
 }
 
 /// An answer that a question offers.
@@ -87,12 +117,15 @@ impl ApprovalChoice {
 
 /// Renders a question.
 pub fn render_approval(question: &Question, width: u16, theme: &Theme) -> ApprovalPanel {
-    let painter = PanelPainter { question, width, theme, doubtful: DoubtfulParts::from_question(question) };
+    let subject = ApprovalSubject::from_question(question);
+    let doubtful = DoubtfulParts::from_question(question, &subject.text);
+    let painter = PanelPainter { question, subject, width, theme, doubtful };
     ApprovalPanel { subject: painter.subject(), reasons: painter.reasons(), choices: painter.choices() }
 }
 
 struct PanelPainter<'a> {
     question: &'a Question,
+    subject: ApprovalSubject,
     width: u16,
     theme: &'a Theme,
     doubtful: DoubtfulParts,
@@ -100,24 +133,12 @@ struct PanelPainter<'a> {
 
 impl PanelPainter<'_> {
     fn subject(&self) -> Vec<Line<'static>> {
-        let Question { tool, effects, cwd, .. } = self.question;
-        let (verb, text) = match (&effects.command, &effects.typed) {
-            (Some(command), _) if effects.terminal => {
-                ("run, with a terminal to type to", shell_script(command))
-            }
-            (Some(command), _) => ("run", shell_script(command)),
-            (None, Some(typed)) => ("type, to a program that runs", typed.display()),
-            (None, None) if effects.writes.is_empty() => ("use", "the network".to_owned()),
-            (None, None) => {
-                let paths: Vec<_> = effects.writes.iter().map(|path| shown_path(path, cwd)).collect();
-                ("write", paths.join("\n"))
-            }
-        };
-        let tool = Span::styled(visible_command(tool.as_str()).into_owned(), self.theme.tool);
-        let mut lines = self.wrap(&[tool, Span::raw(format!(" wants to {verb}:"))], 0);
+        let tool = Span::styled(visible_command(self.question.tool.as_str()).into_owned(), self.theme.tool);
+        let wants = Span::raw(format!(" wants to {}:", self.subject.verb));
+        let mut lines = self.wrap(&[tool, wants], 0);
         let bar = |sign| vec![Span::styled(sign, self.theme.border)];
         let indent = HangingIndent { first: bar("  │ "), rest: bar("  ┊ ") };
-        for line in text.split('\n') {
+        for line in self.subject.text.split('\n') {
             let spans = self.doubtful.mark(&visible_command(line), self.theme);
             lines.extend(wrap_spans(&spans, self.width, &indent));
         }
@@ -126,7 +147,7 @@ impl PanelPainter<'_> {
 
     fn reasons(&self) -> Vec<Line<'static>> {
         let Question { effects, cwd, reason, unclear, .. } = self.question;
-        let mut lines = self.fact("in", &cwd.to_string_lossy());
+        let mut lines = self.fact("in", &path_text(cwd));
         for (label, text) in self.touched() {
             lines.extend(self.fact(label, &text));
         }
@@ -162,6 +183,13 @@ impl PanelPainter<'_> {
             touched.push(("would use", "the network".to_owned()));
         }
         touched.extend(effects.outward.iter().map(|effect| ("beware", format!("it {}", effect.in_words()))));
+        if !escapes(&self.subject.text).is_empty() {
+            let text = "some characters are invisible or look like others; they are written as `\\u{…}`";
+            touched.push(("beware", text.to_owned()));
+        }
+        if self.subject.has_counted_blanks {
+            touched.push(("beware", "long runs of blanks are not shown but counted".to_owned()));
+        }
         touched
     }
 
@@ -219,7 +247,7 @@ impl PanelPainter<'_> {
     /// Describes how a call that is allowed would be held.
     fn confinement(&self) -> String {
         match &self.question.beyond {
-            Beyond::Nothing => "in the sandbox as it is".to_owned(),
+            Beyond::Nothing => "with the current sandbox mode".to_owned(),
             Beyond::Wider { writable, network } => {
                 let cwd = &self.question.cwd;
                 let places = writable.iter().map(|path| format!("`{}` writable", shown_path(path, cwd)));

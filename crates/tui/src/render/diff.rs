@@ -1,6 +1,7 @@
 //! Differences of files as coloured lines, with line numbers, signs and marked words.
 
 use ratatui::text::{Line, Span};
+use windlass::counted;
 
 use crate::render::{
     Theme,
@@ -17,23 +18,28 @@ const MAX_ROWS: usize = 2_000;
 
 /// Renders the difference of two texts. Long runs of equal lines are folded.
 pub fn render_diff(before: &str, after: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    render_rows(rows::compare(before, after), width, theme)
+    render_rows(rows::compare(before, after), MAX_ROWS, width, theme)
 }
 
 /// Renders a unified diff of one or more files.
 pub fn render_unified_diff(diff: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    render_rows(rows::parse_unified(diff), width, theme)
+    render_rows(rows::parse_unified(diff), MAX_ROWS, width, theme)
 }
 
-fn render_rows(mut rows: Vec<RenderedRow>, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let left_out = rows.len().saturating_sub(MAX_ROWS);
-    rows.truncate(MAX_ROWS);
+/// Renders the beginning of a unified diff: at most so many of its lines. The rest is counted.
+pub fn render_diff_excerpt(diff: &str, max_rows: usize, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    render_rows(rows::parse_unified(diff), max_rows.min(MAX_ROWS), width, theme)
+}
+
+fn render_rows(mut rows: Vec<RenderedRow>, max_rows: usize, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let left_out = rows.len().saturating_sub(max_rows);
+    rows.truncate(max_rows);
     words::mark_changes(&mut rows);
     let largest = rows.iter().filter_map(|row| row.old.max(row.new)).max().unwrap_or(0);
     let digits = largest.max(1).to_string().len();
     let mut lines: Vec<_> = rows.iter().flat_map(|row| render_row(row, digits, width, theme)).collect();
     if left_out > 0 {
-        lines.push(Line::styled(format!("… {left_out} more lines"), theme.dim));
+        lines.push(Line::styled(format!("… {}", counted(left_out as u64, "more line")), theme.dim));
     }
     lines
 }

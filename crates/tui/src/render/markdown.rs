@@ -7,10 +7,12 @@
 
 use std::mem;
 
+use pulldown_cmark::Options;
 use ratatui::text::{Line, Span};
 
 use crate::render::{
     Theme,
+    highlight::CodeHighlighter,
     wrap::{HangingIndent, TAB_COLUMNS, wrap_spans},
 };
 use block_renderer::BlockRenderer;
@@ -20,16 +22,12 @@ mod block_renderer;
 mod part_splitter;
 mod table;
 
+/// The extensions of Markdown that are understood.
+const MARKDOWN_OPTIONS: Options =
+    Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
+
 /// Columns by which code is indented. Blanks, so that copied code has no signs of ours in it.
 const CODE_INDENT_COLUMNS: usize = 2;
-
-/// Colours one line of code: takes the language, which may be empty, and the line.
-pub type LineHighlighter = fn(&str, &str, &Theme) -> Vec<Span<'static>>;
-
-/// Shows code in one colour.
-pub fn plain_code(_language: &str, line: &str, theme: &Theme) -> Vec<Span<'static>> {
-    vec![Span::styled(line.to_owned(), theme.code)]
-}
 
 /// Renders a whole text.
 pub fn render_markdown(text: &str, width: u16, theme: &Theme) -> Vec<Line<'static>> {
@@ -52,15 +50,8 @@ pub struct StreamingMarkdown {
 impl StreamingMarkdown {
     /// Begins a text.
     pub fn new(width: u16, theme: Theme) -> Self {
-        let renderer = PartRenderer { width, theme, highlight: plain_code, language: None, has_lines: false };
+        let renderer = PartRenderer { width, theme, code: None, has_lines: false };
         Self { splitter: PartSplitter::default(), partial: String::new(), renderer }
-    }
-
-    /// Colours code with this function.
-    #[must_use]
-    pub fn with_highlighter(mut self, highlight: LineHighlighter) -> Self {
-        self.renderer.highlight = highlight;
-        self
     }
 
     /// Changes the width of all lines that are not final yet.
@@ -111,9 +102,8 @@ impl StreamingMarkdown {
 struct PartRenderer {
     width: u16,
     theme: Theme,
-    highlight: LineHighlighter,
-    /// The language of the code block that is open.
-    language: Option<String>,
+    /// The colours of the code block that is open.
+    code: Option<CodeHighlighter>,
     has_lines: bool,
 }
 
@@ -121,7 +111,7 @@ impl PartRenderer {
     fn render(&mut self, part: MarkdownPart, lines: &mut Vec<Line<'static>>) {
         match part {
             MarkdownPart::Blocks(text) => {
-                let blocks = BlockRenderer::new(self.width, &self.theme, self.highlight).render(&text);
+                let blocks = BlockRenderer::new(self.width, &self.theme).render(&text);
                 if !blocks.is_empty() {
                     self.separate(lines);
                     lines.extend(blocks);
@@ -130,18 +120,14 @@ impl PartRenderer {
             MarkdownPart::CodeBegin(language) => {
                 self.separate(lines);
                 lines.extend(code_label(&language, self.width, &self.theme, &HangingIndent::default()));
-                self.language = Some(language);
+                self.code = Some(CodeHighlighter::new(&language, &self.theme));
             }
             MarkdownPart::CodeLine(line) => {
-                let code = CodeWrapper {
-                    language: self.language.as_deref().unwrap_or_default(),
-                    highlight: self.highlight,
-                    width: self.width,
-                    theme: &self.theme,
-                };
-                lines.extend(code.wrap(&line, HangingIndent::default()));
+                let code = self.code.get_or_insert_with(|| CodeHighlighter::new("", &self.theme));
+                let spans = code.highlight(&line, &self.theme);
+                lines.extend(wrap_code(&line, &spans, self.width, HangingIndent::default()));
             }
-            MarkdownPart::CodeEnd => self.language = None,
+            MarkdownPart::CodeEnd => self.code = None,
         }
     }
 
@@ -152,25 +138,15 @@ impl PartRenderer {
     }
 }
 
-/// Wraps the lines of a code block.
-struct CodeWrapper<'a> {
-    language: &'a str,
-    highlight: LineHighlighter,
-    width: u16,
-    theme: &'a Theme,
-}
-
-impl CodeWrapper<'_> {
-    /// Wraps a line inside of other blocks. Further lines are indented more than the first, so that
-    /// they do not look like lines of the code.
-    fn wrap(&self, line: &str, mut indent: HangingIndent) -> Vec<Line<'static>> {
-        let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
-        let blanks: usize = blanks.map(|c| if c == '\t' { TAB_COLUMNS } else { 1 }).sum();
-        let hang = (blanks + CODE_INDENT_COLUMNS).min(usize::from(self.width / 4));
-        indent.first.push(Span::raw(" ".repeat(CODE_INDENT_COLUMNS)));
-        indent.rest.push(Span::raw(" ".repeat(CODE_INDENT_COLUMNS + hang)));
-        wrap_spans(&(self.highlight)(self.language, line, self.theme), self.width, &indent)
-    }
+/// Wraps a line of code inside of other blocks. Further lines are indented more than the first, so
+/// that they do not look like lines of the code.
+fn wrap_code(line: &str, spans: &[Span<'_>], width: u16, mut indent: HangingIndent) -> Vec<Line<'static>> {
+    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    let blanks: usize = blanks.map(|c| if c == '\t' { TAB_COLUMNS } else { 1 }).sum();
+    let hang = (blanks + CODE_INDENT_COLUMNS).min(usize::from(width / 4));
+    indent.first.push(Span::raw(" ".repeat(CODE_INDENT_COLUMNS)));
+    indent.rest.push(Span::raw(" ".repeat(CODE_INDENT_COLUMNS + hang)));
+    wrap_spans(spans, width, &indent)
 }
 
 /// Returns the line above a code block that names its language, if it has one.
@@ -192,7 +168,7 @@ mod tests {
     use super::*;
 
     /// Lines of blocks that do not refer to each other.
-    const LINES: [&str; 17] = [
+    const LINES: [&str; 24] = [
         "# Title",
         "words and *more* words",
         "",
@@ -210,13 +186,20 @@ mod tests {
         "|---|---|",
         "---",
         "- [ ] task",
+        "- ```sh",
+        "  ```",
+        "   ```rust",
+        "    ```",
+        "  fn inner() {}",
+        "  ~~~",
+        "1. ```",
     ];
 
     proptest! {
         #[test]
         fn parts_look_like_the_document_they_are_part_of(lines in vec(select(LINES.to_vec()), 0..12)) {
             let (text, theme) = (lines.join("\n"), Theme::no_colour());
-            let whole = BlockRenderer::new(60, &theme, plain_code).render(&text);
+            let whole = BlockRenderer::new(60, &theme).render(&text);
             let show = |lines: &[Line<'_>]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
             prop_assert_eq!(show(&render_markdown(&text, 60, &theme)), show(&whole), "{}", text);
         }

@@ -14,7 +14,7 @@ use crate::render::{
     wrap::{columns, cut_spans},
 };
 pub use details::{CallExpansion, render_call_details};
-pub use gist::{call_gist, shell_script, shown_path};
+pub use gist::{call_gist, relative_path, shell_script, shown_path, split_shell};
 
 mod details;
 mod gist;

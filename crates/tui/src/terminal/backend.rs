@@ -7,7 +7,6 @@ use ratatui::{
     buffer::Cell,
     layout::{Position, Size},
 };
-use unicode_width::UnicodeWidthStr;
 
 /// The size of a terminal that does not report one.
 const DEFAULT_SIZE: Size = Size::new(80, 24);
@@ -47,18 +46,7 @@ impl Backend for TrackedBackend {
     where
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
-        // Lines inserted above the picture come with the cells that wide characters cover. A blank
-        // there would be printed after the character and shift the rest of the row.
-        let mut covered = Position::ORIGIN;
-        let visible = content.filter(move |(x, y, cell)| {
-            if *y == covered.y && *x < covered.x {
-                return false;
-            }
-            let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
-            covered = Position::new(x.saturating_add(width), *y);
-            true
-        });
-        self.inner.draw(visible)
+        self.inner.draw(content)
     }
 
     fn append_lines(&mut self, count: u16) -> io::Result<()> {

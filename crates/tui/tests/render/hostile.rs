@@ -136,6 +136,26 @@ fn a_model_cannot_write_an_answer_or_a_second_line_of_the_panel() {
 }
 
 #[test]
+fn the_panel_warns_of_what_a_reader_cannot_see() {
+    let shown = |command: &str| {
+        let argv = vec!["bash".into(), "-lc".into(), command.into()];
+        let effects = Effects::command(CommandLine { argv, cwd: None });
+        let question = Question { effects, ..question("x") };
+        crate::text(&checked(render_approval(&question, 200, &Theme::dark()).into_lines(), 200))
+    };
+    let poses = shown("rm -r /h\u{43e}me/x\u{202e}y");
+    assert!(poses.contains("  │ rm -r /h\\u{43e}me/x\\u{202e}y\n"), "{poses}");
+    assert!(poses.contains("beware: some characters are invisible or look like others"), "{poses}");
+    assert!(poses.contains("look at: \\u{43e}\n") && poses.contains("look at: \\u{202e}\n"), "{poses}");
+    let padded = shown(&format!("make{}; touch evil{}\ndate", " ".repeat(3000), "\n".repeat(100)));
+    assert!(padded.contains("  │ make [3000 blanks] ; touch evil [101 blanks with 101 line breaks] date\n"));
+    assert!(padded.contains("beware: long runs of blanks are not shown but counted"), "{padded}");
+    assert!(shown("make\t; true").contains("  │ make\\t; true\n"));
+    let plain = shown("ls größe 文件 'a  b'");
+    assert!(!plain.contains("beware") && plain.contains("wants to run with `bash -lc`:\n"), "{plain}");
+}
+
+#[test]
 fn output_of_many_lines_is_rendered_at_once() {
     let output = "   Compiling some-crate v0.1.0 (/work/some-crate) with a few more words\n".repeat(100_000);
     let (theme, indent) = (Theme::dark(), HangingIndent::default());

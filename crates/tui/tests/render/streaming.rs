@@ -14,7 +14,7 @@ use windlass_tui::render::{
 use crate::text;
 
 /// Lines that begin, continue and end all kinds of blocks.
-const LINES: [&str; 24] = [
+const LINES: [&str; 30] = [
     "# Title",
     "words and *more* words",
     "",
@@ -39,6 +39,12 @@ const LINES: [&str; 24] = [
     "- [ ] task",
     "\ttab",
     "文字 👍",
+    "- ```sh",
+    "  ```",
+    "   ```rust",
+    "  fn inner() {}",
+    "1. ```",
+    "    - deep",
 ];
 
 fn texts() -> impl Strategy<Value = String> {
@@ -74,6 +80,17 @@ proptest! {
         }
         prop_assert_eq!([done, stream.finish()].concat(), render_markdown(&text, 40, &theme));
     }
+}
+
+#[test]
+fn blocks_in_an_item_follow_its_text() {
+    let show = |markdown: &str| text(&render_markdown(markdown, 40, &Theme::no_colour()));
+    assert_eq!(
+        show("1. run:\n   ```sh\n   make\n   ```\n2. then\n"),
+        "1. run:\n   [sh]\n     make\n2. then\n"
+    );
+    assert_eq!(show("- see:\n  > quote\n- next\n"), "• see:\n  │ quote\n• next\n");
+    assert_eq!(show("- see:\n  # head\n  | a |\n  |---|\n"), "• see:\n  # head\n\n  a\n  ─\n");
 }
 
 #[test]

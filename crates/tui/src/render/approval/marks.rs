@@ -3,10 +3,16 @@
 use ratatui::text::Span;
 use windlass::{Question, shortened};
 
-use crate::render::{Theme, tool_call::shell_script, visible::visible_command};
+use crate::render::{
+    Theme,
+    visible::{count_blanks, escapes, visible_command},
+};
 
 /// Maximum number of parts that are marked.
 const MAX_PARTS: usize = 8;
+
+/// Maximum number of blanks in a row of a reason; longer runs are counted instead of shown.
+const MAX_BLANKS: usize = 8;
 
 /// The parts of a command that a person should look at. The policy writes them between backquotes.
 pub(super) struct DoubtfulParts {
@@ -14,14 +20,10 @@ pub(super) struct DoubtfulParts {
 }
 
 impl DoubtfulParts {
-    /// Collects the quoted parts that occur in the command.
-    pub(super) fn from_question(question: &Question) -> Self {
-        let command = match (&question.effects.command, &question.effects.typed) {
-            (Some(command), _) => shell_script(command),
-            (None, Some(typed)) => typed.display(),
-            (None, None) => String::new(),
-        };
-        let command: Vec<_> = command.split('\n').map(visible_command).collect();
+    /// Collects the parts that a reason quotes and that occur in the text of the command, and the
+    /// characters of it that are not shown as themselves.
+    pub(super) fn from_question(question: &Question, text: &str) -> Self {
+        let lines: Vec<_> = text.split('\n').map(visible_command).collect();
         let mut parts: Vec<String> = Vec::new();
         for reason in question.unclear.iter().chain([&question.reason]) {
             let quoted = reason.split('`').skip(1).step_by(2);
@@ -30,12 +32,15 @@ impl DoubtfulParts {
                 let is_new = !part.is_empty() && !parts.contains(&part);
                 if is_new
                     && parts.len() < MAX_PARTS
-                    && command.iter().any(|line| find_part(line, &part, 0).is_some())
+                    && lines.iter().any(|line| find_part(line, &part, 0).is_some())
                 {
                     parts.push(part);
                 }
             }
         }
+        let escapes = escapes(text).into_iter().filter(|escape| !parts.contains(escape));
+        let escapes: Vec<_> = escapes.take(MAX_PARTS).collect();
+        parts.extend(escapes);
         Self { parts }
     }
 
@@ -85,10 +90,13 @@ fn first_place(next: &[(&str, Option<usize>)]) -> Option<(usize, usize)> {
     places.min_by_key(|(begin, end)| (*begin, usize::MAX - *end))
 }
 
-/// Returns a text up to so many characters, and how many follow.
+/// Returns a text up to so many characters, and how many follow. Long runs of blanks are counted.
 pub(super) fn excerpt(text: &str, max_chars: usize) -> String {
-    match text.chars().count().checked_sub(max_chars) {
-        None | Some(0) => text.to_owned(),
-        Some(more) => format!("{} ({more} characters more)", shortened(text, max_chars)),
+    // Of a very long text, only the beginning is looked at.
+    let end = text.char_indices().nth(max_chars * MAX_BLANKS).map_or(text.len(), |(at, _)| at);
+    let shown = count_blanks(&text[..end], MAX_BLANKS).replace('\t', " ");
+    match (shown.chars().count() + text[end..].chars().count()).saturating_sub(max_chars) {
+        0 => shown,
+        more => format!("{} ({more} characters more)", shortened(&shown, max_chars)),
     }
 }

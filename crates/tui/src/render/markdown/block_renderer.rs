@@ -2,15 +2,16 @@
 
 use std::mem;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use ratatui::{
     style::{Modifier, Style},
     text::{Line, Span},
 };
 
-use super::{CodeWrapper, LineHighlighter, code_label, table::MarkdownTable};
+use super::{MARKDOWN_OPTIONS, code_label, table::MarkdownTable, wrap_code};
 use crate::render::{
     Theme,
+    highlight::CodeHighlighter,
     wrap::{HangingIndent, columns, wrap_spans},
 };
 
@@ -21,7 +22,6 @@ const MAX_CONTAINERS: usize = 16;
 pub(super) struct BlockRenderer<'a> {
     width: u16,
     theme: &'a Theme,
-    highlight: LineHighlighter,
     lines: Vec<Line<'static>>,
     /// The text of the block that is open.
     inline: Vec<Span<'static>>,
@@ -60,11 +60,10 @@ struct OpenLink {
 }
 
 impl<'a> BlockRenderer<'a> {
-    pub(super) fn new(width: u16, theme: &'a Theme, highlight: LineHighlighter) -> Self {
+    pub(super) fn new(width: u16, theme: &'a Theme) -> Self {
         Self {
             width,
             theme,
-            highlight,
             lines: Vec::new(),
             inline: Vec::new(),
             styles: vec![theme.text],
@@ -78,8 +77,7 @@ impl<'a> BlockRenderer<'a> {
     }
 
     pub(super) fn render(mut self, text: &str) -> Vec<Line<'static>> {
-        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let mut parser = Parser::new_ext(text, options);
+        let mut parser = Parser::new_ext(text, MARKDOWN_OPTIONS);
         for event in parser.by_ref() {
             self.take(event);
         }
@@ -137,15 +135,20 @@ impl<'a> BlockRenderer<'a> {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Heading { level, .. } => {
+                self.flush_text();
                 self.begin_block();
                 self.styles.push(self.theme.heading);
                 self.push_text(&format!("{} ", "#".repeat(level as usize)));
             }
             Tag::BlockQuote(_) => {
+                self.flush_text();
                 self.begin_block();
                 self.containers.push(BlockContainer::Quote);
             }
             Tag::CodeBlock(kind) => {
+                // The text of an item before it: items of a list without empty lines have no
+                // paragraphs.
+                self.flush_text();
                 self.begin_block();
                 let language = match &kind {
                     CodeBlockKind::Fenced(info) => info.split([' ', ',', '{']).next().unwrap_or_default(),
@@ -160,6 +163,7 @@ impl<'a> BlockRenderer<'a> {
             }
             Tag::Item => self.begin_item(),
             Tag::Table(alignments) => {
+                self.flush_text();
                 self.begin_block();
                 self.table = Some(MarkdownTable { alignments, rows: Vec::new() });
             }
@@ -296,11 +300,10 @@ impl<'a> BlockRenderer<'a> {
             let indent = self.indent();
             self.lines.extend(code_label(&language, self.width, self.theme, &indent));
         }
-        let (width, theme, highlight) = (self.width, self.theme, self.highlight);
-        let code = CodeWrapper { language: &language, highlight, width, theme };
+        let mut code = CodeHighlighter::new(&language, self.theme);
         for line in text.lines() {
-            let indent = self.indent();
-            self.lines.extend(code.wrap(line, indent));
+            let (indent, spans) = (self.indent(), code.highlight(line, self.theme));
+            self.lines.extend(wrap_code(line, &spans, self.width, indent));
         }
         self.needs_gap = true;
     }

@@ -3,6 +3,10 @@
 
 use std::mem;
 
+use pulldown_cmark::{Event, Parser};
+
+use super::MARKDOWN_OPTIONS;
+
 /// A part of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MarkdownPart {
@@ -18,6 +22,10 @@ pub(super) enum MarkdownPart {
 
 /// Columns before which a marker begins a list; from there on, a line is code.
 const MAX_MARKER_COLUMNS: usize = 4;
+
+/// Maximum size of a list that is parsed again at a line that may end it. A longer one ends at an
+/// empty line: parsing it at each line takes time that grows with the square.
+const MAX_PARSED_BYTES: usize = 16 * 1024;
 
 /// Takes lines and returns the parts they complete.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +57,12 @@ impl PartSplitter {
             }
             return vec![MarkdownPart::CodeLine(fence.without_indent(line).to_owned())];
         }
+        let ended = if self.ends_list(line) { self.take_pending() } else { None };
+        ended.into_iter().chain(self.take_line_of_blocks(line)).collect()
+    }
+
+    /// Takes a line that is not inside of a code block outside of lists.
+    fn take_line_of_blocks(&mut self, line: &str) -> Vec<MarkdownPart> {
         if let Some((fence, language)) =
             CodeFence::parse(line, self.item_column.map_or(3, |column| column.saturating_sub(1).min(3)))
         {
@@ -72,6 +86,32 @@ impl PartSplitter {
 
     pub(super) fn finish(&mut self) -> Option<MarkdownPart> {
         if self.fence.take().is_some() { Some(MarkdownPart::CodeEnd) } else { self.take_pending() }
+    }
+
+    /// Returns true if a list was open and this line is not part of it. A line that is indented too
+    /// little may still continue a paragraph of the list, which only the parser can tell.
+    fn ends_list(&self, line: &str) -> bool {
+        let Some(column) = self.item_column else { return false };
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let may_end = !line.trim().is_empty() && indent < column && ListItemColumns::parse(line).is_none();
+        if !may_end || self.pending.len() > MAX_PARSED_BYTES {
+            return false;
+        }
+        let text = format!("{}{line}\n", self.pending);
+        let mut depth = 0_usize;
+        let mut last = 0;
+        for (event, range) in Parser::new_ext(&text, MARKDOWN_OPTIONS).into_offset_iter() {
+            match event {
+                Event::Start(_) => {
+                    last = if depth == 0 { range.start } else { last };
+                    depth += 1;
+                }
+                Event::End(_) => depth = depth.saturating_sub(1),
+                _ if depth == 0 => last = range.start,
+                _ => {}
+            }
+        }
+        last >= self.pending.len()
     }
 
     /// Returns true if no block before this line can continue in it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use windlass::{CommandLine, Effects, Input, ToolCall, counted, shortened};
 
-use crate::render::visible::visible_command;
+use crate::render::visible::{path_text, visible_command};
 
 /// Maximum number of characters that are looked at: the line is cut to the screen anyway.
 const MAX_GIST_CHARS: usize = 400;
@@ -34,6 +34,12 @@ pub fn call_gist(call: &ToolCall, effects: &Effects, cwd: &Path) -> String {
 /// Returns the script that a shell of the system is given, or the whole command if it is another
 /// program.
 pub fn shell_script(command: &CommandLine) -> String {
+    split_shell(command).map_or_else(|| command.display(), |(_, script)| script.to_owned())
+}
+
+/// Returns the words that start a shell of the system, such as `bash -lc`, and its script. Returns
+/// `None` for another program.
+pub fn split_shell(command: &CommandLine) -> Option<(String, &str)> {
     const FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
     const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
     let is_shell = |program: &str| {
@@ -41,20 +47,24 @@ pub fn shell_script(command: &CommandLine) -> String {
     };
     match command.argv.as_slice() {
         [program, option, script] if is_shell(program) && matches!(option.as_str(), "-c" | "-lc") => {
-            script.clone()
+            Some((format!("{program} {option}"), script))
         }
-        _ => command.display(),
+        _ => None,
     }
 }
 
-/// Returns a path relative to the working directory, if it is below it.
+/// Returns a path relative to the working directory, if it is below it, escaped.
 pub fn shown_path(path: &Path, cwd: &Path) -> String {
-    let shown = match path.strip_prefix(cwd) {
-        Ok(below) if below.as_os_str().is_empty() => Path::new("."),
-        Ok(below) => below,
-        Err(_) => path,
-    };
-    visible_command(&shown.to_string_lossy()).into_owned()
+    visible_command(&relative_path(path, cwd)).into_owned()
+}
+
+/// Returns a path relative to the working directory, if it is below it, as text.
+pub fn relative_path(path: &Path, cwd: &Path) -> String {
+    match path.strip_prefix(cwd) {
+        Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+        Ok(below) => path_text(below),
+        Err(_) => path_text(path),
+    }
 }
 
 /// Describes the arguments of a built-in tool.

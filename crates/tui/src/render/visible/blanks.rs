@@ -1,11 +1,11 @@
 //! Runs of blanks as they are shown to a person: counted if they could push something off the
 //! screen.
 
-use crate::hidden_characters::is_invisible;
+use super::hidden_characters::is_invisible;
 
 /// Returns a text in which every run of more blanks than `most` is replaced by its length. Line
 /// breaks and invisible characters count as blanks; short runs stay as they are.
-pub(crate) fn count_blanks(text: &str, most: usize) -> String {
+pub fn count_blanks(text: &str, most: usize) -> String {
     let (mut out, mut run) = (String::new(), String::new());
     for c in text.chars() {
         if c.is_whitespace() || (is_invisible(c) && !c.is_control()) {

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 /// Returns JSON with such characters escaped: it means the same to a program.
-pub(crate) fn visible_json(json: &str) -> String {
+pub fn visible_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         // Outside of strings there is only ASCII; in them serde has escaped control characters.
@@ -57,12 +57,12 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Returns true if a character is a control or has no shape of its own.
-pub(crate) fn is_invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\t') || INVISIBLE.iter().any(|range| range.contains(&c))
 }
 
 /// Returns true if a character is a blank other than the space and the tab.
-pub(crate) fn is_odd_blank(c: char) -> bool {
+pub(super) fn is_odd_blank(c: char) -> bool {
     c.is_whitespace() && c != ' ' && c != '\t'
 }
 

@@ -109,7 +109,7 @@ const EAST_ASIAN_SIGNS: &str = "！（），：；？～";
 /// Marks each character of a text without blanks that poses as ASCII. A word between other signs is
 /// checked as a whole: `paypal` with one Cyrillic letter, or `аррӏе.com`, whose first word has only
 /// letters that look Latin.
-pub(crate) fn find(text: &str) -> Vec<bool> {
+pub(super) fn find(text: &str) -> Vec<bool> {
     let is_among_latin = text.chars().any(|c| c.is_ascii_alphabetic());
     let is_east_asian = text.chars().any(is_east_asian);
     let belongs = |c: char| is_east_asian && EAST_ASIAN_SIGNS.contains(c);

@@ -1,0 +1,54 @@
+//! The thing that a question is about.
+
+use windlass::{Question, shortened};
+
+use crate::render::{
+    tool_call::{relative_path, split_shell},
+    visible::{count_blanks, visible_command},
+};
+
+/// Maximum number of blanks in a row of a command; longer runs are counted instead of shown. Lines
+/// of a command may be indented.
+const MAX_BLANKS: usize = 24;
+
+/// Maximum number of characters of a question that waits.
+const MAX_GIST_CHARS: usize = 200;
+
+/// The thing that a question is about: the whole command, or the files to be written.
+pub(super) struct ApprovalSubject {
+    pub(super) verb: String,
+    /// The text, not escaped, in which long runs of blanks are counted.
+    pub(super) text: String,
+    pub(super) has_counted_blanks: bool,
+}
+
+impl ApprovalSubject {
+    pub(super) fn from_question(question: &Question) -> Self {
+        let effects = &question.effects;
+        let (verb, whole) = match (&effects.command, &effects.typed) {
+            (Some(command), _) => {
+                let terminal = if effects.terminal { " in a terminal that can be typed to" } else { "" };
+                match split_shell(command) {
+                    Some((shell, script)) => (format!("run with `{shell}`{terminal}"), script.to_owned()),
+                    None => (format!("run{terminal}"), command.display()),
+                }
+            }
+            (None, Some(typed)) => ("type into a program that runs".to_owned(), typed.display()),
+            (None, None) if effects.writes.is_empty() => ("use".to_owned(), "the network".to_owned()),
+            (None, None) => {
+                let paths = effects.writes.iter().map(|path| relative_path(path, &question.cwd));
+                ("write".to_owned(), paths.collect::<Vec<_>>().join("\n"))
+            }
+        };
+        let text = count_blanks(&whole, MAX_BLANKS);
+        Self { verb, has_counted_blanks: text != whole, text }
+    }
+}
+
+/// Returns a question on one line, escaped.
+pub fn question_gist(question: &Question) -> String {
+    let text = ApprovalSubject::from_question(question).text;
+    let gist =
+        format!("{} {}", question.tool.as_str(), text.split_whitespace().collect::<Vec<_>>().join(" "));
+    visible_command(&shortened(&gist, MAX_GIST_CHARS)).into_owned()
+}
