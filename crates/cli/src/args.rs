@@ -15,9 +15,12 @@ pub(crate) use self::{
     },
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
     policy::{
-        ConfigCommand, LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions,
+        ConfigCommand, LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun,
+        SuggestOptions,
     },
-    sessions::{CollectOptions, SessionsCommand},
+    sessions::{
+        CollectOptions, ExportOptions, RenameOptions, SearchOptions, SessionsCommand, TranscriptFormat,
+    },
 };
 
 use std::path::PathBuf;
@@ -87,13 +90,13 @@ pub(crate) enum CliCommand {
     /// Show everything on record about one call.
     Show {
         /// Id of the call in `windlass history` (a unique prefix is enough), or the id that the
-        /// model gave it.
+        /// model gave it. For a session, `windlass sessions show` runs.
         call: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// List sessions, show their disk usage, and remove old data.
+    /// List, show, search, name, export and delete sessions.
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// Rate a call as good or bad; ratings affect the ranking of tools.
@@ -280,6 +283,20 @@ pub(crate) enum ToolsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+impl ToolsCommand {
+    /// Returns true if the output is for programs.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::Search(query) | Self::Select { choosing: query, .. } => query.json,
+            Self::List { json, .. }
+            | Self::Show { json, .. }
+            | Self::Cost { json, .. }
+            | Self::Manifest { json, .. } => *json,
+            Self::Bench { .. } => false,
+        }
+    }
 }
 
 /// A request, and the tools to answer it with.

@@ -19,7 +19,7 @@ use windlass::{
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     exit::ProgramExit,
-    interrupts,
+    ids, interrupts,
     jsonl::JsonlWriter,
     output::{print, print_answer},
     preview::RequestedPreview,
@@ -97,7 +97,7 @@ fn which(
     last: bool,
 ) -> Result<(Which, Option<String>), CliProblem> {
     match (session, last) {
-        (Some(session), false) => Ok((Which::Id(session.as_str().into()), None)),
+        (Some(session), false) => Ok((Which::Id(ids::session_id(setup, &session)?), None)),
         (session, true) => Ok((Which::LastIn(setup.cwd.clone()), session)),
         (None, false) => Err(CliProblem::usage(
             "no session given; pass its id, or --last for the newest of this directory",

@@ -17,7 +17,9 @@ use windlass_tui::{
 use crate::setup::ProgramSetup;
 use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
+    colour,
     exit::ProgramExit,
+    ids,
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
@@ -58,7 +60,7 @@ pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<P
     check_terminal()?;
     let setup = ProgramSetup::for_session(common, &resume.session)?;
     let which = match &resume.id {
-        Some(id) => Which::Id(id.as_str().into()),
+        Some(id) => Which::Id(ids::session_id(&setup, id)?),
         None if resume.last => Which::LastIn(setup.cwd.clone()),
         None => match choose(&setup)? {
             Some(which) => which,
@@ -149,8 +151,7 @@ fn info(setup: &ProgramSetup) -> SessionInfo {
         tokens: 0,
         processes: 0,
     };
-    let has_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let theme = if has_colour { Theme::dark() } else { Theme::no_colour() };
+    let theme = if colour::is_wanted(&io::stdout()) { Theme::dark() } else { Theme::no_colour() };
     SessionInfo { cwd: setup.cwd.clone(), status, theme }
 }
 

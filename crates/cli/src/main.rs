@@ -16,6 +16,7 @@ mod exit;
 mod feedback;
 mod hidden_characters;
 mod history;
+mod ids;
 mod interactive;
 mod interrupts;
 mod jsonl;
@@ -46,6 +47,7 @@ mod undo;
 mod usage;
 mod user_tools;
 mod visible;
+mod wrap;
 
 use std::{
     io::{self, Write},
@@ -122,6 +124,7 @@ fn finish(end: Result<impl Into<ExitCode>, CliProblem>) -> ExitCode {
 /// breaks, too.
 pub(crate) fn note(text: &str) {
     let text = format!("{}\n", screen::visible_lines(&redact::own().clean(text)));
+    let text = wrap::stderr_columns().map_or(text.clone(), |columns| wrap::wrap_text(&text, columns));
     // If stderr is gone, there is no place to report it.
     let _gone = io::stderr().lock().write_all(text.as_bytes());
 }

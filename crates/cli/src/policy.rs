@@ -1,5 +1,6 @@
 //! `windlass policy`: shows what would happen to a command, and why.
 
+mod allow;
 mod answers;
 mod classify;
 mod explain;
@@ -41,6 +42,8 @@ pub(crate) fn run(common: &CommonOptions, args: PolicyCommand) -> Result<Program
         PolicyCommand::Suggest(wanted) => suggest::run(&setup, &wanted),
         PolicyCommand::Rules { json } => rule_list::list(&setup, json),
         PolicyCommand::Revoke { id, yes } => rule_list::revoke(&setup, &id, yes),
+        PolicyCommand::Allow(rule) => allow::allow(&setup, &rule),
+        PolicyCommand::Deny(rule) => allow::deny(&setup, &rule),
     }
 }
 
@@ -92,6 +95,13 @@ impl LineJudge {
     /// Decides about a shell line in this project.
     fn line_in(&self, workspace: &Path, line: &str) -> (Ruling, Judgement) {
         let command = CommandLine { argv: shell(line), cwd: Some(workspace.to_owned()) };
+        self.ruled(
+            self.in_surroundings(workspace, |surroundings| judge_in(surroundings, &command, &self.rules)),
+        )
+    }
+
+    /// Calls `ask` with what is known about this project and its programs.
+    fn in_surroundings<T>(&self, workspace: &Path, ask: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let found = |name: &str| find_program(name, &self.environment, workspace);
         let is_settled = |file: &ProgramFile| {
             file.is_outside(self.writable.iter().map(PathBuf::as_path).chain([workspace]))
@@ -106,12 +116,11 @@ impl LineJudge {
             ProgramSearch::Unknown => true,
         };
         let is_held = matches!(self.sandbox, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
-        let surroundings = Surroundings {
+        ask(&Surroundings {
             workspace: Some(workspace),
             programs: &programs,
             replaceable: if is_held { None } else { Some(&replaceable) },
-        };
-        self.ruled(judge_in(&surroundings, &command, &self.rules))
+        })
     }
 
     fn ruled(&self, judgement: Judgement) -> (Ruling, Judgement) {

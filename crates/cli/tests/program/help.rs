@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 45] = [
+const COMMANDS: [&[&str]; 51] = [
     &[],
     &["chat"],
     &["resume"],
@@ -34,6 +34,8 @@ const COMMANDS: [&[&str]; 45] = [
     &["policy", "test"],
     &["policy", "suggest"],
     &["policy", "rules"],
+    &["policy", "allow"],
+    &["policy", "deny"],
     &["policy", "revoke"],
     &["stats"],
     &["history"],
@@ -41,6 +43,10 @@ const COMMANDS: [&[&str]; 45] = [
     &["sessions"],
     &["sessions", "list"],
     &["sessions", "show"],
+    &["sessions", "search"],
+    &["sessions", "rename"],
+    &["sessions", "delete"],
+    &["sessions", "export"],
     &["sessions", "du"],
     &["sessions", "gc"],
     &["feedback"],

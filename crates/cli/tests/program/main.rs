@@ -37,6 +37,8 @@ mod files;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod ids;
+#[cfg(test)]
 mod interactive;
 #[cfg(test)]
 mod interrupt;
@@ -44,6 +46,8 @@ mod judge;
 #[cfg(test)]
 mod kill;
 mod limits;
+#[cfg(test)]
+mod lists;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
@@ -63,10 +67,14 @@ mod resume;
 #[cfg(test)]
 mod retention;
 #[cfg(test)]
+mod rule_commands;
+#[cfg(test)]
 mod rules;
 mod sandbox;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod session_commands;
 mod sessions;
 #[cfg(test)]
 mod support;
