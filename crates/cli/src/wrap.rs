@@ -139,6 +139,7 @@ fn may_break(before: char, after: char) -> bool {
     match (before, after) {
         (' ', ' ') => false,
         (' ', _) | (_, ' ') => true,
+        ('\t', after) => after != '\t',
         (JOINER, _) => false,
         (before, after) => match (wide(before), wide(after)) {
             (2, 2) => !CLOSING.contains(after),
@@ -155,6 +156,9 @@ fn broken(word: &str, first: usize, columns: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     while width(rest) > room {
         let end = prefix(rest, room);
+        // Paths and lists break between their parts, unless most of the line would stay empty.
+        let part = rest[..end].rfind(['/', ',', '&', ';']).map(|at| at + 1);
+        let end = part.filter(|part| width(&rest[..*part]) * 2 > room).unwrap_or(end);
         // At least one character, however narrow the room.
         let end = if end == 0 { rest.chars().next().map_or(rest.len(), char::len_utf8) } else { end };
         let (piece, after) = rest.split_at(end);
@@ -226,7 +230,9 @@ fn wide_after(before: usize, character: char) -> usize {
 }
 
 fn wide(character: char) -> usize {
-    character.width().unwrap_or(0)
+    // A tab takes at most this many columns.
+    const TAB_COLUMNS: usize = 8;
+    if character == '\t' { TAB_COLUMNS } else { character.width().unwrap_or(0) }
 }
 
 #[cfg(test)]
@@ -237,8 +243,10 @@ mod tests {
     fn lines_break_between_words_and_only_words_that_are_too_long_break() {
         assert_eq!(wrap_words("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap_words("one abcdefghij two", 6), ["one", "abcdef", "ghij", "two"]);
+        assert_eq!(wrap_words("/home/project/source", 10), ["/home/", "project/", "source"]);
         assert_eq!(wrap_words("  in the margin", 8), ["  in the", "margin"]);
         assert_eq!(wrap_words("", 8), [""]);
+        assert_eq!(wrap_words("one\ttwo\tthree", 16), ["one\t", "two\tthree"]);
         assert_eq!(wrap_words("把所有的文件都读一遍", 7), ["把所有", "的文件", "都读一", "遍"]);
         assert_eq!(wrap_words("run 测试 again", 8), ["run 测试", "again"]);
         assert_eq!(wrap_words("(`汉字`)。", 4), ["(`汉", "字`)", "。"]);

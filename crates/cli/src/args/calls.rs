@@ -47,7 +47,8 @@ pub(crate) struct UndoOptions {
     /// Print the changes that can be undone, or that were undone, as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only changes of this session. Default: changes in this directory, of any session or none.
+    /// Only changes of this session: its id, a unique prefix of it, its name, or one of its calls.
+    /// Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
@@ -67,7 +68,8 @@ pub(crate) struct RedoOptions {
     /// Print the changes that were restored, or with `--preview` would be, as JSON.
     #[arg(long)]
     json: bool,
-    /// Only changes of this session. Default: changes in this directory, of any session or none.
+    /// Only changes of this session: its id, a unique prefix of it, its name, or one of its calls.
+    /// Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }

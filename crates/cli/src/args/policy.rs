@@ -172,7 +172,7 @@ pub(crate) struct RuleOptions {
 /// Suggest rules from commands that were approved before.
 #[derive(Debug, Args)]
 pub(crate) struct SuggestOptions {
-    /// Only commands of this session.
+    /// Only commands of this session: its id, a unique prefix of it, or its name.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Print JSON.

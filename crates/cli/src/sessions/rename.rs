@@ -1,6 +1,6 @@
 //! `windlass sessions rename`: gives a session a name.
 
-use windlass::record::SessionNames;
+use windlass::record::{self, SessionNames};
 
 use super::failed;
 use crate::{
@@ -23,7 +23,11 @@ pub(super) fn run(setup: &ProgramSetup, args: &RenameOptions) -> Result<ProgramE
     };
     let name = checked(&setup.secrets().clean(name))?;
     if let Some(other) = ids::names(setup)?.find(&name).filter(|other| *other != session) {
-        return Err(CliProblem::usage(format!("session {other} already has the name `{name}`")));
+        if record::find(&setup.home, &other).is_ok() {
+            return Err(CliProblem::usage(format!("session {other} already has the name `{name}`")));
+        }
+        // `sessions gc` has removed that one.
+        SessionNames::set(&setup.home, &other, None).map_err(|error| failed(&error))?;
     }
     SessionNames::set(&setup.home, &session, Some(&name)).map_err(|error| failed(&error))?;
     print_text(&format!("session {session} is now `{name}`\n"))

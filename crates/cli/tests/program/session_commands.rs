@@ -84,8 +84,21 @@ fn a_name_is_shown_accepted_and_outlives_everything_but_the_session() {
     user.run(&["sessions", "gc", "--older-than", "0m"]).assert_code(0);
     let terminal = Emulator::start(&user.program(&["resume"]), (30, 100));
     assert!(terminal.until("Parser work").contains("[REDACTED"), "{}", terminal.screen());
+    drop(terminal);
+    let script = user.script(&json!([{"text": "Again."}, {"text": "Here."}, {"text": "Here we are."}]));
+    let terminal = Emulator::start(&user.program(&["resume", "--script", &script, "parser WORK"]), (30, 100));
+    terminal.until("network off");
+    terminal.type_in("go on\r");
+    terminal.until("Here we are.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    drop(terminal);
     user.run(&["sessions", "rename", "parser work", "--clear"]).assert_code(0);
     user.run(&["sessions", "show", "parser work"]).assert_code(2);
+    // A name of a session that was removed is free again.
+    user.run(&["sessions", "rename", &other, "free"]).assert_code(0);
+    fs::remove_file(user.sessions().iter().find(|path| path.ends_with(format!("{other}.jsonl"))).unwrap())
+        .unwrap();
+    user.run(&["sessions", "rename", &one, "free"]).assert_code(0);
 }
 
 #[test]
