@@ -154,8 +154,11 @@ fn may_break(before: char, after: char) -> bool {
 fn broken(word: &str, first: usize, columns: usize) -> Vec<&str> {
     let (mut rest, mut room) = (word, first);
     let mut pieces = Vec::new();
-    while width(rest) > room {
+    loop {
         let end = prefix(rest, room);
+        if end == rest.len() {
+            break;
+        }
         // Paths and lists break between their parts, unless most of the line would stay empty.
         let part = rest[..end].rfind(['/', ',', '&', ';']).map(|at| at + 1);
         let end = part.filter(|part| width(&rest[..*part]) * 2 > room).unwrap_or(end);
@@ -195,7 +198,8 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
     let room = columns.saturating_sub(1);
     let end = prefix(text, room);
-    let is_between = text[end..].starts_with(' ');
+    let around = text[..end].chars().next_back().zip(text[end..].chars().next());
+    let is_between = around.is_some_and(|(before, after)| may_break(before, after));
     let after_word =
         text[..end].rfind(' ').filter(|blank| !is_between && width(&text[..*blank]) * 3 > room * 2);
     format!("{}…", text[..after_word.unwrap_or(end)].trim_end())
@@ -275,6 +279,7 @@ mod tests {
         assert_eq!(cut("one two three", 10), "one two…");
         assert_eq!(cut("one abcdefghijkl", 10), "one abcde…");
         assert_eq!(cut("把所有的文件", 8), "把所有…");
+        assert_eq!(cut("one two 把所有的文件", 14), "one two 把所…");
         assert_eq!(cut_path("/home/bob/project/source", 16), "…/project/source");
         assert_eq!(cut_path("/home/bob/project/source", 6), "…ource");
     }

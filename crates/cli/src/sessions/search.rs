@@ -19,10 +19,11 @@ use crate::{
     problem::CliProblem,
     setup::ProgramSetup,
     table::{LastColumn, TextTable},
+    wrap,
 };
 
-/// Maximum number of characters that are shown before a match.
-const MAX_CHARS_BEFORE: usize = 30;
+/// Part of the terminal's width that may be shown before a match. Most of it are other columns.
+const BEFORE_DIVISOR: usize = 8;
 
 /// A session with the first line that matches.
 struct SessionMatch {
@@ -55,11 +56,15 @@ pub(super) fn run(setup: &ProgramSetup, args: &SearchOptions) -> Result<ProgramE
     } else if found.is_empty() {
         crate::note("no session has these words in a prompt or an answer");
     } else {
+        let excerpt = |line: &str| match wrap::stdout_columns() {
+            Some(columns) => words.excerpt(line, columns / BEFORE_DIVISOR),
+            None => line.to_owned(),
+        };
         let rows = found.iter().map(|found| {
             let id = ids::shown(found.entry.id.as_str(), all.iter().map(String::as_str));
             let role = if found.role == Role::User { "you" } else { "model" };
             let name = names.get(&found.entry.id).map(one_line).unwrap_or_default();
-            [id, when(found.entry.started), name, role.to_owned(), words.excerpt(&one_line(&found.line))]
+            [id, when(found.entry.started), name, role.to_owned(), excerpt(&one_line(&found.line))]
         });
         let titles = ["SESSION", "TIME", "NAME", "BY", "LINE"];
         let expendable = &["NAME", "TIME"];
@@ -137,17 +142,24 @@ impl SearchWords {
         text.lines().rev().max_by_key(count).map(str::to_owned)
     }
 
-    /// Returns a line from shortly before the first match.
-    fn excerpt(&self, line: &str) -> String {
+    /// Returns a line from at most so many columns before the first match.
+    fn excerpt(&self, line: &str, max_before: usize) -> String {
         let lower: String = line.chars().map(lower).collect();
         let first = self.0.iter().filter_map(|word| lower.find(word.as_str())).min().unwrap_or(0);
-        let before = lower.get(..first).map_or(0, |before| before.chars().count());
-        if before <= MAX_CHARS_BEFORE {
+        let count = lower.get(..first).map_or(0, |before| before.chars().count());
+        let end = line.char_indices().nth(count).map_or(line.len(), |(at, _)| at);
+        let mut room = max_before;
+        let fits = |(at, character): &(usize, char)| {
+            let columns = wrap::width(&line[*at..*at + character.len_utf8()]);
+            room.checked_sub(columns).map(|left| room = left).is_some()
+        };
+        let before = line[..end].char_indices().rev().take_while(fits);
+        let start = before.last().map_or(end, |(at, _)| at);
+        if start == 0 {
             return line.to_owned();
         }
-        let skipped = line.chars().skip(before - MAX_CHARS_BEFORE).collect::<String>();
-        let start = skipped.find(' ').filter(|at| *at < MAX_CHARS_BEFORE).map_or(0, |at| at + 1);
-        format!("…{}", &skipped[start..])
+        let word = line[start..end].find(' ').map_or(start, |blank| start + blank + 1);
+        format!("…{}", &line[word..])
     }
 }
 
@@ -203,9 +215,9 @@ mod tests {
     #[test]
     fn an_excerpt_shows_the_match() {
         let line = format!("{} needle and more", "word ".repeat(20).trim_end());
-        let excerpt = words("NEEDLE").excerpt(&line);
+        let excerpt = words("NEEDLE").excerpt(&line, 15);
         assert!(excerpt.starts_with("…word word") && excerpt.ends_with("needle and more"), "{excerpt}");
-        assert!(excerpt.find("needle").unwrap() < 40, "{excerpt}");
-        assert_eq!(words("x").excerpt("x first"), "x first");
+        assert!(excerpt.find("needle").unwrap() < 20, "{excerpt}");
+        assert_eq!(words("x").excerpt("x first", 15), "x first");
     }
 }

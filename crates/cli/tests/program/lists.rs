@@ -142,6 +142,17 @@ fn history_shows_time_and_duration_at_every_width() {
 }
 
 #[test]
+fn a_search_shows_the_match_at_every_width() {
+    let user = experienced_user();
+    for word in ["w003x", "w035x", "告诉我"] {
+        for columns in [60, 80, 120] {
+            let shown = on_terminal(&user, columns, &format!("sessions search {word}"));
+            assert!(shown.contains(word), "{columns}: {shown}");
+        }
+    }
+}
+
+#[test]
 fn pipes_get_every_cell_whole() {
     let user = experienced_user();
     let session = session(&user);
