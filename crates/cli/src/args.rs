@@ -21,8 +21,12 @@ pub(crate) use self::{
     },
     command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
-    policy::{LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, SandboxRun, SuggestOptions},
-    sessions::{CollectOptions, SessionsCommand},
+    policy::{
+        LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun, SuggestOptions,
+    },
+    sessions::{
+        CollectOptions, ExportOptions, RenameOptions, SearchOptions, SessionsCommand, TranscriptFormat,
+    },
     setup::{
         CompletionsOptions, ConfigCommand, DoctorOptions, InitOptions, LoginOptions, LogoutOptions,
         ManOptions,
@@ -103,13 +107,13 @@ pub(crate) enum CliCommand {
     /// Show everything on record about one call.
     Show {
         /// Id of the call in `windlass history` (a unique prefix is enough), or the id that the
-        /// model gave it.
+        /// model gave it. For a session, `windlass sessions show` runs.
         call: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// List sessions, show their disk usage, and remove old data.
+    /// List, show, search, name, export and delete sessions.
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// Rate a call as good or bad; ratings affect the ranking of tools.
@@ -301,6 +305,20 @@ pub(crate) enum ToolsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+impl ToolsCommand {
+    /// Returns true if the output is for programs.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::Search(query) | Self::Select { choosing: query, .. } => query.json,
+            Self::List { json, .. }
+            | Self::Show { json, .. }
+            | Self::Cost { json, .. }
+            | Self::Manifest { json, .. } => *json,
+            Self::Bench { .. } => false,
+        }
+    }
 }
 
 /// A request, and the tools to answer it with.

@@ -9,7 +9,9 @@ use std::{
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use windlass::{
+    ThreadId,
     clean::Secrets,
+    counted,
     record::{self, Calls, ChainHead, LineHash},
 };
 
@@ -18,7 +20,8 @@ use crate::{
     config::{self, ConfigFormat},
     doctor,
     exit::ProgramExit,
-    output::print,
+    ids,
+    output::{print, print_text},
     problem::{CliProblem, chain},
     screen::visible,
     setup::ProgramSetup,
@@ -51,16 +54,19 @@ fn verify(
         LineHash::parse(text)
             .ok_or_else(|| CliProblem::usage(format!("`--head {text}`: a hash has 64 hexadecimal digits")))
     });
-    let (_, path) =
-        record::find(&setup.home, &session.into()).map_err(|error| CliProblem::usage(chain(&error)))?;
-    let found = examined(setup, session, &path, head.transpose()?)?;
-    print(&if json { format!("{:#}\n", as_json(&found)) } else { as_text(&found) })?;
+    let (id, path) = ids::file(setup, session)?;
+    let found = examined(setup, &id, &path, head.transpose()?)?;
+    if json {
+        print(&format!("{:#}\n", as_json(&found)))?;
+    } else {
+        print_text(&as_text(&found))?;
+    }
     Ok(if found.problems.is_empty() { ProgramExit::Done } else { ProgramExit::Failed })
 }
 
 fn examined(
     setup: &ProgramSetup,
-    session: &str,
+    session: &ThreadId,
     path: &Path,
     head: Option<LineHash>,
 ) -> Result<AuditFinding, CliProblem> {
@@ -86,12 +92,12 @@ fn examined(
 }
 
 /// Returns the end of the file that the index recorded, or why it is not available.
-fn remembered(setup: &ProgramSetup, session: &str) -> Result<Option<ChainHead>, String> {
+fn remembered(setup: &ProgramSetup, session: &ThreadId) -> Result<Option<ChainHead>, String> {
     if !Calls::index_path(&setup.home).exists() {
         return Ok(None);
     }
     let calls = Calls::open(&setup.home, setup.keep()).map_err(|error| error.to_string())?;
-    calls.head(&session.to_lowercase()).map_err(|error| error.to_string())
+    calls.head(session.as_str()).map_err(|error| error.to_string())
 }
 
 fn as_text(found: &AuditFinding) -> String {
@@ -99,8 +105,8 @@ fn as_text(found: &AuditFinding) -> String {
     let mut text: String = problems.iter().map(|problem| format!("{}\n", visible(problem))).collect();
     if problems.is_empty() {
         text.push_str(&format!(
-            "{} lines verified; none was changed, removed, added or moved\n",
-            audit.head.lines
+            "{} verified; nothing was changed, removed, added or moved\n",
+            counted(audit.head.lines, "line")
         ));
     }
     if audit.unchained > 0 {
@@ -139,9 +145,8 @@ fn as_json(found: &AuditFinding) -> Value {
 }
 
 fn export(setup: &ProgramSetup, session: &str, output: Option<&Path>) -> Result<ProgramExit, CliProblem> {
-    let (_, path) =
-        record::find(&setup.home, &session.into()).map_err(|error| CliProblem::usage(chain(&error)))?;
-    let found = examined(setup, session, &path, None)?;
+    let (id, path) = ids::file(setup, session)?;
+    let found = examined(setup, &id, &path, None)?;
     let secrets = setup.secrets();
     let lines = lines(&path, &secrets).map_err(|error| CliProblem::file("cannot read", &path, &error))?;
     let config = config::show(&setup.loaded, ConfigFormat::Json);

@@ -6,11 +6,11 @@ use std::{
 };
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use windlass::record::{Call, CallIndexError, Calls};
+use windlass::record::{CallIndexError, Calls};
 
 use crate::{
     problem::{CliProblem, chain},
-    screen::{named, visible},
+    screen::visible,
     setup::ProgramSetup,
 };
 
@@ -31,21 +31,6 @@ pub(crate) fn open(setup: &ProgramSetup) -> Result<Calls, CliProblem> {
         }
     }
     fresh(Calls::in_memory(home, keep)).map_err(|error| problem(&error))
-}
-
-/// Finds the one call that a name stands for.
-pub(crate) fn one(index: &Calls, name: &str) -> Result<Call, CliProblem> {
-    let mut found = index.find(name).map_err(|error| problem(&error))?;
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        0 => Err(CliProblem::usage(format!("there is no call `{name}` on record; see `windlass history`"))),
-        _ => {
-            let line =
-                |call: &Call| format!("\n  {}  {:.0}  {}", call.handle, call.time, named(call.tool.as_str()));
-            let lines: String = found.iter().map(line).collect();
-            Err(CliProblem::usage(format!("`{name}` is ambiguous; choose one of these calls:{lines}")))
-        }
-    }
 }
 
 pub(crate) fn problem(error: &CallIndexError) -> CliProblem {
@@ -94,7 +79,10 @@ pub(crate) fn brief(time: Duration) -> String {
     match time.as_millis() {
         milliseconds @ ..1000 => format!("{milliseconds} ms"),
         1000..60_000 => format!("{:.1} s", time.as_secs_f64()),
-        milliseconds => format!("{} min", milliseconds / 60_000),
+        milliseconds @ 60_000..3_600_000 => {
+            format!("{} min {} s", milliseconds / 60_000, milliseconds / 1000 % 60)
+        }
+        milliseconds => format!("{} h {} min", milliseconds / 3_600_000, milliseconds / 60_000 % 60),
     }
 }
 
@@ -152,7 +140,7 @@ mod tests {
 
     #[test]
     fn durations_are_brief() {
-        let told = [0, 999, 1000, 59_949, 60_000, 7_200_000].map(|ms| brief(Duration::from_millis(ms)));
-        assert_eq!(told, ["0 ms", "999 ms", "1.0 s", "59.9 s", "1 min", "120 min"]);
+        let told = [0, 999, 1000, 59_949, 119_999, 7_500_000].map(|ms| brief(Duration::from_millis(ms)));
+        assert_eq!(told, ["0 ms", "999 ms", "1.0 s", "59.9 s", "1 min 59 s", "2 h 5 min"]);
     }
 }

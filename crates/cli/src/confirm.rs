@@ -9,7 +9,10 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
 use windlass::Stop;
 
-use crate::problem::CliProblem;
+use crate::{
+    problem::CliProblem,
+    wrap::{self, wrap_text},
+};
 
 /// The answer of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +42,22 @@ pub(crate) fn obstacle_to_asking(no_input: bool) -> Option<&'static str> {
 /// Discards typed keys: they are not an answer to the next question.
 pub(crate) fn forget_typed() -> Result<(), CliProblem> {
     tcflush(io::stdin(), QueueSelector::IFlush).map_err(|error| cannot_ask(&error.into()))
+}
+
+/// Returns true if the person at the terminal agrees. Without a terminal, the error shows
+/// `otherwise`.
+pub(crate) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem> {
+    if !is_attended() {
+        return Err(CliProblem::usage(format!("there is no terminal to ask on; {otherwise}")));
+    }
+    let mut line = String::new();
+    let question = wrap::stderr_columns().map_or(question.to_owned(), |width| wrap_text(question, width));
+    io::stderr()
+        .lock()
+        .write_all(question.as_bytes())
+        .and_then(|()| io::stdin().read_line(&mut line))
+        .map_err(|error| CliProblem::failed(format!("cannot ask: {error}")))?;
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Asks at the terminal. Signals must be watched for.

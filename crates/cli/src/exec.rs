@@ -21,7 +21,7 @@ use self::{exec_output::ExecOutput, piped_input::with_piped_input};
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     exit::ProgramExit,
-    interrupts,
+    ids, interrupts,
     output::print,
     preview::RequestedPreview,
     problem::{CliProblem, chain},
@@ -93,7 +93,7 @@ fn which(
     last: bool,
 ) -> Result<(Which, Option<String>), CliProblem> {
     match (session, last) {
-        (Some(session), false) => Ok((Which::Id(session.as_str().into()), None)),
+        (Some(session), false) => Ok((Which::Id(ids::session_id(setup, &session)?), None)),
         (session, true) => Ok((Which::LastIn(setup.cwd.clone()), session)),
         (None, false) => Err(CliProblem::usage(
             "no session given; pass its id, or --last for the newest of this directory",

@@ -7,7 +7,8 @@ use crate::{
     args::{CommonOptions, FeedbackOptions, FeedbackRating},
     calls,
     exit::ProgramExit,
-    output::print,
+    ids,
+    output::{print, print_text},
     problem::{CliProblem, chain},
     screen::named,
     setup::ProgramSetup,
@@ -38,7 +39,7 @@ pub(crate) fn run(common: &CommonOptions, args: &FeedbackOptions) -> Result<Prog
     let note = setup.secrets().clean_text(note.to_owned());
     let rating = args.rating.map(Rating::from);
     let index = calls::open(&setup)?;
-    let call = calls::one(&index, &args.call)?;
+    let call = ids::call(&setup, &index, &args.call)?;
     index.add_feedback(&call, rating, note.clone()).map_err(|error| CliProblem::failed(chain(&error)))?;
     if args.json {
         let said = json!({"call": call.handle, "id": call.id, "tool": call.tool, "session": call.thread,
@@ -46,5 +47,5 @@ pub(crate) fn run(common: &CommonOptions, args: &FeedbackOptions) -> Result<Prog
         return print(&format!("{said:#}\n"));
     }
     let word = rating.map_or("no longer rated", Rating::as_str);
-    print(&format!("{} ({}): {word}\n", call.handle, named(call.tool.as_str())))
+    print_text(&format!("{} ({}): {word}\n", call.handle, named(call.tool.as_str())))
 }

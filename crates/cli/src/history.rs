@@ -3,25 +3,28 @@
 use std::{
     io::{self, IsTerminal},
     ops::ControlFlow,
+    path::Path,
 };
 
 use serde_json::{Value, json};
 use windlass::{
-    Content,
+    Content, Effects,
     clean::Secrets,
     record::{Call, CallFilter, CallRecord, Calls},
 };
+use windlass_tui::render::tool_call::call_gist;
 
 use crate::{
     args::{CommonOptions, HistoryOptions},
     calls::{self, brief, one_line, tokens},
     exit::ProgramExit,
+    ids,
     output::print,
     paths::PathDisplay,
     problem::CliProblem,
     screen::visible,
     setup::ProgramSetup,
-    table::TextTable,
+    table::{LastColumn, TextTable},
 };
 
 /// Runs the command.
@@ -31,44 +34,61 @@ pub(crate) fn run(common: &CommonOptions, args: &HistoryOptions) -> Result<Progr
         tool: args.tool.clone(),
         status: args.status.clone(),
         since: calls::since(args.since.as_deref())?,
-        session: args.session.as_deref().map(Into::into),
+        session: args.session.as_deref().map(|name| ids::thread_id(&setup, name)).transpose()?,
         feedback: args.feedback.map(Into::into),
     };
     let index = calls::open(&setup)?;
-    let found = found(&index, &wanted, args, &setup.secrets())?;
+    let below = (!args.all && args.session.is_none()).then_some(setup.cwd.as_path());
+    let (found, elsewhere) = found(&index, &CallSearch { wanted, below, args }, &setup.secrets())?;
     if args.json {
-        let lines = found.iter().map(|(call, input)| format!("{}\n", as_json(call, input)));
+        let lines = found.iter().map(|call| format!("{}\n", as_json(&call.call, &call.input)));
         return print(&lines.collect::<String>());
     }
     if found.is_empty() {
-        crate::note("no matching calls are on record");
+        crate::note(if elsewhere {
+            "no matching calls of this directory are on record; `--all` shows those of others"
+        } else {
+            "no matching calls are on record"
+        });
         return Ok(ProgramExit::Done);
     }
-    let rows = found.iter().map(|(call, input)| row(call, &seen(call, input, &setup))).collect();
+    let rows = found.iter().map(|call| call.row(&setup.cwd)).collect();
     let titles = ["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"];
-    print(&TextTable { titles, expendable: &["TOOK", "TIME"], rows }.text())
+    print(&TextTable { titles, expendable: &[], last: LastColumn::Cut, rows }.text())
 }
 
-/// Formats an input: on a terminal, paths inside this directory are relative.
-fn seen(call: &Call, input: &str, setup: &ProgramSetup) -> String {
-    if io::stdout().is_terminal() && call.cwd == setup.cwd {
-        return PathDisplay::seen_from(&setup.cwd).show_in_json(input);
-    }
-    input.to_owned()
+/// The calls to list.
+struct CallSearch<'a> {
+    wanted: CallFilter,
+    /// Only calls of this directory and those below it.
+    below: Option<&'a Path>,
+    args: &'a HistoryOptions,
 }
 
-/// Returns the calls with their inputs, without secrets.
+/// A call to list.
+struct ListedCall {
+    call: Call,
+    /// Its input, without secrets.
+    input: String,
+    /// Its arguments in words, without secrets.
+    gist: Option<String>,
+}
+
+/// Returns the calls, and true if there are others in other directories.
 fn found(
     index: &Calls,
-    wanted: &CallFilter,
-    args: &HistoryOptions,
+    search: &CallSearch<'_>,
     secrets: &Secrets,
-) -> Result<Vec<(Call, String)>, CliProblem> {
-    let mut found = Vec::new();
-    let needle = args.grep.as_deref().map(str::to_lowercase);
+) -> Result<(Vec<ListedCall>, bool), CliProblem> {
+    let (mut found, mut elsewhere) = (Vec::new(), false);
+    let needle = search.args.grep.as_deref().map(str::to_lowercase);
     let take = |mut call: Call| {
-        if found.len() >= args.limit {
+        if found.len() >= search.args.limit {
             return ControlFlow::Break(());
+        }
+        if search.below.is_some_and(|directory| !call.cwd.starts_with(directory)) {
+            elsewhere = true;
+            return ControlFlow::Continue(());
         }
         // A file that is gone or changed has nothing to show; the call itself is still known.
         let recorded = index.read_record(&call).ok();
@@ -84,12 +104,20 @@ fn found(
         if fits {
             // The name is whatever a model wrote.
             call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
-            found.push((call, input));
+            let gist = recorded.as_ref().map(|recorded| gist(recorded, &call.cwd, secrets));
+            found.push(ListedCall { call, input, gist });
         }
         ControlFlow::Continue(())
     };
-    index.for_each_call(wanted, take).map_err(|error| calls::problem(&error))?;
-    Ok(found)
+    index.for_each_call(&search.wanted, take).map_err(|error| calls::problem(&error))?;
+    Ok((found, elsewhere))
+}
+
+/// Returns the arguments of a call in words.
+pub(crate) fn gist(recorded: &CallRecord, cwd: &Path, secrets: &Secrets) -> String {
+    let effects = recorded.intent.as_ref().map(|intent| intent["effects"].clone()).unwrap_or_default();
+    let effects: Effects = serde_json::from_value(effects).unwrap_or_default();
+    secrets.clean(&call_gist(&recorded.call, &effects, cwd)).into_owned()
 }
 
 /// Returns the text of a result.
@@ -98,16 +126,34 @@ pub(crate) fn output(recorded: &CallRecord) -> String {
     serde_json::from_value::<Vec<Content>>(content).map(|parts| Content::join(&parts)).unwrap_or_default()
 }
 
-fn row(call: &Call, input: &str) -> [String; 6] {
-    let status = call.status.as_deref().unwrap_or("running");
-    let mut status = call.class.as_ref().map_or(status.to_owned(), |class| format!("{status}: {class}"));
-    if let Some(rating) = call.feedback {
-        status.push_str(&format!(", rated {}", rating.as_str()));
+impl ListedCall {
+    /// Formats the call: complete for programs, and for a person in words.
+    fn row(&self, cwd: &Path) -> [String; 6] {
+        let Self { call, input, gist } = self;
+        let is_for_person = io::stdout().is_terminal();
+        let status = call.status.as_deref().unwrap_or("running");
+        let mut status = match &call.class {
+            Some(class) if is_for_person && status == "error" => class.clone(),
+            Some(class) => format!("{status}: {class}"),
+            None => status.to_owned(),
+        };
+        if is_for_person {
+            status = status.replace('_', " ");
+        }
+        if let Some(rating) = call.feedback {
+            status.push_str(&format!(", rated {}", rating.as_str()));
+        }
+        let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
+        let tool = visible(call.tool.as_str());
+        let input = match gist {
+            Some(gist) if is_for_person && call.cwd != cwd => {
+                format!("{} ({})", one_line(gist), PathDisplay::seen_from(cwd).show(&call.cwd))
+            }
+            Some(gist) if is_for_person => one_line(gist),
+            _ => one_line(input),
+        };
+        [call.handle.clone(), calls::when(call.time), tool, visible(&status), duration, input]
     }
-    let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
-    let tool = visible(call.tool.as_str());
-    let time = calls::when(call.time);
-    [call.handle.clone(), time, tool, visible(&status), duration, one_line(input)]
 }
 
 /// Returns the entry of the index, for programs.

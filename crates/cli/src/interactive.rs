@@ -22,7 +22,7 @@ use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
     colour, earlier_conversation,
     exit::ProgramExit,
-    interrupts,
+    ids, interrupts,
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
@@ -65,7 +65,7 @@ pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<P
     check_terminal()?;
     let setup = ProgramSetup::for_session(common, &resume.session)?;
     let which = match &resume.id {
-        Some(id) => Which::Id(id.as_str().into()),
+        Some(id) => Which::Id(ids::session_id(&setup, id)?),
         None if resume.last => Which::LastIn(setup.cwd.clone()),
         None => match choose(&setup)? {
             Some(which) => which,

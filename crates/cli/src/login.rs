@@ -113,5 +113,13 @@ fn show_status(setup: &ProgramSetup) -> Result<ProgramExit, CliProblem> {
         [visible(&each.id), visible(&place)]
     });
     let rows = rows.chain(unknown).collect();
-    print(&TextTable { titles: ["PROVIDER", "KEY"], expendable: &[], rows }.text())
+    print(
+        &TextTable {
+            titles: ["PROVIDER", "KEY"],
+            expendable: &[],
+            last: crate::table::LastColumn::Wrapped,
+            rows,
+        }
+        .text(),
+    )
 }

@@ -19,6 +19,7 @@ mod exit;
 mod feedback;
 mod hidden_prompt;
 mod history;
+mod ids;
 mod init;
 mod interactive;
 mod interrupts;
@@ -57,6 +58,7 @@ mod usage;
 mod user_tools;
 mod welcome;
 mod word_wrap;
+mod wrap;
 
 use std::{
     io::{self, Write},
@@ -137,6 +139,7 @@ fn finish(end: Result<impl Into<ExitCode>, CliProblem>) -> ExitCode {
 /// breaks, too.
 pub(crate) fn note(text: &str) {
     let text = format!("{}\n", screen::visible_lines(&redact::own().clean(text)));
+    let text = wrap::stderr_columns().map_or(text.clone(), |columns| wrap::wrap_text(&text, columns));
     // If stderr is gone, there is no place to report it.
     let _gone = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -6,13 +6,21 @@ use windlass::host::stdout_was_closed;
 
 use crate::{
     exit::ProgramExit, problem::CliProblem, screen::visible, streamed_text::StreamedText,
-    word_wrap::columns_of_terminal,
+    word_wrap::columns_of_terminal, wrap,
 };
 
 /// Writes a result. A reader that closes early, as with `| head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<ProgramExit, CliProblem> {
     let mut stdout = io::stdout().lock();
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Writes text for a person: on a terminal, lines are wrapped between words.
+pub(crate) fn print_text(text: &str) -> Result<ProgramExit, CliProblem> {
+    match wrap::stdout_columns() {
+        Some(columns) => print(&wrap::wrap_text(text, columns)),
+        None => print(text),
+    }
 }
 
 /// Writes an answer: unchanged for programs, and without control sequences on a terminal.

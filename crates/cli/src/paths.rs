@@ -45,14 +45,6 @@ impl PathDisplay {
             None => path_text(path),
         })
     }
-
-    /// Shortens paths in the arguments of a call, if a whole string is one.
-    pub(crate) fn show_in_json(&self, text: &str) -> String {
-        match self.cwd.to_str().filter(|_| self.cwd.parent().is_some()) {
-            Some(cwd) => visible(&text.replace(&format!("\"{cwd}/"), "\"")),
-            None => visible(text),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -79,9 +71,5 @@ mod tests {
                 .map(|path| paths.show(Path::new(path)));
         assert_eq!(shown, ["src/a.rs", "~/p2/a", "~/p", "./~", "./-x"]);
         assert_eq!(seen_from("/").show(Path::new("/etc/x")), "/etc/x");
-        assert_eq!(
-            paths.show_in_json(r#"{"path":"/home/bob/p/a","text":"see /home/bob/p/a"}"#),
-            r#"{"path":"a","text":"see /home/bob/p/a"}"#
-        );
     }
 }

@@ -1,5 +1,6 @@
 //! `windlass policy`: shows what would happen to a command, and why.
 
+mod allow;
 mod allowing_rule;
 mod answers;
 mod classify;
@@ -44,6 +45,8 @@ pub(crate) fn run(common: &CommonOptions, args: PolicyCommand) -> Result<Program
         PolicyCommand::Suggest(wanted) => suggest::run(&setup, &wanted),
         PolicyCommand::Rules { json } => rule_list::list(&setup, json),
         PolicyCommand::Revoke { id, yes } => rule_list::revoke(&setup, &id, yes),
+        PolicyCommand::Allow(rule) => allow::allow(&setup, &rule),
+        PolicyCommand::Deny(rule) => allow::deny(&setup, &rule),
     }
 }
 
@@ -106,12 +109,12 @@ impl LineJudge {
     /// Decides about a command in this project.
     fn command_in(&self, workspace: &Path, command: &CommandLine) -> (Ruling, Judgement) {
         let judgement =
-            self.with_surroundings(workspace, |surroundings| judge_in(surroundings, command, &self.rules));
+            self.in_surroundings(workspace, |surroundings| judge_in(surroundings, command, &self.rules));
         self.ruled(judgement)
     }
 
-    /// Judges with the programs that the commands of this project find.
-    fn with_surroundings<T>(&self, workspace: &Path, judge: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    /// Calls `ask` with what is known about this project and its programs.
+    fn in_surroundings<T>(&self, workspace: &Path, ask: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let found = |name: &str| find_program(name, &self.environment, workspace);
         let is_settled = |file: &ProgramFile| {
             file.is_outside(self.writable.iter().map(PathBuf::as_path).chain([workspace]))
@@ -126,7 +129,7 @@ impl LineJudge {
             ProgramSearch::Unknown => true,
         };
         let is_held = matches!(self.sandbox, SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite);
-        judge(&Surroundings {
+        ask(&Surroundings {
             workspace: Some(workspace),
             programs: &programs,
             replaceable: if is_held { None } else { Some(&replaceable) },

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass::{
-    ApprovalPolicy, CallId, Denial, SandboxMode, Stop,
+    ApprovalPolicy, CallId, Denial, SandboxMode, Stop, counted,
     host::{AppliedPreview, EntryKind, LayerChange, Preview, PreviewChanges, recover_layers},
     record::Edits,
 };
@@ -191,12 +191,12 @@ impl RequestedPreview {
                 let (path, reason) = &layer.not_kept[0];
                 let path = self.paths.show(path);
                 format!(
-                    "; `windlass undo {call}` restores {kept} of the files, but not {left} others (`{path}`: {reason})"
+                    "; `windlass undo {call}` restores {kept} of the files, but not {} (`{path}`: {reason})",
+                    counted(left as u64, "other")
                 )
             }
         };
-        let changes = if layer.count == 1 { "change" } else { "changes" };
-        crate::note(&format!("applied {} {changes}{undo}", layer.count));
+        crate::note(&format!("applied {}{undo}", counted(layer.count as u64, "change")));
         for path in &layer.other_names {
             let path = self.paths.show(path);
             crate::note(&format!("`{path}` had other names (hard links), which keep the old content"));

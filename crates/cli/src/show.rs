@@ -13,22 +13,33 @@ use crate::{
     calls::{self, brief},
     exit::ProgramExit,
     history::{as_json, output},
-    output::print,
+    ids,
+    output::{print, print_text},
     paths::PathDisplay,
     problem::{CliProblem, chain},
     screen::{named, visible},
+    sessions,
     setup::ProgramSetup,
+    table,
 };
 
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, name: &str, json: bool) -> Result<ProgramExit, CliProblem> {
     let setup = ProgramSetup::for_tools(common)?;
     let index = calls::open(&setup)?;
-    let mut call = calls::one(&index, name)?;
+    if index.find(name).is_ok_and(|found| found.is_empty())
+        && let Some(found) = ids::thread_by_own_id(&setup, name)?
+    {
+        return sessions::show(&setup, found, json);
+    }
+    let mut call = ids::call(&setup, &index, name)?;
     let recorded = index.read_record(&call).map_err(|error| CliProblem::failed(chain(&error)))?;
     let secrets = setup.secrets();
     call.tool = secrets.clean(call.tool.as_str()).as_ref().into();
-    print(&if json { full(&call, recorded, &secrets) } else { described(&call, &recorded, &secrets) })
+    if json {
+        return print(&full(&call, recorded, &secrets));
+    }
+    print_text(&described(&call, &recorded, &secrets))
 }
 
 fn full(call: &Call, recorded: CallRecord, secrets: &Secrets) -> String {
@@ -41,10 +52,10 @@ fn full(call: &Call, recorded: CallRecord, secrets: &Secrets) -> String {
 
 fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     let clean = |text: &str| visible(&secrets.clean(text));
-    let mut text = String::new();
-    let mut say = |name: &str, what: &str| {
+    let mut rows = Vec::new();
+    let mut say = |name: &'static str, what: &str| {
         if !what.is_empty() {
-            text.push_str(&format!("{name:9} {what}\n"));
+            rows.push((name, what.to_owned()));
         }
     };
     say("call", &format!("{} ({})", call.handle, visible(call.id.as_str())));
@@ -71,6 +82,7 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     if let Some(Feedback { rating: Some(rating), note, .. }) = &recorded.feedback {
         say("feedback", clean(&format!("{}: {note}", rating.as_str())).trim_end_matches(": "));
     }
+    let mut text = table::pairs(rows);
     let lines = |text: &str| {
         secrets.clean(text).lines().map(|line| format!("  {}\n", visible(line))).collect::<String>()
     };

@@ -10,11 +10,12 @@ use crate::{
     args::{CommonOptions, StatsBy, StatsOptions},
     calls::{self, brief, tokens},
     exit::ProgramExit,
+    ids,
     output::print,
     problem::CliProblem,
     screen::{visible, visible_path},
     setup::ProgramSetup,
-    table::TextTable,
+    table::{LastColumn, TextTable},
 };
 
 /// Runs the command.
@@ -89,7 +90,8 @@ fn by_tool(groups: &[CallGroup], schemas: &BTreeMap<String, u64>) -> String {
         .collect();
     let titles =
         ["TOOL", "CALLS", "OK", "RATED", "P50", "P90", "P99", "TREND", "SCHEMA", "LAST", "MAIN FAILURE"];
-    TextTable { titles, expendable: &["SCHEMA", "RATED", "LAST", "P99", "TREND", "P90"], rows }.text()
+    let expendable = &["SCHEMA", "RATED", "LAST", "P99", "TREND", "P90", "P50"];
+    TextTable { titles, expendable, last: LastColumn::Wrapped, rows }.text()
 }
 
 fn by_session(groups: &[CallGroup]) -> String {
@@ -97,18 +99,20 @@ fn by_session(groups: &[CallGroup]) -> String {
         .iter()
         .map(|group| {
             let [p50, p90, _] = latency(group);
-            let (name, calls) = (visible(&group.name), group.calls.to_string());
+            let all = groups.iter().map(|group| group.name.as_str());
+            let (name, calls) = (visible(&ids::shown(&group.name, all)), group.calls.to_string());
             [name, calls, rate(group), p50, p90, sparkline(&group.trend), last(group), worst(group)]
         })
         .collect();
     let titles = ["SESSION", "CALLS", "OK", "P50", "P90", "TREND", "LAST", "MAIN FAILURE"];
-    TextTable { titles, expendable: &["P90", "LAST", "TREND", "P50"], rows }.text()
+    TextTable { titles, expendable: &["P90", "LAST", "TREND", "P50"], last: LastColumn::Wrapped, rows }.text()
 }
 
 fn by_error(groups: &[CallGroup]) -> String {
     let rows =
         groups.iter().map(|group| [visible(&group.name), group.calls.to_string(), last(group)]).collect();
-    TextTable { titles: ["ERROR", "CALLS", "LAST"], expendable: &[], rows }.text()
+    let titles = ["ERROR", "CALLS", "LAST"];
+    TextTable { titles, expendable: &[], last: LastColumn::Wrapped, rows }.text()
 }
 
 fn rate(group: &CallGroup) -> String {

@@ -1,16 +1,27 @@
 //! Tables: complete for programs, and no wider than the terminal for people.
 
-use std::io::{self, IsTerminal};
+use std::io;
 
-use unicode_width::UnicodeWidthChar;
+use crate::{
+    colour,
+    wrap::{self, cut, width, wrap_words},
+};
 
-use crate::colour;
-
-/// Maximum width of every column but the last.
+/// Maximum width of every column but the last, for programs. A longer cell sticks out.
 const MAX_COLUMN_WIDTH: usize = 80;
 
-/// Minimum width of the last column, before other columns are left out for it.
+/// Maximum width of every column but the last if there is not enough room for all.
+const MAX_NARROW_WIDTH: usize = 20;
+
+/// Minimum width of a column whose cells are wrapped.
+const MIN_COLUMN_WIDTH: usize = 6;
+
+/// Minimum width of the last column. Below it other columns are left out, or the last one gets
+/// lines of its own.
 const MIN_LAST_WIDTH: usize = 16;
+
+/// Columns between two columns.
+const GAP: usize = 2;
 
 /// Columns with titles. The last one may have any width, if there is room.
 pub(crate) struct TextTable<'a, const N: usize> {
@@ -18,18 +29,33 @@ pub(crate) struct TextTable<'a, const N: usize> {
     pub(crate) titles: [&'a str; N],
     /// Columns that may be left out if there is no room, in this order.
     pub(crate) expendable: &'a [&'a str],
+    pub(crate) last: LastColumn,
     pub(crate) rows: Vec<[String; N]>,
+}
+
+/// The treatment of a last cell that is wider than its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastColumn {
+    /// It is wrapped: all of it matters.
+    Wrapped,
+    /// It is cut to one line: its beginning tells enough.
+    Cut,
+}
+
+/// The columns that are shown, and their widths.
+struct TableLayout {
+    /// The index and width of each column but the last.
+    columns: Vec<(usize, usize)>,
+    /// The width of the last column.
+    last: usize,
+    /// The last column has lines of its own.
+    is_stacked: bool,
 }
 
 impl<const N: usize> TextTable<'_, N> {
     /// Formats the table for stdout.
     pub(crate) fn text(&self) -> String {
-        if !io::stdout().is_terminal() {
-            return self.lines(usize::MAX).concat();
-        }
-        let size = rustix::termios::tcgetwinsize(io::stdout());
-        let columns = size.map_or(0, |size| usize::from(size.ws_col));
-        let mut lines = self.lines(if columns == 0 { usize::MAX } else { columns });
+        let mut lines = wrap::stdout_columns().map_or_else(|| self.complete(), |columns| self.lines(columns));
         if let Some(head) =
             lines.first_mut().filter(|_| self.has_titles() && colour::is_wanted(&io::stdout()))
         {
@@ -38,36 +64,95 @@ impl<const N: usize> TextTable<'_, N> {
         lines.concat()
     }
 
-    /// Returns the lines, the titles first, each at most this wide.
-    fn lines(&self, room: usize) -> Vec<String> {
-        let width = |column: usize| {
-            let cells = self.rows.iter().map(|row| columns(&row[column]));
-            cells.chain([columns(self.titles[column])]).max().unwrap_or(0)
-        };
-        let mut widths: Vec<_> = (0..N).map(|column| (column, width(column))).collect();
-        for title in self.expendable {
-            if needed(&widths) > room {
-                widths.retain(|(column, _)| self.titles[*column] != *title);
-            }
-        }
-        let before = needed(&widths) - widths.last().map_or(0, |(_, width)| MIN_LAST_WIDTH.min(*width));
-        let last = room.saturating_sub(before).max(MIN_LAST_WIDTH);
+    /// Returns all cells, for programs and files.
+    fn complete(&self) -> Vec<String> {
+        let widths: Vec<_> = (0..N).map(|column| self.natural(column).min(MAX_COLUMN_WIDTH)).collect();
         let line = |cells: [&str; N]| {
-            let cell = |(at, (column, width)): (usize, &(usize, usize))| {
-                if at + 1 == widths.len() {
-                    return shortened(cells[*column], last);
-                }
-                // A longer cell sticks out; padding all others to its width would make them
-                // unreadable.
-                let missing = (*width).min(MAX_COLUMN_WIDTH).saturating_sub(columns(cells[*column]));
-                format!("{}{}", cells[*column], " ".repeat(missing))
-            };
-            let cells: Vec<_> = widths.iter().enumerate().map(cell).collect();
-            format!("{}\n", cells.join("  ").trim_end())
+            let padded = cells.iter().zip(&widths).map(|(cell, width)| padded(cell, *width));
+            format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
         };
         let rows = self.rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
-        let titles = self.has_titles().then(|| line(self.titles));
-        titles.into_iter().chain(rows).collect()
+        self.has_titles().then(|| line(self.titles)).into_iter().chain(rows).collect()
+    }
+
+    /// Returns the lines, the titles first, each at most this wide.
+    fn lines(&self, room: usize) -> Vec<String> {
+        let layout = self.layout(room);
+        let mut lines = Vec::new();
+        if self.has_titles() {
+            lines.extend(self.row(self.titles, &layout));
+        }
+        for row in &self.rows {
+            lines.extend(self.row(row.each_ref().map(String::as_str), &layout));
+        }
+        lines
+    }
+
+    fn layout(&self, room: usize) -> TableLayout {
+        let has_cells =
+            |column: &usize| !self.has_titles() || self.rows.iter().any(|row| !row[*column].is_empty());
+        let mut columns: Vec<_> =
+            (0..N.saturating_sub(1)).filter(has_cells).map(|column| (column, self.natural(column))).collect();
+        let natural = self.natural(N.saturating_sub(1));
+        let min_last = natural.min(MIN_LAST_WIDTH);
+        let left =
+            |columns: &[(usize, usize)]| room.checked_sub(columns.iter().map(|(_, width)| width + GAP).sum());
+        if left(&columns).is_none_or(|left| left < natural) {
+            for (_, width) in &mut columns {
+                *width = (*width).min(MAX_NARROW_WIDTH);
+            }
+        }
+        for title in self.expendable {
+            if left(&columns).is_none_or(|left| left < min_last) {
+                columns.retain(|(column, _)| self.titles[*column] != *title);
+            }
+        }
+        let is_stacked = left(&columns).is_none_or(|left| left < min_last);
+        // The last of the others needs no gap after it then.
+        let others = room + if is_stacked { GAP } else { 0 };
+        while columns.iter().map(|(_, width)| width + GAP).sum::<usize>() > others {
+            let widest = columns.iter_mut().max_by_key(|(_, width)| *width);
+            match widest.filter(|(_, width)| *width > MIN_COLUMN_WIDTH) {
+                Some((_, width)) => *width -= 1,
+                None => break,
+            }
+        }
+        let last = if is_stacked { room.saturating_sub(GAP) } else { left(&columns).unwrap_or(min_last) };
+        TableLayout { columns, last, is_stacked }
+    }
+
+    /// Formats the lines of a row.
+    fn row(&self, cells: [&str; N], layout: &TableLayout) -> Vec<String> {
+        let mut wrapped: Vec<_> = layout
+            .columns
+            .iter()
+            .map(|(column, width)| (wrap_words(cells[*column], *width), *width))
+            .collect();
+        let text = cells.last().copied().unwrap_or_default();
+        let last = match self.last {
+            LastColumn::Wrapped => wrap_words(text, layout.last),
+            LastColumn::Cut => vec![cut(text, layout.last)],
+        };
+        let mut below = Vec::new();
+        if layout.is_stacked {
+            below = last;
+        } else {
+            wrapped.push((last, 0));
+        }
+        let height = wrapped.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0);
+        let line = |at: usize| {
+            let cells =
+                wrapped.iter().map(|(lines, width)| padded(lines.get(at).map_or("", String::as_str), *width));
+            format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        };
+        let below = below.iter().filter(|line| !line.is_empty()).map(|line| format!("  {line}\n"));
+        (0..height).map(line).chain(below).collect()
+    }
+
+    /// Returns the width that a column needs.
+    fn natural(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| width(&row[column]));
+        cells.chain([width(self.titles[column])]).max().unwrap_or(0)
     }
 
     fn has_titles(&self) -> bool {
@@ -75,51 +160,35 @@ impl<const N: usize> TextTable<'_, N> {
     }
 }
 
-/// Returns the width that columns need, with the minimum for the last one.
-fn needed(widths: &[(usize, usize)]) -> usize {
-    let all = widths.iter().enumerate().map(|(at, (_, width))| {
-        let most = if at + 1 == widths.len() { MIN_LAST_WIDTH } else { MAX_COLUMN_WIDTH };
-        (*width).min(most)
-    });
-    all.sum::<usize>() + 2 * widths.len().saturating_sub(1)
+fn padded(cell: &str, columns: usize) -> String {
+    format!("{cell}{}", " ".repeat(columns.saturating_sub(width(cell))))
 }
 
-fn shortened(text: &str, most: usize) -> String {
-    if columns(text) <= most {
-        return text.to_owned();
-    }
-    let mut room = most.saturating_sub(1);
-    let fits = |each: &char| room.checked_sub(wide(*each)).map(|left| room = left).is_some();
-    text.chars().take_while(fits).chain(['…']).collect()
-}
-
-/// Returns the width of a text in terminal cells: a Chinese character takes two, a combining accent
-/// none.
-fn columns(text: &str) -> usize {
-    text.chars().map(wide).sum()
-}
-
-fn wide(character: char) -> usize {
-    character.width().unwrap_or(0)
+/// Formats names with their values, one per line.
+pub(crate) fn pairs(rows: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let rows = rows.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
+    TextTable { titles: [""; 2], expendable: &[], last: LastColumn::Wrapped, rows }.text()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn lines(room: usize) -> Vec<String> {
+    fn table(expendable: &'static [&'static str], last: LastColumn) -> TextTable<'static, 4> {
         let row = |name: &str, rest: &str| [name, "12", "2026-11-16T04:12:09Z", rest].map(str::to_owned);
         TextTable {
             titles: ["TOOL", "CALLS", "LAST", "MOSTLY"],
-            expendable: &["LAST", "CALLS"],
+            expendable,
+            last,
             rows: vec![row("shell_command", "exit code 1, and a long story about how it came to this")],
         }
-        .lines(room)
     }
 
     #[test]
     fn a_table_is_as_wide_as_there_is_room() {
-        assert!(lines(usize::MAX)[1].ends_with("came to this\n"));
+        let lines = |room| table(&["LAST", "CALLS"], LastColumn::Cut).lines(room);
+        let complete = table(&[], LastColumn::Cut).complete().concat();
+        assert!(complete.ends_with("came to this\n"), "{complete}");
         assert_eq!(
             lines(80),
             [
@@ -128,10 +197,29 @@ mod tests {
             ]
         );
         assert_eq!(lines(58)[1], "shell_command  12     exit code 1, and a long story about…\n");
-        assert_eq!(lines(36)[1], "shell_command  exit code 1, and a l…\n");
-        for room in [40, 60, 80, 120] {
-            assert!(lines(room).iter().all(|line| line.trim_end().chars().count() <= room), "{room}");
+        assert_eq!(lines(36)[1], "shell_command  exit code 1, and a…\n");
+        for room in 24..130 {
+            for last in [LastColumn::Cut, LastColumn::Wrapped] {
+                for expendable in [&["LAST", "CALLS"][..], &[]] {
+                    let lines = table(expendable, last).lines(room);
+                    assert!(lines.iter().all(|line| width(line.trim_end()) <= room), "{room}: {lines:?}");
+                }
+            }
         }
+    }
+
+    #[test]
+    fn a_last_column_without_room_has_lines_of_its_own() {
+        assert_eq!(
+            table(&[], LastColumn::Wrapped).lines(50),
+            [
+                "TOOL           CALLS  LAST\n",
+                "  MOSTLY\n",
+                "shell_command  12     2026-11-16T04:12:09Z\n",
+                "  exit code 1, and a long story about how it came\n",
+                "  to this\n"
+            ]
+        );
     }
 
     #[test]
@@ -140,6 +228,7 @@ mod tests {
         let table = TextTable {
             titles: ["TOOL", "SAID"],
             expendable: &[],
+            last: LastColumn::Cut,
             rows: vec![row("读文件", "把所有的文件都读一遍然后告诉我"), row("read", "as before")],
         };
         assert_eq!(

@@ -20,18 +20,19 @@ use crate::{
     calls,
     exec::from_stdin,
     exit::ProgramExit,
-    output::print,
+    output::{print, print_text},
     problem::CliProblem,
     screen::{named, visible},
     setup::ProgramSetup,
     spelling::did_you_mean,
-    table::TextTable,
+    table::{LastColumn, TextTable},
     user_tools,
 };
 
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, args: ToolsCommand) -> Result<ProgramExit, CliProblem> {
     let mut exit = ProgramExit::Done;
+    let is_json = args.is_json();
     let shown = match args {
         ToolsCommand::Search(choosing) => {
             let choosing = asked(choosing)?;
@@ -66,7 +67,11 @@ pub(crate) fn run(common: &CommonOptions, args: ToolsCommand) -> Result<ProgramE
             show(&toolbox.registry, &name, json)?
         }
     };
-    print(&shown)?;
+    if is_json {
+        print(&shown)?;
+    } else {
+        print_text(&shown)?;
+    }
     Ok(exit)
 }
 
@@ -113,7 +118,8 @@ fn list(registry: &Registry, json: bool) -> String {
         .iter()
         .map(|tool| [visible(tool.name.as_str()), "left out".to_owned(), visible(&tool.reason)]);
     let rows = rows.chain(left_out).collect();
-    TextTable { titles: ["TOOL", "OFFERED", "DESCRIPTION"], expendable: &[], rows }.text()
+    let titles = ["TOOL", "OFFERED", "DESCRIPTION"];
+    TextTable { titles, expendable: &[], last: LastColumn::Wrapped, rows }.text()
 }
 
 /// Describes how a model learns about a tool.

@@ -15,16 +15,19 @@ use windlass::{
     record::{self, Edit, EditedFile, Edits, UNDO},
 };
 
+pub(crate) use self::show::change_diff;
 use self::{choice::chosen, conflicts::EditConflicts, names::CallNames, show::EditView};
 use crate::{
     args::{CommonOptions, UndoOptions},
     confirm::{ConfirmAnswer, confirm, is_attended},
     exit::ProgramExit,
-    interrupts,
-    output::print,
+    ids, interrupts,
+    output::{print, print_text},
     problem::{CliProblem, chain},
     screen::{visible, visible_path},
     setup::ProgramSetup,
+    table::{LastColumn, TextTable},
+    wrap,
 };
 
 mod choice;
@@ -59,17 +62,28 @@ pub(crate) fn run(common: &CommonOptions, args: &UndoOptions) -> Result<ProgramE
     let mut all = everywhere(&setup)?;
     claims::leave_to_others(&mut all);
     let here: Vec<_> = all.iter().filter_map(|place| place.below(&setup.cwd)).collect();
-    let places = match &args.session {
-        Some(id) => {
-            let edits =
-                Edits::of_session(&setup.home, &id.as_str().into()).map_err(|error| session(&error))?;
+    let mut places = match &args.session {
+        Some(name) => {
+            let id = ids::session_id(&setup, name)?;
+            let edits = Edits::of_session(&setup.home, &id).map_err(|error| session(&error))?;
             let known = all.iter().find(|place| place.edits.session() == edits.session());
             vec![known.map_or_else(|| EditPlace { edits, list: Vec::new() }, EditPlace::copy)]
         }
         None => here.iter().map(EditPlace::copy).collect(),
     };
-    let names = CallNames::open(&setup, places.iter().chain(&here));
+    let mut names = CallNames::open(&setup, places.iter().chain(&here));
     names.note_unfinished();
+    if let Some(name) = args.call.as_ref().or(args.to.as_ref())
+        && args.session.is_none()
+        && !names.knows(&places, name)
+    {
+        // An id means its call wherever that worked.
+        places = all.iter().map(EditPlace::copy).collect();
+        names = CallNames::open(&setup, places.iter().chain(&here));
+        if !names.knows(&places, name) {
+            return Err(choice::unknown(&setup, name));
+        }
+    }
     if args.list {
         return list(&places, &names, &setup, args.json);
     }
@@ -140,6 +154,11 @@ fn list(
     if views.iter().any(|view| view.edit.command.is_some()) {
         crate::note("note: changes that commands made to ignored files and `.git` are not recorded");
     }
+    if wrap::stdout_columns().is_some() && !views.is_empty() {
+        let rows = views.iter().map(EditView::row).collect();
+        let titles = ["CALL", "TIME", "CHANGES"];
+        return print(&TextTable { titles, expendable: &[], last: LastColumn::Wrapped, rows }.text());
+    }
     print(&views.iter().map(EditView::line).collect::<String>())
 }
 
@@ -186,7 +205,7 @@ impl UndoRun<'_> {
         }
         let is_asked = !self.args.yes && is_attended();
         if self.args.preview || is_asked {
-            print(&chosen.iter().map(|edit| self.view(edit).whole()).collect::<String>())?;
+            print_text(&chosen.iter().map(|edit| self.view(edit).whole()).collect::<String>())?;
         }
         let skipped: HashSet<&Path> = conflicts.paths().collect();
         if !skipped.is_empty() && !self.args.keep_changed {
@@ -243,7 +262,7 @@ impl UndoRun<'_> {
         if self.args.json {
             crate::note(line.trim_end());
         } else {
-            print(&line)?;
+            print_text(&line)?;
         }
         for path in skipped.iter().filter(|path| edit.files.iter().any(|file| file.path == **path)) {
             crate::note(&format!("left as it is: {}", visible_path(path)));

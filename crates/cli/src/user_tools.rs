@@ -12,7 +12,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windlass::{AgentBuilder, AnyTool, Quarantined, Registry, program, select::Card};
+use windlass::{AgentBuilder, AnyTool, Quarantined, Registry, counted, program, select::Card};
 
 use crate::{problem::CliProblem, screen::named, screen::visible_path};
 
@@ -118,7 +118,7 @@ fn usable<T: for<'a> Deserialize<'a>, U>(
         crate::note(&format!("warning: {problem}; it is left out"));
     }
     if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|more| *more > 0) {
-        crate::note(&format!("warning: {more} more tools are left out"));
+        crate::note(&format!("warning: left out: {}", counted(more as u64, "more tool")));
     }
     Ok(rows)
 }

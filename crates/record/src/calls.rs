@@ -144,6 +144,15 @@ impl Calls {
         self.delete_old(oldest)
     }
 
+    /// Deletes the calls of a thread whose file was removed.
+    pub fn forget(&mut self, thread: &str) -> Result<(), CallIndexError> {
+        let all = self.db.transaction_with_behavior(TransactionBehavior::Immediate).at_path(&self.path)?;
+        all.execute("DELETE FROM calls WHERE file IN (SELECT id FROM files WHERE thread = ?1)", [thread])
+            .at_path(&self.path)?;
+        all.execute("DELETE FROM files WHERE thread = ?1", [thread]).at_path(&self.path)?;
+        all.commit().at_path(&self.path)
+    }
+
     /// Returns the last known head of a file.
     pub fn head(&self, thread: &str) -> Result<Option<ChainHead>, CallIndexError> {
         store::head(&self.db, thread).at_path(&self.path)

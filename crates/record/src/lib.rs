@@ -12,6 +12,7 @@
 //! | [`DurabilityMode`] | when records are flushed to the disk |
 //! | [`RetentionLimits`] | how much is kept |
 //! | [`Edits`] | the contents of files before tools changed them, for undo |
+//! | [`SessionNames`] | the names that the user gave to sessions |
 //! | [`Calls`] | the index that answers questions about many calls |
 //!
 //! ```
@@ -49,10 +50,12 @@ mod error;
 mod flush;
 mod hex;
 mod journal;
+mod messages;
 mod repair;
 mod replay;
 mod retention;
 mod session_line;
+mod session_names;
 mod session_paths;
 mod snapshot_store;
 mod standalone_calls;
@@ -70,9 +73,14 @@ pub use edits::{CommandNote, Edit, EditedFile, Edits, KeptKind, KeptVersion, UND
 pub use error::SessionError;
 pub use flush::DurabilityMode;
 pub use journal::{SessionFile, Which};
+pub use messages::for_each_message;
 pub use repair::{OutputSubstitute, SessionRepair};
 pub use replay::{LoadedSession, load};
-pub use retention::{DiskUsage, KeepLimit, KindUsage, RetentionLimits, StoredKind, StoredUnit};
+pub use retention::{
+    DiskUsage, KeepLimit, KindUsage, RetentionLimits, StoredKind, StoredUnit, is_session_running,
+    remove_session,
+};
+pub use session_names::SessionNames;
 pub use session_paths::{SessionEntry, ThreadFolder, find, list, list_in, new_thread_id, outputs_directory};
 pub use snapshot_store::{SnapshotStore, SnapshotStoreState};
 pub use standalone_calls::{StandaloneCalls, WarningHandler};

@@ -14,7 +14,7 @@ use std::{
 };
 
 pub use crate::stored_files::{StoredKind, StoredUnit};
-use crate::{SessionError, ThreadFolder, error::cannot, stored_files::list_stored};
+use crate::{SessionEntry, SessionError, ThreadFolder, error::cannot, stored_files::list_stored};
 
 /// Minimum time between two automatic enforcements of the limits.
 const MIN_INTERVAL: Duration = Duration::from_mins(10);
@@ -146,6 +146,36 @@ impl KeepLimit {
         units.reverse();
         units
     }
+}
+
+/// Returns true if a process is writing the session file.
+pub fn is_session_running(path: &Path) -> Result<bool, SessionError> {
+    match File::open(path).map_err(cannot("open", path))?.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(cannot("lock", path)(source)),
+    }
+}
+
+/// Removes a session with its outputs and edits. Fails with [`SessionError::Busy`] while it runs.
+pub fn remove_session(home: &Path, session: &SessionEntry) -> Result<Vec<StoredUnit>, SessionError> {
+    let mut units = Vec::new();
+    // The session file comes last: until then its lock protects the rest.
+    for kind in [StoredKind::Outputs, StoredKind::Edits, StoredKind::Sessions] {
+        let all = list_stored(home, kind)?;
+        units.extend(all.into_iter().filter(|unit| unit.session == session.id.as_str()));
+    }
+    let Some(file) = units.last().filter(|unit| unit.kind == StoredKind::Sessions) else {
+        let (id, path) = (session.id.to_string(), session.path.clone());
+        return Err(SessionError::NotFound { id, path });
+    };
+    let Some(_held) = SessionHold::try_new(home, file)? else {
+        return Err(SessionError::Busy { path: session.path.clone() });
+    };
+    for unit in &units {
+        unit.remove()?;
+    }
+    Ok(units)
 }
 
 /// The lock of a session file, held while something of the session is removed.

@@ -134,7 +134,7 @@ impl SessionCandidate {
         Some(Self { id, started, path })
     }
 
-    fn entry(self) -> Result<Option<SessionEntry>, SessionError> {
+    pub(crate) fn entry(self) -> Result<Option<SessionEntry>, SessionError> {
         let file = match open_to_read(&self.path) {
             Err(SessionError::NoFile { .. }) => return Ok(None),
             file => file?,

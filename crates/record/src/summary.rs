@@ -12,12 +12,13 @@ use crate::{
     SessionEntry, SessionError,
     error::cannot,
     journal::READ_BYTES,
+    messages::prompt_of_line,
     session_line::{LineEnvelope, LineRead, LineReader},
-    session_paths,
+    session_paths::{self, ThreadFolder},
 };
 
 /// Counts of a session file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSummary {
     /// Turns that were started.
     pub turns: u64,
@@ -29,6 +30,8 @@ pub struct SessionSummary {
     pub bytes: u64,
     /// The time of the last change.
     pub changed: Timestamp,
+    /// The first prompt.
+    pub prompt: Option<String>,
 }
 
 /// Counts the records of a session file. A line that cannot be parsed counts only as a record.
@@ -37,25 +40,38 @@ pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
     let found = file.metadata().map_err(cannot("look at", path))?;
     let since = found.modified().unwrap_or(SystemTime::UNIX_EPOCH).duration_since(UNIX_EPOCH);
     let changed = Timestamp::UNIX_EPOCH.checked_add(since.unwrap_or_default()).unwrap_or_default();
-    let mut summary = SessionSummary { turns: 0, calls: 0, records: 0, bytes: found.len(), changed };
+    let mut summary =
+        SessionSummary { turns: 0, calls: 0, records: 0, bytes: found.len(), changed, prompt: None };
     let mut lines = LineReader::new(BufReader::with_capacity(READ_BYTES, file));
     while let LineRead::Whole(line) = lines.next().map_err(cannot("read", path))? {
         summary.records += 1;
-        match LineEnvelope::parse(line).as_ref().map(|line| line.kind.as_ref()) {
-            Ok("turn_context") => summary.turns += 1,
-            Ok("outcome") => summary.calls += 1,
-            Ok(_) | Err(_) => {}
+        let Ok(line) = LineEnvelope::parse(line) else { continue };
+        match line.kind.as_ref() {
+            "turn_context" => summary.turns += 1,
+            "outcome" => summary.calls += 1,
+            "item" if summary.prompt.is_none() => summary.prompt = prompt_of_line(&line),
+            _ => {}
         }
     }
     Ok(summary)
 }
 
-/// Finds the sessions whose ids begin with `prefix`, newest first.
-pub fn find_by_prefix(home: &Path, prefix: &str) -> Result<Vec<SessionEntry>, SessionError> {
+/// Finds the sessions, and the threads of calls outside of any, whose ids begin with `prefix`,
+/// newest first, sessions before the others.
+pub fn find_by_prefix(home: &Path, prefix: &str) -> Result<Vec<(ThreadFolder, SessionEntry)>, SessionError> {
     let prefix = prefix.to_lowercase();
-    let mut entries = session_paths::list(home)?;
-    entries.retain(|entry| !prefix.is_empty() && entry.id.as_str().starts_with(&prefix));
-    Ok(entries)
+    let mut found = Vec::new();
+    for folder in [ThreadFolder::Sessions, ThreadFolder::Calls] {
+        for file in session_paths::newest_first(home, folder)? {
+            if !prefix.is_empty()
+                && file.id.to_string().starts_with(&prefix)
+                && let Some(entry) = file.entry()?
+            {
+                found.push((folder, entry));
+            }
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -91,6 +107,7 @@ mod tests {
         file.append(&Record::Outcome { call: &"a".into(), outcome: clean(&outcome) }).unwrap();
         let summary = summarize(file.path()).unwrap();
         assert_eq!((summary.turns, summary.calls, summary.records), (2, 1, 6));
+        assert_eq!(summary.prompt.as_deref(), Some("go"));
         assert_eq!(summary.bytes, file.path().metadata().unwrap().len());
 
         let found = |prefix: &str| find_by_prefix(home.path(), prefix).unwrap().len();

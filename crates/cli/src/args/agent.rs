@@ -145,7 +145,8 @@ pub(crate) struct ProbeOptions {
 pub(crate) enum ExecAction {
     /// Continue an earlier session.
     Resume {
-        /// Id of the session, as printed on stderr and in the event `thread.started`.
+        /// Id of the session, as printed on stderr and in the event `thread.started`; or a unique
+        /// prefix of it, its name, or one of its calls.
         session: Option<String>,
         /// Next task. If omitted or `-`, read from stdin.
         prompt: Option<String>,

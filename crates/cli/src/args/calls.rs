@@ -19,7 +19,8 @@ const STATUSES: [&str; 7] =
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct UndoOptions {
     /// Call to undo: its id in `--list` and `windlass history`, or a unique prefix. Default: the
-    /// newest that is not undone. An undo is a call, too, and can be undone by its id.
+    /// newest of this directory that is not undone. An undo is a call, too, and can be undone by
+    /// its id.
     #[arg(conflicts_with_all = ["turn", "list", "to", "redo"])]
     pub(crate) call: Option<String>,
     /// Undo this call and everything after it in its session, newest first.
@@ -46,7 +47,8 @@ pub(crate) struct UndoOptions {
     /// Print the changes that can be undone, or that were undone, as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only changes of this session. Default: changes in this directory, of any session or none.
+    /// Only changes of this session: its id, a unique prefix of it, its name, or one of its calls.
+    /// Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
@@ -66,7 +68,8 @@ pub(crate) struct RedoOptions {
     /// Print the changes that were restored, or with `--preview` would be, as JSON.
     #[arg(long)]
     json: bool,
-    /// Only changes of this session. Default: changes in this directory, of any session or none.
+    /// Only changes of this session: its id, a unique prefix of it, its name, or one of its calls.
+    /// Default: changes in this directory, of any session or none.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }
@@ -110,7 +113,9 @@ pub(crate) enum StatsBy {
 
 /// List tool calls.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  windlass history --status error --since 7d")]
+#[command(after_help = "Examples:
+  windlass history                            calls of this directory
+  windlass history --all --status error --since 7d")]
 pub(crate) struct HistoryOptions {
     /// Only calls of this tool.
     #[arg(long, value_name = "NAME")]
@@ -125,9 +130,12 @@ pub(crate) struct HistoryOptions {
     /// (UTC).
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only calls of this session.
+    /// Only calls of this session: its id, a unique prefix of it, its name, or one of its calls.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
+    /// Calls of all directories. Default: of this directory and those below it.
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Only calls with this rating.
     #[arg(long, value_enum, value_name = "RATING")]
     pub(crate) feedback: Option<FeedbackRating>,
@@ -175,7 +183,7 @@ pub(crate) enum AuditCommand {
     /// Every line contains the hash of the line before it, and the index of calls stores the last
     /// known end of the file. The exit code is 1 if anything does not match.
     Verify {
-        /// Id of the session.
+        /// Id of the session, a unique prefix of it, its name, or one of its calls.
         session: String,
         /// Hash that an earlier `audit verify` printed as `head`. The file must still contain that
         /// line.
@@ -190,7 +198,7 @@ pub(crate) enum AuditCommand {
     /// The report is one JSON file with the session, the version of Windlass, what this machine can
     /// enforce, and the configuration.
     Export {
-        /// Id of the session.
+        /// Id of the session, a unique prefix of it, its name, or one of its calls.
         session: String,
         /// Replace secrets by labels (required; there is no other kind of report).
         #[arg(long, required = true)]

@@ -20,7 +20,8 @@ pub(crate) struct ChatOptions {
 pub(crate) struct ResumeOptions {
     #[command(flatten)]
     pub(crate) session: SessionOptions,
-    /// The session. Without it, the sessions of this directory are listed to choose from.
+    /// The session: its id, a unique prefix of it, its name, or one of its calls. Without it, the
+    /// sessions of this directory are listed to choose from.
     pub(crate) id: Option<String>,
     /// The newest session of this directory.
     #[arg(long, conflicts_with = "id")]

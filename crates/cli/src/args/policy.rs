@@ -110,6 +110,17 @@ pub(crate) enum PolicyCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Allow commands that begin with these words, from now on, as an answer to a question does.
+    ///
+    /// Prints the rule, its file, and examples of what it matches and what it does not. A rule that
+    /// would have no effect is not written, and the reason is shown.
+    #[command(after_help = "Examples:
+  windlass policy allow 'cargo test'
+  windlass policy allow --user --dry-run 'npm run build'")]
+    Allow(RuleOptions),
+    /// Refuse commands that begin with these words, from now on.
+    #[command(after_help = "Example:\n  windlass policy deny --user 'git push'")]
+    Deny(RuleOptions),
     /// Remove a rule from its file, after confirmation.
     Revoke {
         /// Id of the rule in `windlass policy rules`, or a unique prefix.
@@ -120,10 +131,31 @@ pub(crate) enum PolicyCommand {
     },
 }
 
+/// A rule to write.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct RuleOptions {
+    /// Command, or its first words, as one argument.
+    pub(crate) command: String,
+    /// The rule applies in this project: the nearest directory upwards with a repository, or this
+    /// one. This is the default.
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) project: bool,
+    /// The rule applies in all projects.
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Only show the rule and what it matches.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Suggest rules from commands that were approved before.
 #[derive(Debug, Args)]
 pub(crate) struct SuggestOptions {
-    /// Only commands of this session.
+    /// Only commands of this session: its id, a unique prefix of it, or its name.
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Print JSON.

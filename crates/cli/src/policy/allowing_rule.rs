@@ -39,7 +39,7 @@ impl RefusedCommands {
         let suggested = suggest(std::slice::from_ref(&command), &[]);
         let [only] = &suggested[..] else { return None };
         self.judge
-            .with_surroundings(&self.cwd, |surroundings| {
+            .in_surroundings(&self.cwd, |surroundings| {
                 offer(&command, &self.judge.rules, &[], Wish::Contained, surroundings)
             })
             .map(|_offer| only.prefix.clone())

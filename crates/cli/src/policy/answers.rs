@@ -19,7 +19,8 @@ use crate::screen::{visible, visible_path};
 /// The name of the file in its directory, beside rules that a person writes.
 pub(super) const NAME: &str = "answers.toml";
 
-const FIRST_LINE: &str = "# Rules created by your answers to questions. You can edit them.\n";
+const FIRST_LINE: &str =
+    "# Rules created by your answers to questions and by `windlass policy allow`. You can edit them.\n";
 
 /// Maximum length of the part of a project's path in its directory name.
 const MAX_NAME_BYTES: usize = 180;
@@ -38,6 +39,16 @@ impl RuleWriter {
             everywhere: user_directory(home),
             project: project_directory(home, root),
             root: root.to_owned(),
+        }
+    }
+}
+
+impl RuleWriter {
+    /// Returns the file for rules of this reach.
+    pub(super) fn path(&self, reach: Reach) -> PathBuf {
+        match reach {
+            Reach::Everywhere => self.everywhere.join(NAME),
+            Reach::Project => self.project.join(NAME),
         }
     }
 }
@@ -136,7 +147,7 @@ fn dated(rules: &str, now: &Timestamp) -> String {
     let ends = rules.trim_end();
     ends.split_inclusive('\n')
         .map(|line| match line.trim_end() {
-            "decision = \"allow\"" => format!("decision = \"allow\"\nanswered = \"{now}\"\n"),
+            decision if decision.starts_with("decision = ") => format!("{decision}\nanswered = \"{now}\"\n"),
             _ => line.to_owned(),
         })
         .collect::<String>()

@@ -7,7 +7,13 @@ use windlass::{
 };
 
 use super::{LineJudge, why};
-use crate::{exit::ProgramExit, output::print, problem::CliProblem, screen::visible, setup::ProgramSetup};
+use crate::{
+    exit::ProgramExit,
+    output::{print, print_text},
+    problem::CliProblem,
+    screen::visible,
+    setup::ProgramSetup,
+};
 
 pub(super) fn run(setup: &ProgramSetup, command: &str, json: bool) -> Result<ProgramExit, CliProblem> {
     let judge = LineJudge::new(setup)?;
@@ -42,7 +48,7 @@ pub(super) fn run(setup: &ProgramSetup, command: &str, json: bool) -> Result<Pro
     for effect in &judgement.outward {
         out.push_str(&format!("Beyond this machine: {} (it {})\n", effect.name(), effect.in_words()));
     }
-    print(&out)?;
+    print_text(&out)?;
     Ok(ProgramExit::Done)
 }
 

@@ -17,16 +17,16 @@ use super::{
     answers,
     files::{self, SourceFile},
     redacted_rule::redacted,
-    suggest::agrees,
 };
 use crate::{
+    confirm::agrees,
     exit::ProgramExit,
     output::print,
     problem::CliProblem,
     redact::own,
     screen::{visible, visible_path},
     setup::ProgramSetup,
-    table::TextTable,
+    table::{LastColumn, TextTable},
 };
 
 /// Prints all rules in force. Of a damaged file, the readable rules are listed and the faults are
@@ -46,6 +46,7 @@ pub(super) fn list(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliP
         let table = TextTable {
             titles: ["ID", "DECISION", "COMMANDS", "ANSWERED", "FROM"],
             expendable: &["ANSWERED"],
+            last: LastColumn::Wrapped,
             rows,
         };
         print(&table.text())?;
@@ -101,6 +102,16 @@ pub(super) fn revoke(setup: &ProgramSetup, id: &str, agreed: bool) -> Result<Pro
         .map_err(|error| CliProblem::file("cannot change the rules", &source.path, &error))?;
     print(&format!("removed {rules} from `{path}`, {}\n", removal.lines()))?;
     Ok(ProgramExit::Done)
+}
+
+/// Returns the id of a rule that was just written: the first with its words and its decision.
+pub(super) fn id_of(setup: &ProgramSetup, rule: &CommandRule) -> Result<Option<String>, CliProblem> {
+    let sources = files::sources(setup)?;
+    let found = FoundRules::new(&sources);
+    let equal = |each: &ListedRule<'_>| {
+        each.rule.matches == rule.matches && each.rule.decision == rule.decision && each.kind() == "answer"
+    };
+    Ok(found.listed(&sources).find(equal).map(|each| each.id))
 }
 
 /// The rules of all files, read file by file.

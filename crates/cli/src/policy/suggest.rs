@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, IsTerminal, Read, Write},
+    io::{self, BufRead, BufReader, Read},
 };
 
 use serde::Deserialize;
@@ -19,11 +19,14 @@ use super::{
 };
 use crate::{
     args::SuggestOptions,
+    confirm::agrees,
     exit::ProgramExit,
+    ids,
     output::print,
     problem::CliProblem,
     screen::{visible, visible_path},
     setup::ProgramSetup,
+    wrap,
 };
 
 /// Maximum number of sessions, and of files of calls outside of any, that are read, newest first.
@@ -49,11 +52,28 @@ pub(super) fn run(setup: &ProgramSetup, wanted: &SuggestOptions) -> Result<Progr
         suggestions if wanted.write => suggestions.iter().map(described).collect(),
         suggestions => suggestions.iter().map(described).chain([hint()]).collect(),
     };
-    print(&shown)?;
+    if wanted.json {
+        print(&shown)?;
+    } else {
+        print(&with_wrapped_comments(&shown))?;
+    }
     if wanted.write && !suggestions.is_empty() {
         return write(setup, &suggestions, wanted.yes);
     }
     Ok(ProgramExit::Done)
+}
+
+/// Wraps the comments for a terminal. Rules stay as they are, because they may be copied.
+fn with_wrapped_comments(text: &str) -> String {
+    let Some(columns) = wrap::stdout_columns() else { return text.to_owned() };
+    let wrapped = |line: &str| {
+        if line.starts_with('#') || !line.contains(" = ") {
+            wrap::wrap_text(line, columns)
+        } else {
+            line.to_owned()
+        }
+    };
+    text.split_inclusive('\n').map(wrapped).collect()
 }
 
 /// Adds the suggestions to the user's rules, if the user agrees.
@@ -75,33 +95,18 @@ fn write(
     Ok(ProgramExit::Done)
 }
 
-/// Returns true if the person at the terminal agrees. Without a terminal, the error shows
-/// `otherwise`.
-pub(super) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Err(CliProblem::usage(format!("there is no terminal to ask on; {otherwise}")));
-    }
-    let mut line = String::new();
-    io::stderr()
-        .lock()
-        .write_all(question.as_bytes())
-        .and_then(|()| io::stdin().read_line(&mut line))
-        .map_err(|error| CliProblem::failed(format!("cannot ask: {error}")))?;
-    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
-
 /// Reads the commands of the chosen sessions, and of calls outside of any.
 fn recorded(setup: &ProgramSetup, session: Option<&str>) -> Result<RecordedCommands, CliProblem> {
     let list =
         |folder| record::list_in(&setup.home, folder).map_err(|error| CliProblem::failed(error.to_string()));
     let (sessions, calls) = (list(ThreadFolder::Sessions)?, list(ThreadFolder::Calls)?);
     let chosen: Vec<_> = match session {
-        Some(id) => sessions.iter().filter(|entry| entry.id.as_str() == id).collect(),
+        Some(name) => {
+            let session = ids::session(setup, name)?.id;
+            sessions.iter().filter(|entry| entry.id == session).collect()
+        }
         None => sessions.iter().take(MAX_SESSIONS).chain(calls.iter().take(MAX_SESSIONS)).collect(),
     };
-    if let (Some(id), true) = (session, chosen.is_empty()) {
-        return Err(CliProblem::usage(format!("there is no session `{id}`")));
-    }
     let mut recorded = RecordedCommands::default();
     for entry in chosen {
         let read = File::open(&entry.path).and_then(|file| recorded.read(BufReader::new(file)));

@@ -8,6 +8,7 @@ use std::{
 };
 
 use windlass::{
+    counted,
     host::{EntryKind, EntryStat, LayerChange, LayerChangeKind, Preview, PreviewChanges},
     patch::{Side, diff},
 };
@@ -166,7 +167,7 @@ impl<'a> ShownChanges<'a> {
             Some(EntryKind::Special) => "FIFO or socket".to_owned(),
             Some(EntryKind::Directory) => "directory".to_owned(),
             Some(EntryKind::File) | None => {
-                format!("{} bytes before, {} after", size(change.before), size(change.after))
+                format!("{} before, {} after", counted(size(change.before), "byte"), size(change.after))
             }
         };
         format!("{path} {} ({what})", change.kind.name())
@@ -242,7 +243,7 @@ impl ChangeCounts {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        let files = if self.all() == 1 { "file" } else { "files" };
-        format!("{} {files}: {} ({} bytes)", self.all(), parts.join(", "), self.bytes)
+        let (files, bytes) = (counted(self.all() as u64, "file"), counted(self.bytes, "byte"));
+        format!("{files}: {} ({bytes})", parts.join(", "))
     }
 }

@@ -15,7 +15,12 @@ use windlass::{
 
 use super::pretty;
 use crate::{
-    args::ToolQuery, exit::ProgramExit, problem::CliProblem, screen::visible, table::TextTable, user_tools,
+    args::ToolQuery,
+    exit::ProgramExit,
+    problem::CliProblem,
+    screen::visible,
+    table::{LastColumn, TextTable},
+    user_tools,
 };
 
 /// The tools to choose from, with their descriptions.
@@ -93,7 +98,7 @@ impl SelectableTools {
         if rows.is_empty() {
             return ("no tool fits\n".to_owned(), exit);
         }
-        (TextTable { titles: [""; 3], expendable: &[], rows }.text(), exit)
+        (TextTable { titles: [""; 3], expendable: &[], last: LastColumn::Wrapped, rows }.text(), exit)
     }
 
     /// Returns the tool to use, or that there is none; and why, if requested.
@@ -136,10 +141,8 @@ fn on_screen(mut choice: ToolChoice) -> ToolChoice {
     choice
 }
 
-/// Returns the width of a column of names, ignoring extremely long ones.
-fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(|name| name.chars().count()).max().unwrap_or(0).min(80)
-}
+/// Columns of the table of scores: the tool, its score, and the parts of the score.
+const SCORE_COLUMNS: usize = 2 + ScorePart::WEIGHTS.len();
 
 fn answer(choice: &ToolChoice) -> String {
     let percent = choice.fit.likelihood * 100.0;
@@ -173,21 +176,27 @@ fn reasons(choice: &ToolChoice) -> String {
         out.push_str(&format!("constraint   {}\n", word(constraint)));
     }
     out.push_str(&format!("likelihood   {:.0} % that some tool fits\n\n", choice.fit.likelihood * 100.0));
-    let width = widest(choice.candidates.iter().map(|each| each.name.as_str())).max(6);
-    let heads: String = ScorePart::WEIGHTS.iter().map(|(part, _)| format!("  {:>10}", part.name())).collect();
-    let weights: String = ScorePart::WEIGHTS.iter().map(|(_, weight)| format!("  {weight:>10}")).collect();
-    out.push_str(&format!(
-        "{:width$}  {:>5}{heads}\n{:width$}  {:>5}{weights}\n",
-        "tool", "score", "weight", ""
-    ));
-    let row = |candidate: &ToolCandidate| {
-        let parts: String = candidate.parts.iter().map(|(_, value)| format!("  {value:>10.2}")).collect();
-        format!("{:width$}  {:>5.2}{parts}\n", candidate.name, candidate.score)
+    let row = |name: &str, score: String, parts: Vec<String>| {
+        let mut row: [String; SCORE_COLUMNS] = Default::default();
+        row.iter_mut()
+            .zip([name.to_owned(), score].into_iter().chain(parts))
+            .for_each(|(to, cell)| *to = cell);
+        row
     };
-    out.push_str(&choice.candidates.iter().map(row).collect::<String>());
-    for tool in &choice.ruled_out {
-        out.push_str(&format!("{:width$}  ruled out: {}\n", tool.name, tool.why));
-    }
+    let weights = ScorePart::WEIGHTS.iter().map(|(_, weight)| weight.to_string()).collect();
+    let mut rows = vec![row("weight", String::new(), weights)];
+    rows.extend(choice.candidates.iter().map(|candidate| {
+        let parts = candidate.parts.iter().map(|(_, value)| format!("{value:.2}")).collect();
+        row(&candidate.name, format!("{:.2}", candidate.score), parts)
+    }));
+    let mut titles = ["tool", "score", "", "", "", "", "", ""];
+    titles[2..].iter_mut().zip(ScorePart::WEIGHTS).for_each(|(title, (part, _))| *title = part.name());
+    let expendable = &["complexity", "recent", "success", "parameters"];
+    out.push_str(&TextTable { titles, expendable, last: LastColumn::Wrapped, rows }.text());
+    let ruled_out =
+        choice.ruled_out.iter().map(|tool| [tool.name.clone(), format!("ruled out: {}", tool.why)]);
+    let rows: Vec<_> = ruled_out.collect();
+    out.push_str(&TextTable { titles: [""; 2], expendable: &[], last: LastColumn::Wrapped, rows }.text());
     out
 }
 

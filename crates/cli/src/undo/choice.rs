@@ -7,7 +7,14 @@ use super::{
     names::{CallNames, without_undo},
     newest_first,
 };
-use crate::{args::UndoOptions, calls::one_line, problem::CliProblem, screen::visible};
+use crate::{
+    args::UndoOptions,
+    calls::{self, one_line},
+    ids,
+    problem::CliProblem,
+    screen::{self, visible},
+    setup::ProgramSetup,
+};
 
 /// Returns true if an edit is not undone, and can be.
 pub(super) fn is_open(edit: &Edit) -> bool {
@@ -31,6 +38,24 @@ fn nothing(places: &[EditPlace]) -> CliProblem {
         "there is nothing to undo here.{} Name a session with --session, or see --list",
         reason.unwrap_or_default()
     ))
+}
+
+/// Returns the problem that a name stands for no edit, and what it stands for instead.
+pub(super) fn unknown(setup: &ProgramSetup, name: &str) -> CliProblem {
+    let name = visible(name);
+    if let Ok(Some(call)) = ids::of_call(setup, without_undo(&name).1) {
+        let (tool, time) = (screen::named(call.tool.as_str()), calls::when(call.time));
+        return CliProblem::usage(format!(
+            "call `{name}` ({tool}, {time}) changed no files that are on record; see `windlass undo --list`"
+        ));
+    }
+    if let Ok(Some(_)) = ids::thread_by_own_id(setup, &name) {
+        return CliProblem::usage(format!(
+            "`{name}` is a session; `windlass undo --session {name}` undoes its newest change, and `--list` with it \
+             shows all"
+        ));
+    }
+    CliProblem::usage(format!("there is no call `{name}` that changed files; see --list"))
 }
 
 /// Returns the edits to undo, newest first, all of one session.

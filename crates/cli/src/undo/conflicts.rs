@@ -9,7 +9,7 @@ use std::{
 };
 
 use windlass::{
-    FileError,
+    FileError, counted,
     host::{EntryStanding, inspect_changes},
     patch::{Side, diff},
     record::{Edit, EditedFile, KeptKind},
@@ -144,7 +144,7 @@ async fn difference(undo: &UndoRun<'_>, file: &EditedFile) -> Result<String, Cli
         }
         kind if kind.is_dir() => format!("a directory with mode {:o}", mode(&found)),
         kind if kind.is_fifo() || kind.is_socket() => "a FIFO or socket".to_owned(),
-        _ => format!("a file of {} bytes with mode {:o}", found.len(), mode(&found)),
+        _ => format!("a file of {} with mode {:o}", counted(found.len(), "byte"), mode(&found)),
     });
     Ok(format!("{path}: was {then}, is now {now}\n"))
 }

@@ -73,6 +73,11 @@ impl CallNames {
         format!("{}{name}", UNDO.repeat(undo))
     }
 
+    /// Returns true if a name stands for one of these edits.
+    pub(super) fn knows(&self, places: &[EditPlace], name: &str) -> bool {
+        places.iter().any(|place| place.list.iter().any(|edit| self.is_meant(&place.edits, edit, name)))
+    }
+
     /// Returns true if a name stands for this edit: its name, a prefix of it, or the id from the
     /// model.
     pub(super) fn is_meant(&self, edits: &Edits, edit: &Edit, name: &str) -> bool {

@@ -3,6 +3,7 @@
 use std::{
     io::{self, IsTerminal},
     path::Path,
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -12,7 +13,12 @@ use windlass::{
 };
 
 use super::{conflicts::EditConflicts, names::CallNames};
-use crate::{calls::one_line, paths::PathDisplay, screen::visible, setup::ProgramSetup};
+use crate::{
+    calls::{self, one_line},
+    paths::PathDisplay,
+    screen::visible,
+    setup::ProgramSetup,
+};
 
 /// Maximum size of the diff of one edit.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
@@ -50,8 +56,8 @@ impl EditView<'_> {
         }
     }
 
-    /// Formats the edit in one line.
-    pub(super) fn line(&self) -> String {
+    /// Returns the state of the edit, and its changes with the command that made them.
+    fn changes(&self) -> (&'static str, String) {
         let Self { edit, .. } = self;
         let mut files: Vec<_> = edit
             .files
@@ -69,8 +75,21 @@ impl EditView<'_> {
             (false, false) => "",
         };
         let command = edit.command.as_ref().map(|_| format!("  {}", self.origin())).unwrap_or_default();
-        let name = visible(&self.names.display_name(self.edits, edit));
-        format!("{name}  {:.0}{state}  {}{command}\n", edit.time, files.join(", "))
+        (state, format!("{}{command}", files.join(", ")))
+    }
+
+    /// Formats the edit in one line.
+    pub(super) fn line(&self) -> String {
+        let (state, changes) = self.changes();
+        let name = visible(&self.names.display_name(self.edits, self.edit));
+        format!("{name}  {:.0}{state}  {changes}\n", self.edit.time)
+    }
+
+    /// Formats the edit for a table.
+    pub(super) fn row(&self) -> [String; 3] {
+        let (state, changes) = self.changes();
+        let name = visible(&self.names.display_name(self.edits, self.edit));
+        [name, calls::when(self.edit.time), format!("{changes}{state}")]
     }
 
     /// Formats the session, the call, the files and a diff of the undo.
@@ -89,10 +108,11 @@ impl EditView<'_> {
         if let Some(note) = &edit.command
             && let Some(begun) = note.begun
         {
-            let seconds = edit.time.duration_since(begun).as_secs();
-            if seconds > 0 {
+            let took = Duration::try_from(edit.time.duration_since(begun)).unwrap_or_default();
+            if took.as_secs() > 0 {
+                let took = calls::brief(took);
                 text.push_str(&format!(
-                    "  it ran for {seconds} s; all changes made here in that time are attributed to it\n"
+                    "  it ran for {took}; all changes made here in that time are attributed to it\n"
                 ));
             }
         }
@@ -177,6 +197,13 @@ impl EditView<'_> {
         shown["conflicts"] = json!(here);
         shown
     }
+}
+
+/// Returns the diff of a change to one file.
+pub(crate) fn change_diff(edits: &Edits, file: &EditedFile) -> String {
+    // The diff of its undo, reversed.
+    let reversed = EditedFile { before: file.after.clone(), after: file.before.clone(), ..file.clone() };
+    file_diff(edits, &reversed)
 }
 
 fn letter(file: &EditedFile) -> &'static str {

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 55] = [
+const COMMANDS: [&[&str]; 61] = [
     &[],
     &["chat"],
     &["resume"],
@@ -42,6 +42,8 @@ const COMMANDS: [&[&str]; 55] = [
     &["policy", "test"],
     &["policy", "suggest"],
     &["policy", "rules"],
+    &["policy", "allow"],
+    &["policy", "deny"],
     &["policy", "revoke"],
     &["stats"],
     &["history"],
@@ -49,6 +51,10 @@ const COMMANDS: [&[&str]; 55] = [
     &["sessions"],
     &["sessions", "list"],
     &["sessions", "show"],
+    &["sessions", "search"],
+    &["sessions", "rename"],
+    &["sessions", "delete"],
+    &["sessions", "export"],
     &["sessions", "du"],
     &["sessions", "gc"],
     &["feedback"],

@@ -47,6 +47,8 @@ mod first_run;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod ids;
+#[cfg(test)]
 mod interactive;
 mod interactive_turns;
 #[cfg(test)]
@@ -55,6 +57,8 @@ mod judge;
 #[cfg(test)]
 mod kill;
 mod limits;
+#[cfg(test)]
+mod lists;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
@@ -76,10 +80,14 @@ mod resume;
 #[cfg(test)]
 mod retention;
 #[cfg(test)]
+mod rule_commands;
+#[cfg(test)]
 mod rules;
 mod sandbox;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod session_commands;
 #[cfg(test)]
 mod session_modes;
 mod sessions;

@@ -99,10 +99,10 @@ fn a_session_that_is_not_there_is_wrong_usage() {
     let script = user.script(&json!([{"text": "ok"}]));
     let cases: [(&[&str], &str); 5] = [
         (&["resume", "01890a5d-ac96-774b-bcce-b302099a8057", "hi"], "there is no session `01890a5d-"),
-        (&["resume", "../../etc/passwd", "hi"], "`../../etc/passwd` is not a session id"),
+        (&["resume", "../../etc/passwd", "hi"], "there is no session `../../etc/passwd`"),
         (&["resume", "--last", "hi"], "no session was started in"),
         (&["resume"], "no session given; pass its id"),
-        (&["resume", "", "hi"], "`` is not a session id"),
+        (&["resume", "", "hi"], "there is no session ``"),
     ];
     for (args, said) in cases {
         let ended = user.run(&[&["exec", "--script", &script], args].concat());
