@@ -1,8 +1,15 @@
 //! A question at the terminal whose answer is not shown.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    thread,
+};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use tokio::{runtime::Runtime, sync::oneshot};
+use windlass::{Stop, host::Window};
+
+use crate::{interrupts, problem::CliProblem};
 
 /// Maximum length of an answer.
 const MAX_BYTES: usize = 64 * 1024;
@@ -13,11 +20,30 @@ const KILL_LINE: u8 = 0x15;
 const BACKSPACE: [u8; 2] = [0x08, 0x7f];
 
 /// Asks on stderr and reads from the terminal on stdin. Returns `None` if the person pressed
-/// Ctrl-C, or Ctrl-D on an empty line.
-pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
+/// Ctrl-C, or Ctrl-D on an empty line, or if a signal asked the process to end. The terminal is
+/// restored in any case.
+pub(crate) fn ask(question: &str) -> Result<Option<String>, CliProblem> {
+    let stop = Stop::default();
+    interrupts::watch(stop.clone(), Window::default())?;
+    let runtime = crate::runtime()?;
+    let answer = ask_until(question, &stop, &runtime);
+    // The thread that reads may still wait.
+    runtime.shutdown_background();
+    answer.map_err(|error| CliProblem::failed(format!("cannot ask: {error}")))
+}
+
+fn ask_until(question: &str, stop: &Stop, runtime: &Runtime) -> io::Result<Option<String>> {
     let hidden = HiddenInput::start()?;
     io::stderr().write_all(question.as_bytes())?;
-    let answer = read_line(&mut io::stdin().lock());
+    let (answer, given) = oneshot::channel();
+    // A thread, because a blocking read cannot be cancelled. It ends with the process.
+    thread::spawn(move || answer.send(read_line(&mut io::stdin().lock())));
+    let answer = runtime.block_on(async {
+        tokio::select! {
+            given = given => given.unwrap_or(Ok(None)),
+            _reason = stop.stopped() => Ok(None),
+        }
+    });
     drop(hidden);
     io::stderr().write_all(b"\n")?;
     answer
@@ -43,7 +69,7 @@ impl HiddenInput {
 impl Drop for HiddenInput {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to restore.
-        let _gone = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+        let _gone = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
     }
 }
 

@@ -86,7 +86,7 @@ fn find<'a>(setup: &'a ProgramSetup, id: &str) -> Result<(&'a Provider, &'a str)
 fn read_key(name: &str) -> Result<Option<String>, CliProblem> {
     let failed = |error: io::Error| CliProblem::failed(format!("cannot read the API key: {error}"));
     if io::stdin().is_terminal() {
-        return hidden_prompt::ask(&format!("API key of {} (not shown): ", visible(name))).map_err(failed);
+        return hidden_prompt::ask(&format!("API key of {} (not shown): ", visible(name)));
     }
     let mut text = String::new();
     io::stdin().lock().take(MAX_INPUT_BYTES).read_to_string(&mut text).map_err(failed)?;

@@ -87,11 +87,18 @@ fn calls_text(path: &str) -> String {
 #[test]
 fn at_a_terminal_the_key_is_not_echoed_and_an_interrupt_restores_the_terminal() {
     let user = User::new();
-    let mut terminal = Emulator::start(&user.program(&["login", "openrouter"]), (24, 80));
-    terminal.until("API key of OpenRouter (not shown):");
-    terminal.type_in("\x03");
-    assert_eq!(terminal.end(), Some(130));
-    assert!(terminal.is_cooked() && !user.home().join("credentials.toml").exists());
+    for end in ["\x03", "\x04", "TERM"] {
+        let mut terminal = Emulator::start(&user.program(&["login", "openrouter"]), (24, 80));
+        terminal.until("API key of OpenRouter (not shown):");
+        assert!(!terminal.is_cooked());
+        if end == "TERM" {
+            terminal.signal(end);
+        } else {
+            terminal.type_in(end);
+        }
+        assert_ne!(terminal.end(), Some(0), "{end:?}: {}", terminal.screen());
+        assert!(terminal.is_cooked() && !user.home().join("credentials.toml").exists(), "{end:?}");
+    }
     let mut terminal = Emulator::start(&user.program(&["login", "openrouter"]), (24, 80));
     terminal.until("API key of OpenRouter (not shown):");
     terminal.type_in(&format!("{KEY}\r"));
