@@ -33,7 +33,7 @@ impl ExecOutput {
             OutputKind::Json(Arc::new(JsonlWriter::new(options.deltas, stop.clone(), hints)))
         } else {
             let terminal = Arc::new(ProgressTerminal::new());
-            let screen = ProgressScreen::new(&setup.cwd, Arc::clone(&terminal), hints);
+            let screen = ProgressScreen::new(setup, Arc::clone(&terminal), hints);
             OutputKind::Person { screen: Arc::new(screen), terminal }
         };
         Ok(Self { kind, obstacle: obstacle_to_asking(options.no_input) })
