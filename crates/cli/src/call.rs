@@ -51,7 +51,8 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         let approver = TerminalApprover::new(&setup.cwd, &stop).with_progress(Arc::clone(&terminal));
         builder = builder.approver(Arc::new(approver));
     }
-    let screen = SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal };
+    let screen =
+        SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal: Arc::clone(&terminal) };
     let toolbox = builder.events(Arc::new(screen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());
@@ -64,6 +65,7 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         toolbox.sandbox.close().await;
         finished
     });
+    terminal.flush();
     let parameters = parameters(&toolbox, &call, arguments);
     let note = ended_session(&outcome);
     let report =

@@ -88,6 +88,13 @@ impl ExecOutput {
         }
     }
 
+    /// Waits until all progress is written.
+    pub(super) fn flush(&self) {
+        if let OutputKind::Person { terminal, .. } = &self.kind {
+            terminal.flush();
+        }
+    }
+
     /// Prints the answer on stdout, unless it is on the screen already.
     pub(super) fn print_answer(&self, answer: &str) -> Result<(), CliProblem> {
         match &self.kind {
