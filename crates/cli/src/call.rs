@@ -22,10 +22,12 @@ use crate::{
     exit::ProgramExit,
     interrupts,
     output::print_answer,
+    paths::PathDisplay,
     preview::RequestedPreview,
     problem::CliProblem,
+    progress_terminal::ProgressTerminal,
     retention_thread::RetentionThread,
-    screen::{WarningScreen, visible},
+    screen::{SingleCallScreen, visible},
     setup::ProgramSetup,
     user_tools,
     word_wrap::wrap_for_stderr,
@@ -44,10 +46,14 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     };
     let machine = if args.json { machine.with_apart_streams() } else { machine };
     let mut builder = user_tools::with_user_tools(setup.tools(machine)?, args.tools.as_deref())?;
+    let terminal = Arc::new(ProgressTerminal::new());
     if obstacle_to_asking(args.no_input).is_none() {
-        builder = builder.approver(Arc::new(TerminalApprover::new(&setup.cwd, &stop)));
+        let approver = TerminalApprover::new(&setup.cwd, &stop).with_progress(Arc::clone(&terminal));
+        builder = builder.approver(Arc::new(approver));
     }
-    let toolbox = builder.events(Arc::new(WarningScreen)).toolbox();
+    let screen =
+        SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal: Arc::clone(&terminal) };
+    let toolbox = builder.events(Arc::new(screen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());
     let call = asked(&toolbox, args)?;
@@ -59,6 +65,7 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         toolbox.sandbox.close().await;
         finished
     });
+    terminal.flush();
     let parameters = parameters(&toolbox, &call, arguments);
     let note = ended_session(&outcome);
     let report =

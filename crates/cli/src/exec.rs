@@ -74,6 +74,7 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = RetentionThread::start(&setup);
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, &setup, &output));
+    output.flush();
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
     let exit = finish(&report, (&options, answer_file), &output)?;
     let Some(preview) = preview else { return Ok(exit) };

@@ -29,16 +29,23 @@ const MAX_RUNNING_LINES: usize = 8;
 /// The terminal, or the file or pipe in its place.
 pub(crate) struct ProgressTerminal {
     shared: Arc<SharedTerminal>,
+    is_live: bool,
 }
 
+/// The picture and the thread that draws it. Only this thread writes to a terminal: one that hangs
+/// must not hold up the calls.
+#[derive(Default)]
 struct SharedTerminal {
-    is_live: bool,
     state: Mutex<TerminalState>,
     changed: Condvar,
+    written: Condvar,
 }
 
 #[derive(Default)]
 struct TerminalState {
+    /// Finished lines that are not written yet.
+    pending: String,
+    is_writing: bool,
     /// The last picture, which the next one replaces.
     drawn: Vec<String>,
     running: Vec<LiveCallLine>,
@@ -48,9 +55,8 @@ struct TerminalState {
     pause_note: Option<String>,
     /// The beginning of a wait for the model, and its name.
     waiting: Option<(Instant, &'static str)>,
-    /// The open question, and the lines for the time after it.
+    /// A question is open.
     is_paused: bool,
-    held_back: String,
     is_closed: bool,
 }
 
@@ -69,51 +75,55 @@ pub(crate) struct ProgressPause<'a> {
 impl ProgressTerminal {
     /// Uses stderr as it is.
     pub(crate) fn new() -> Self {
-        let is_live = io::stderr().is_terminal() && !is_dumb();
-        let shared = SharedTerminal { is_live, state: Mutex::default(), changed: Condvar::new() };
-        let shared = Arc::new(shared);
-        if is_live {
-            let drawn = Arc::clone(&shared);
-            // It ends when this is dropped. Without it, only the clocks stand still.
-            let _started = thread::Builder::new()
-                .name("windlass-progress".to_owned())
-                .spawn(move || drawn.redraw_until_closed());
-        }
-        Self { shared }
+        let shared = Arc::new(SharedTerminal::default());
+        let drawn = Arc::clone(&shared);
+        let is_live = io::stderr().is_terminal() && !is_dumb() && {
+            let thread = thread::Builder::new().name("windlass-progress".to_owned());
+            thread.spawn(move || drawn.draw_until_closed()).is_ok()
+        };
+        Self { shared, is_live }
     }
 
     /// Returns true if running calls are shown, and text as it arrives.
     pub(crate) fn is_live(&self) -> bool {
-        self.shared.is_live
+        self.is_live
     }
 
     /// Shows finished lines. They are escaped already.
     pub(crate) fn print(&self, text: &str) {
-        let mut state = self.shared.state();
-        self.shared.write(&mut state, &format!("{}\n", wrap_for_stderr(text)));
+        self.write(&format!("{}\n", wrap_for_stderr(text)));
+    }
+
+    fn write(&self, text: &str) {
+        if self.is_live {
+            self.change(|state| state.pending.push_str(text));
+        } else {
+            write_to_stderr(text);
+        }
+    }
+
+    /// Changes the picture. It is drawn soon.
+    fn change(&self, change: impl FnOnce(&mut TerminalState)) {
+        change(&mut self.shared.state());
+        self.shared.changed.notify_one();
     }
 
     /// Shows finished lines that are not wrapped, and replaces the unfinished one.
     pub(crate) fn print_text(&self, lines: &[String], partial: &str) {
-        let mut state = self.shared.state();
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        partial.clone_into(&mut state.partial);
-        (state.waiting, state.pause_note) = (None, None);
-        if text.is_empty() {
-            // Soon: a model may send hundreds of pieces in a second.
-            self.shared.changed.notify_one();
-        } else {
-            self.shared.write(&mut state, &text);
-        }
+        self.change(|state| {
+            state.pending.extend(lines.iter().flat_map(|line| [line, "\n"]));
+            partial.clone_into(&mut state.partial);
+            (state.waiting, state.pause_note) = (None, None);
+        });
     }
 
     /// Shows a call until it ends.
     pub(crate) fn begin_call(&self, id: &CallId, title: String) {
-        let mut state = self.shared.state();
         let (id, began) = (id.clone(), Instant::now());
-        state.running.push(LiveCallLine { id, title, began, last_output: String::new() });
-        (state.waiting, state.pause_note) = (None, None);
-        self.shared.changed.notify_one();
+        self.change(|state| {
+            state.running.push(LiveCallLine { id, title, began, last_output: String::new() });
+            (state.waiting, state.pause_note) = (None, None);
+        });
     }
 
     /// Shows the last line of a call's output, with the next picture.
@@ -127,60 +137,66 @@ impl ProgressTerminal {
 
     /// Removes a call.
     pub(crate) fn end_call(&self, id: &CallId) {
-        self.shared.state().running.retain(|call| call.id != *id);
+        self.change(|state| state.running.retain(|call| call.id != *id));
     }
 
     /// Shows that the model is waited for, unless it is shown already.
     pub(crate) fn begin_waiting(&self, what: &'static str) {
-        let mut state = self.shared.state();
-        if state.waiting.is_none_or(|(_, shown)| shown != what) {
-            state.waiting = Some((Instant::now(), what));
-        }
-        self.shared.changed.notify_one();
+        self.change(|state| {
+            if state.waiting.is_none_or(|(_, shown)| shown != what) {
+                state.waiting = Some((Instant::now(), what));
+            }
+        });
     }
 
     /// Ends every wait: for the model, and before another request.
     pub(crate) fn end_waiting(&self) {
-        let mut state = self.shared.state();
-        (state.waiting, state.pause_note) = (None, None);
-        self.shared.write(&mut state, "");
+        self.change(|state| (state.waiting, state.pause_note) = (None, None));
     }
 
     /// Shows the pause before another request.
     pub(crate) fn set_pause_note(&self, note: String) {
-        let mut state = self.shared.state();
-        state.pause_note = Some(note);
-        self.shared.write(&mut state, "");
+        self.change(|state| state.pause_note = Some(note));
     }
 
     /// Hides what runs, and keeps all lines back until the pause is dropped.
     pub(crate) fn pause(&self) -> ProgressPause<'_> {
-        let mut state = self.shared.state();
-        let erased = state.erase();
-        write_to_stderr(&erased);
-        state.is_paused = true;
+        if self.is_live {
+            // Lines from before the question.
+            self.shared.wait_until_written(|state| state.pending.is_empty());
+            self.change(|state| state.is_paused = true);
+            self.shared.wait_until_written(|state| state.drawn.is_empty());
+        }
         ProgressPause { shared: &self.shared }
+    }
+
+    /// Waits until all lines are written, for other output on the same terminal.
+    pub(crate) fn flush(&self) {
+        if self.is_live {
+            self.shared.wait_until_written(|state| !state.has_news());
+        }
     }
 }
 
 impl Drop for ProgressTerminal {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
-        state.is_closed = true;
-        let rest = mem::take(&mut state.partial);
-        let rest = if rest.is_empty() { rest } else { format!("{rest}\n") };
-        let text = format!("{}{rest}", state.erase());
-        write_to_stderr(&text);
-        self.shared.changed.notify_one();
+        if self.is_live {
+            self.change(|state| {
+                state.is_closed = true;
+                let partial = mem::take(&mut state.partial);
+                if !partial.is_empty() {
+                    state.pending.extend([partial.as_str(), "\n"]);
+                }
+            });
+            self.shared.wait_until_written(|state| state.drawn.is_empty() && state.pending.is_empty());
+        }
     }
 }
 
 impl Drop for ProgressPause<'_> {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
-        state.is_paused = false;
-        let held_back = mem::take(&mut state.held_back);
-        self.shared.write(&mut state, &held_back);
+        self.shared.state().is_paused = false;
+        self.shared.changed.notify_one();
     }
 }
 
@@ -189,38 +205,66 @@ impl SharedTerminal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes finished lines above a new picture.
-    fn write(&self, state: &mut TerminalState, text: &str) {
-        if state.is_paused {
-            state.held_back.push_str(text);
-        } else if self.is_live && !state.is_closed {
-            let picture = state.picture();
-            if !text.is_empty() || picture != state.drawn {
-                let output = format!("{}{text}{}", state.erase(), picture.join("\n"));
-                write_to_stderr(&output);
-                state.drawn = picture;
-            }
-        } else {
-            write_to_stderr(text);
-        }
+    fn wait_until_written(&self, is_done: impl Fn(&TerminalState) -> bool) {
+        let is_busy = |state: &mut TerminalState| state.is_writing || !is_done(state);
+        let _done = self.written.wait_while(self.state(), is_busy).unwrap_or_else(PoisonError::into_inner);
     }
 
-    fn redraw_until_closed(&self) {
+    fn draw_until_closed(&self) {
         let mut state = self.state();
-        while !state.is_closed {
-            self.write(&mut state, "");
-            // Nothing moves: no redraws until something changes.
-            if state.running.is_empty() && state.waiting.is_none() {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let (output, picture) = state.next_output();
+            state.drawn = picture;
+            if !output.is_empty() {
+                state.is_writing = true;
+                drop(state);
+                write_to_stderr(&output);
+                state = self.state();
+                state.is_writing = false;
             }
-            drop(state);
-            thread::sleep(REDRAW_INTERVAL);
-            state = self.state();
+            self.written.notify_all();
+            if state.is_closed && state.pending.is_empty() {
+                return;
+            }
+            let interval = if state.is_moving() { REDRAW_INTERVAL } else { Duration::MAX };
+            let news = |state: &mut TerminalState| !state.has_news();
+            let woken = self.changed.wait_timeout_while(state, interval, news);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            // Pieces of text come in hundreds per second.
+            if state.pending.is_empty() && !state.is_paused && !state.is_closed {
+                drop(state);
+                thread::sleep(REDRAW_INTERVAL);
+                state = self.state();
+            }
         }
     }
 }
 
 impl TerminalState {
+    /// Returns the codes and the text to write now, and the picture that they end with.
+    fn next_output(&mut self) -> (String, Vec<String>) {
+        let picture = if self.is_paused || self.is_closed { Vec::new() } else { self.picture() };
+        let text = if self.is_paused { String::new() } else { mem::take(&mut self.pending) };
+        if text.is_empty() && picture == self.drawn {
+            return (String::new(), picture);
+        }
+        (format!("{}{text}{}", self.erase(), picture.join("\n")), picture)
+    }
+
+    /// Returns true if the picture changes by itself, because of a clock.
+    fn is_moving(&self) -> bool {
+        !self.is_paused && (!self.running.is_empty() || self.waiting.is_some())
+    }
+
+    /// Returns true if there is something to write that is not on the screen.
+    fn has_news(&self) -> bool {
+        match (self.is_closed, self.is_paused) {
+            (true, _) => true,
+            (false, true) => !self.drawn.is_empty(),
+            (false, false) => !self.pending.is_empty() || self.picture() != self.drawn,
+        }
+    }
+
     /// Returns the codes that remove the last picture: to the first of its lines, and clear to the
     /// end of the screen (ECMA-48: CR, CUU, ED).
     fn erase(&mut self) -> String {

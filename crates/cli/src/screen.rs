@@ -5,25 +5,26 @@ use std::{
     fmt,
     io::{self, IsTerminal},
     mem,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use windlass::{
     CallId, CallWords, Clean, Denial, Effects, Event, EventSink, Outcome, Plan, PlanStatus, Refusal,
-    ToolCall, shortened,
+    ToolCall, clean::Secrets, shortened,
 };
 use windlass_tui::render::visible::visible_prose;
 pub(crate) use windlass_tui::render::visible::{path_text, visible, visible_lines, visible_path};
 
 mod call_lines;
+mod edit_lines;
 
-use call_lines::{CallEnd, edited, heading, title};
+use call_lines::{CallEnd, heading, title};
+use edit_lines::EditLines;
 
 use crate::{
     allow_hints::AllowHints, colour, paths::PathDisplay, progress_terminal::ProgressTerminal,
-    streamed_text::StreamedText, word_wrap::terminal_columns,
+    setup::ProgramSetup, streamed_text::StreamedText, word_wrap::terminal_columns,
 };
 
 /// Shows progress.
@@ -32,6 +33,7 @@ pub(crate) struct ProgressScreen {
     paths: PathDisplay,
     terminal: Arc<ProgressTerminal>,
     hints: Arc<AllowHints>,
+    secrets: Secrets,
     state: Mutex<ScreenState>,
 }
 
@@ -65,10 +67,10 @@ struct OpenCallTitle {
 }
 
 impl ProgressScreen {
-    /// Creates a screen for a user of this directory.
-    pub(crate) fn new(cwd: &Path, terminal: Arc<ProgressTerminal>, hints: Arc<AllowHints>) -> Self {
-        let (style, paths) = (TerminalStyle::detect(), PathDisplay::seen_from(cwd));
-        Self { style, paths, terminal, hints, state: Mutex::default() }
+    /// Creates a screen for the user of this setup.
+    pub(crate) fn new(setup: &ProgramSetup, terminal: Arc<ProgressTerminal>, hints: Arc<AllowHints>) -> Self {
+        let (style, paths) = (TerminalStyle::detect(), PathDisplay::seen_from(&setup.cwd));
+        Self { style, paths, terminal, hints, secrets: setup.secrets(), state: Mutex::default() }
     }
 
     /// Returns true if the answer is on the terminal that stdout is, so that printing it would
@@ -292,9 +294,11 @@ impl EventSink for ProgressScreen {
                 self.show(state, &style.red(&format!("error: {}", visible(message))));
             }
             Event::Message { text } => self.show_message(state, text),
-            Event::EditEnded { id, files, success: true, .. } => {
-                let lines = files.iter().map(|file| edited(&self.paths, file));
-                state.calls.get_mut(id).into_iter().for_each(|call| call.edits.extend(lines.clone()));
+            Event::EditEnded { id, files, success: true, changed } => {
+                let lines = EditLines { style, paths: &self.paths, secrets: &self.secrets };
+                if let Some(call) = state.calls.get_mut(id) {
+                    call.edits.extend(lines.all(files, changed));
+                }
             }
             Event::TurnStarted => self.terminal.begin_waiting(WAITING_FOR_MODEL),
             Event::ThreadStarted { .. }
@@ -307,6 +311,31 @@ impl EventSink for ProgressScreen {
             | Event::TurnDiff { .. }
             | Event::TextDelta { .. }
             | Event::InputAwaited { .. } => {}
+        }
+    }
+}
+
+/// Shows one call while it runs, and warnings.
+pub(crate) struct SingleCallScreen {
+    pub(crate) paths: PathDisplay,
+    pub(crate) terminal: Arc<ProgressTerminal>,
+}
+
+impl EventSink for SingleCallScreen {
+    fn emit(&self, event: &Clean<Event>) {
+        match &**event {
+            Event::CallStarted { call, effects } => {
+                let title = title(&self.paths, call, effects);
+                self.terminal.begin_call(&call.id, visible(&title.one_line()));
+            }
+            Event::CallOutput { id, text } => self.terminal.set_output(id, text),
+            Event::CallEnded { call, .. } => {
+                self.terminal.end_call(&call.id);
+                // Without the call, the picture is empty.
+                self.terminal.end_waiting();
+            }
+            Event::Warning { message } => self.terminal.print(&format!("warning: {}", visible(message))),
+            _ => {}
         }
     }
 }

@@ -33,7 +33,7 @@ impl ExecOutput {
             OutputKind::Json(Arc::new(JsonlWriter::new(options.deltas, stop.clone(), hints)))
         } else {
             let terminal = Arc::new(ProgressTerminal::new());
-            let screen = ProgressScreen::new(&setup.cwd, Arc::clone(&terminal), hints);
+            let screen = ProgressScreen::new(setup, Arc::clone(&terminal), hints);
             OutputKind::Person { screen: Arc::new(screen), terminal }
         };
         Ok(Self { kind, obstacle: obstacle_to_asking(options.no_input) })
@@ -85,6 +85,13 @@ impl ExecOutput {
         match self.obstacle.filter(|_| policy != ApprovalPolicy::Never) {
             Some(obstacle) => format!("{}, but nobody is asked, because {obstacle}", policy.name()),
             None => policy.name().to_owned(),
+        }
+    }
+
+    /// Waits until all progress is written.
+    pub(super) fn flush(&self) {
+        if let OutputKind::Person { terminal, .. } = &self.kind {
+            terminal.flush();
         }
     }
 

@@ -1,8 +1,8 @@
 //! The lines about one call: its heading, its end, and the end of its output.
 
 use windlass::{
-    CallWords, Denial, EditKind, Effects, Facts, FileEdit, Outcome, ToolCall, counted, duration_in_words,
-    outcome_words, shortened,
+    CallWords, Denial, Effects, Facts, Outcome, ToolCall, counted, duration_in_words, outcome_words,
+    shortened,
 };
 use windlass_tui::render::visible::{visible, visible_prose};
 
@@ -33,19 +33,6 @@ pub(super) fn heading(style: &TerminalStyle, title: &CallWords) -> String {
     let first = visible(lines.next().unwrap_or_default());
     let more: String = lines.map(|line| format!("\n    > {}", visible(line))).collect();
     format!("{} {first}{more}", style.bold("•"))
-}
-
-/// Describes the change of a file in the usual notation.
-pub(super) fn edited(paths: &PathDisplay, file: &FileEdit) -> String {
-    let letter = match file.kind {
-        EditKind::Add => "A",
-        EditKind::Delete => "D",
-        EditKind::Update => "M",
-    };
-    match &file.move_path {
-        Some(to) => format!("{letter} {} -> {}", paths.show(&file.path), paths.show(to)),
-        None => format!("{letter} {}", paths.show(&file.path)),
-    }
 }
 
 /// The end of a call.

@@ -258,3 +258,44 @@ fn what_the_sandbox_blocked_is_told_once_with_the_way_to_allow_it() {
     assert_eq!(ended.stderr.matches(told).count(), 1, "{ended:#?}");
     assert!(!ended.stderr.contains("| sandbox:"), "{ended:#?}");
 }
+
+#[test]
+fn a_changed_file_is_shown_with_its_changes() {
+    let user = User::new();
+    let path = user.file("app.conf", "debug: false\nport: 80\n");
+    let edit = json!({"path": path, "old_string": "false", "new_string": "true"});
+    let script = user.script(&json!([{"calls": [{"name": "edit_file", "arguments": edit}]}, {"text": "ok"}]));
+    let shown = user.run(&["exec", "--script", &script, "-s", "workspace-write", "go"]).stderr;
+    let change = "\n  M app.conf\n    @@ -1,2 +1,2 @@\n    -debug: false\n    +debug: true\n     port: 80\n";
+    assert!(shown.contains(change), "{shown}");
+}
+
+#[test]
+fn a_single_call_is_shown_while_it_runs() {
+    let user = User::new();
+    let busy = user.named_pipe("busy");
+    let input = json!({"command": "echo begun; cat busy"}).to_string();
+    let program = user.program(&["call", "-s", "danger-full-access", "shell_command", &input]);
+    let mut terminal = Emulator::start(&program, SIZE);
+    terminal.until_screen("a clock", |screen| {
+        screen.starts_with("• run echo begun; cat busy  ") && screen.contains(" s  begun\n")
+    });
+    busy.say("ended\n");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert!(terminal.screen().starts_with("begun\nended\n"), "{}", terminal.screen());
+}
+
+#[test]
+fn a_terminal_that_hangs_does_not_hold_up_the_calls() {
+    let user = User::new();
+    let done = user.named_pipe("done");
+    // More lines than any buffer between the program and the terminal holds.
+    let long = json!({"name": "shell_command", "arguments": {"command": "seq 3000; exit 1"}});
+    let calls: Vec<Value> = std::iter::repeat_n(long, 5).chain([shell("echo ended > done")]).collect();
+    let turns = json!([{"text": "word ".repeat(20_000), "calls": calls}, {"text": "The end."}]);
+    let mut terminal = exec(&user, &turns, &["-s", "danger-full-access"]);
+    terminal.until("session: ");
+    terminal.while_hanging(|| assert_eq!(done.hear(), "ended\n"));
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert!(terminal.screen().contains("The end."), "{}", terminal.screen());
+}
