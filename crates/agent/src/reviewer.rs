@@ -54,6 +54,13 @@ impl ReviewExchange {
         self.state().request = Content::join(input);
     }
 
+    /// Adds a message that the user sent during the turn.
+    pub(crate) fn add(&self, text: &str) {
+        let request = &mut self.state().request;
+        request.push('\n');
+        request.push_str(text);
+    }
+
     /// Takes the cost since the last call.
     pub(crate) fn cost(&self) -> Usage {
         std::mem::take(&mut self.state().cost)

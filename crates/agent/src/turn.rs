@@ -97,6 +97,9 @@ impl Turn<'_> {
     fn take_steering(&mut self) -> Result<(), AgentError> {
         while let Some(content) = self.steering.take_next() {
             let text = Content::join(&content);
+            self.reviews.add(&text);
+            // The model has something new to go by.
+            self.loop_detector = LoopDetector::new(&self.toolbox.review.history());
             self.history.push(Body::Message { role: Role::User, content }.into())?;
             self.events.emit(Event::UserMessage { text });
         }

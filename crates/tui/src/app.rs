@@ -34,15 +34,14 @@ use crate::{
     transcript::Transcript,
 };
 use pending::PendingMessage;
+use work::{LastTurn, WorkKind};
 
 mod pending;
 mod slash;
+mod work;
 
 /// A second Ctrl-C within this time leaves the session.
 const DOUBLE_PRESS: Duration = Duration::from_secs(2);
-
-/// The end of a turn that took longer rings the bell.
-const LONG_TURN: Duration = Duration::from_secs(10);
 
 /// Something that the session must do.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,15 +66,6 @@ pub(crate) enum AppAction {
     Edit,
     Suspend,
     Quit,
-}
-
-/// The work of the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WorkKind {
-    /// A turn, which a message can join.
-    Turn,
-    /// A command of the person, or a change of settings.
-    Other,
 }
 
 /// A list that the program has.
@@ -105,8 +95,9 @@ pub(crate) struct App {
     /// Since when the agent works.
     working: Option<Instant>,
     work: WorkKind,
-    /// The model has answered in this turn.
-    has_answer: bool,
+    last_turn: LastTurn,
+    /// Tokens of the running turn so far.
+    turn_tokens: u64,
     cancelled: bool,
     interrupted: Option<Instant>,
     actions: Vec<AppAction>,
@@ -131,7 +122,8 @@ impl App {
             pending: VecDeque::new(),
             working: None,
             work: WorkKind::Other,
-            has_answer: false,
+            last_turn: LastTurn::Unknown,
+            turn_tokens: 0,
             cancelled: false,
             interrupted: None,
             actions: Vec::new(),
@@ -236,32 +228,12 @@ impl App {
             }
             SessionMessage::Changed(changed) => self.on_changed(*changed),
             SessionMessage::Mechanism(name) => self.info.status.mechanism = name.map(str::to_owned),
-            SessionMessage::Idle => {
-                let was_long = |since: Instant| now.saturating_duration_since(since) >= LONG_TURN;
-                self.notices.on_idle(self.working.is_some_and(was_long));
-                (self.working, self.cancelled, self.work) = (None, false, WorkKind::Other);
-                self.send_next(now);
-                self.ask_about_plan();
-            }
+            SessionMessage::Idle => self.on_idle(now),
         }
     }
 
     pub(crate) fn on_event(&mut self, event: Event, now: Instant) {
-        match &event {
-            Event::ThreadStarted { thread } => self.thread = Some(thread.clone()),
-            Event::UserMessage { text } => self.on_user_message(text),
-            Event::TurnStarted => self.has_answer = false,
-            Event::TurnCompleted { declined, .. } => self.has_answer = !declined,
-            Event::ContextUsed { tokens, window } => {
-                let percent = |window: u64| tokens.saturating_mul(100) / window.max(1);
-                self.info.status.context_percent =
-                    window.map(|window| u8::try_from(percent(window)).unwrap_or(u8::MAX));
-            }
-            _ => {}
-        }
-        if let Event::Message { text } = &event {
-            self.notices.on_answer(text);
-        }
+        self.note_event(&event);
         self.transcript.on_event(event, now);
     }
 
@@ -479,7 +451,7 @@ impl App {
     }
 
     fn status(&self, width: u16) -> Line<'static> {
-        let tokens = self.transcript.usage().total();
+        let tokens = self.transcript.usage().total().saturating_add(self.turn_tokens);
         let processes = self.drawn_processes;
         let status = SessionStatus { tokens, processes, ..self.info.status.clone() };
         render_status(&status, width, &self.info.theme)

@@ -8,7 +8,10 @@ use ratatui::{
 };
 use unicode_width::UnicodeWidthStr;
 
-use crate::render::wrap::{HangingIndent, wrap_text};
+use crate::render::{
+    visible::visible_prose,
+    wrap::{HangingIndent, wrap_text},
+};
 
 /// Draws finished lines. The cells behind a wide character are made empty: they would be written as
 /// blanks and shift what follows.
@@ -33,10 +36,11 @@ pub(crate) fn faint(text: String) -> Line<'static> {
     Line::styled(text, Style::new().add_modifier(Modifier::DIM))
 }
 
-/// Wraps a text behind a marker.
+/// Wraps a text behind a marker. What could rewrite or reorder the screen is escaped.
 pub(crate) fn wrapped(marker: &'static str, text: &str, width: u16, style: Style) -> Vec<Line<'static>> {
     let indent = HangingIndent::from_marker(Span::styled(marker, style));
-    wrap_text(text, style, width, &indent).collect()
+    let visible: Vec<_> = text.lines().map(visible_prose).collect();
+    wrap_text(&visible.join("\n"), style, width, &indent).collect()
 }
 
 #[cfg(test)]

@@ -31,6 +31,24 @@
 //! # }
 //! ```
 //!
+//! A message can join a turn that runs: [`SteeringInput`] is given to it from anywhere.
+//!
+//! ```
+//! use windlass::{Agent, Content};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let script = r#"{"turns": [{"text": "Blue."}, {"text": "Or green."}]}"#;
+//! # let model = windlass::model::scripted(script)?;
+//! let mut agent = Agent::builder().model(model).build()?;
+//! let steering = agent.steering().clone();
+//! steering.push(vec![Content::Text("Not red.".to_owned())]);
+//! assert_eq!(agent.ask("Which colour?").await?, "Blue.");
+//! assert!(steering.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Settings come in groups with defaults: [`TurnLimits`], [`ContextSettings`], [`StorageSettings`]
 //! and [`ReviewSettings`]. A [`host::Machine`] has those of commands.
 //!

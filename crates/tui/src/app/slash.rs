@@ -205,10 +205,9 @@ impl App {
         self.info.settings = settings;
     }
 
-    /// Asks about the plan if plan mode is on and the model has answered.
+    /// Asks about the plan after an answer in plan mode, unless the next turn has begun.
     pub(super) fn ask_about_plan(&mut self) {
-        let has_answer = std::mem::take(&mut self.has_answer);
-        if has_answer && self.info.settings.plan_mode && self.working.is_none() {
+        if self.info.settings.plan_mode && self.working.is_none() {
             self.plan_question = Some(PlanQuestion::default());
             self.notices.on_question("plan", "a plan waits for your approval");
         }

@@ -4,7 +4,7 @@ use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::oneshot;
 use windlass::{Beyond, CommandLine, Effects, Network, Question};
 
-use super::*;
+use super::{work::LONG_TURN, *};
 use crate::{event_queue::PendingQuestion, file_index::FileIndex};
 
 mod settings;

@@ -62,3 +62,17 @@ async fn the_context_in_use_is_announced_with_every_answer() {
     });
     assert_eq!(used.collect::<Vec<_>>(), [(50, Some(1000)), (70, Some(1000))]);
 }
+
+#[tokio::test]
+async fn a_message_gives_a_model_that_repeats_itself_another_chance() {
+    let asks = |id: usize| vec![call(&format!("c{id}"), "nope"), done(1)];
+    let world = World::new((0..20).map(asks));
+    let steer = Step::Steer(world.steering.clone(), "try the other one");
+    if let Some(fifth) = world.model.answers.lock().unwrap().get_mut(4) {
+        fifth.insert(0, steer);
+    }
+    let ended = world.turn().await;
+    assert!(matches!(ended.result, Err(AgentError::Stopped(Reason::Looping))));
+    // Without the message it is stopped after the ninth.
+    assert_eq!(world.requests(), 5 + 9);
+}

@@ -93,3 +93,29 @@ fn a_command_of_the_person_is_never_given_to_the_model() {
     app.on_message(SessionMessage::Idle, now);
     assert_eq!(app.take_actions(), [AppAction::Prompt("what is this".into())]);
 }
+
+#[test]
+fn a_failed_turn_gives_all_messages_back_instead_of_failing_again() {
+    let (mut app, now) = working();
+    send(&mut app, "a", Key::Enter, now);
+    send(&mut app, "b", Key::Tab, now);
+    app.on_event(Event::TurnStarted, now);
+    let usage = windlass::Usage::default();
+    app.on_event(Event::TurnFailed { message: "no server".into(), usage, refusals: Vec::new() }, now);
+    app.on_message(SessionMessage::Idle, now);
+    assert_eq!((app.take_actions(), app.composer.text()), (Vec::new(), "a\nb".into()));
+}
+
+#[test]
+fn tokens_are_counted_while_the_turn_runs_and_only_once() {
+    let (mut app, now) = working();
+    app.on_event(Event::TurnStarted, now);
+    for _ in 0..2 {
+        app.on_event(Event::ContextUsed { tokens: 400, window: None }, now);
+    }
+    let status = |app: &mut App| app.status(200).to_string();
+    assert!(status(&mut app).contains("800 tokens"), "{}", status(&mut app));
+    let usage = windlass::Usage { input_tokens: 800, ..windlass::Usage::default() };
+    app.on_event(Event::TurnCompleted { usage, declined: false, refusals: Vec::new() }, now);
+    assert!(status(&mut app).contains("800 tokens"), "{}", status(&mut app));
+}
