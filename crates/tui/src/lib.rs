@@ -10,6 +10,7 @@ mod commands;
 mod composer;
 mod event_queue;
 mod file_index;
+mod fuzzy_match;
 mod prompt_images;
 pub mod render;
 mod session;
