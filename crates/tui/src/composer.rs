@@ -234,7 +234,8 @@ impl Composer {
         Some(ComposerResult::Used)
     }
 
-    fn submit(&mut self) -> ComposerResult {
+    /// Completes the message.
+    pub(crate) fn submit(&mut self) -> ComposerResult {
         let whole = self.pasted.expand(&self.text());
         if whole.trim().is_empty() {
             return ComposerResult::Used;
