@@ -1,27 +1,21 @@
 //! The files that `@` completes, found in the background.
 
 use std::{
-    cmp::Reverse,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use frizbee::{CaseMatching, Config, Matcher};
 use ignore::WalkBuilder;
+
+use crate::fuzzy_match::best_matches;
 
 /// Maximum number of files that are offered.
 const MAX_FILES: usize = 100_000;
 
 /// Maximum number of matches.
-pub(crate) const MAX_MATCHES: usize = 8;
-
-/// Maximum number of matches that are compared by the name of the file.
-const MAX_RANKED: usize = 256;
-
-/// Maximum number of characters of a request that are looked at.
-const MAX_WANTED_CHARS: usize = 128;
+const MAX_MATCHES: usize = 8;
 
 /// After this time, a request looks for files again: a session makes new ones.
 const MAX_AGE: Duration = Duration::from_secs(10);
@@ -78,7 +72,7 @@ impl FileIndex {
         }
         let names = Arc::clone(&found.names);
         drop(found);
-        best(&names, wanted)
+        best_matches(&names, wanted, MAX_MATCHES)
     }
 }
 
@@ -96,51 +90,11 @@ fn walk(root: &Path) -> Vec<String> {
     files.filter_map(name).filter(|name| !name.contains(char::is_control)).take(MAX_FILES).collect()
 }
 
-/// Returns the best matches: those in the name of a file before those in its directory, then by
-/// score, then the shorter ones.
-fn best(names: &[String], wanted: &str) -> Vec<String> {
-    let wanted: String = wanted.chars().take(MAX_WANTED_CHARS).collect();
-    if wanted.is_empty() {
-        return names.iter().take(MAX_MATCHES).cloned().collect();
-    }
-    let config = Config::default().casing(CaseMatching::Ignore);
-    let matches = Matcher::new(wanted.as_str(), &config).match_list(names);
-    let found = matches.iter().take(MAX_RANKED).filter_map(|found| {
-        let name = names.get(usize::try_from(found.index).ok()?)?;
-        Some((found.score, name))
-    });
-    let wanted = wanted.to_lowercase();
-    let mut ranked: Vec<_> = found
-        .map(|(score, name)| {
-            let file = name.rsplit('/').next().unwrap_or(name).to_lowercase();
-            ((!file.starts_with(&wanted), !file.contains(&wanted), Reverse(score), name.len()), name)
-        })
-        .collect();
-    ranked.sort();
-    ranked.into_iter().take(MAX_MATCHES).map(|(_, name)| name.clone()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-
-    #[test]
-    fn the_name_of_a_file_counts_more_than_its_directory() {
-        let names = ["app/session.rs", "src/app.rs", "src/a/p/p.rs", "other.rs"].map(str::to_owned);
-        assert_eq!(best(&names, "app"), ["src/app.rs", "app/session.rs", "src/a/p/p.rs"]);
-        assert_eq!(best(&names, "zzz"), Vec::<String>::new());
-        assert_eq!(best(&names, "SSRS"), ["app/session.rs"]);
-    }
-
-    #[test]
-    fn a_name_is_found_among_many() {
-        let mut names: Vec<_> = (0..MAX_FILES).map(|at| format!("src/module_{at}/part_{at}.rs")).collect();
-        names.push("docs/interactive.md".to_owned());
-        assert_eq!(best(&names, "dcintermd"), ["docs/interactive.md"]);
-        assert_eq!(best(&names, "part_77").len(), MAX_MATCHES);
-    }
 
     #[test]
     fn files_are_found_in_the_background() {

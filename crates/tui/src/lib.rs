@@ -15,6 +15,7 @@ mod event_queue;
 mod external_editor;
 mod file_index;
 mod frame_clock;
+mod fuzzy_match;
 mod notifications;
 mod plain_session;
 mod plan_question;

@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::FutureExt;
 use ratatui_textarea::Key;
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
@@ -266,6 +265,7 @@ impl SessionLoop<'_> {
         let now = Instant::now();
         if self.frames.is_due(now) {
             self.draw(now)?;
+            self.arm_question().await?;
         }
         let wake = self.frames.next().or_else(|| self.core.app.next_change(now));
         let sleep = tokio::time::sleep(wake.map_or(Duration::ZERO, |wake| wake - now));
@@ -307,9 +307,13 @@ impl SessionLoop<'_> {
         for notice in self.core.app.take_notices() {
             self.notifications.notify(&notice, self.core.app.thread(), self.core.app.cwd())?;
         }
-        self.screen.draw(finished, height, |frame, area| self.core.app.view(frame, area, now))?;
+        self.screen.draw(finished, height, |frame, area| self.core.app.view(frame, area, now))
+    }
+
+    /// Begins the time after which a question that has just been drawn takes keys.
+    async fn arm_question(&mut self) -> io::Result<()> {
         if self.core.app.has_new_question() {
-            self.drop_early_keys()?;
+            self.drop_early_keys().await?;
             // What is printed above the question is finished only now.
             self.frames.change();
         }
@@ -320,8 +324,15 @@ impl SessionLoop<'_> {
 
     /// Drops the keys and pasted texts that arrived before a question was visible: they are meant
     /// for something else. Ctrl-C stops the turn in any case.
-    fn drop_early_keys(&mut self) -> io::Result<()> {
-        while let Some(Some(event)) = next_event(&mut self.events).now_or_never() {
+    async fn drop_early_keys(&mut self) -> io::Result<()> {
+        loop {
+            // Polled by the task itself, because the stream wakes the one that asked first.
+            let event = tokio::select! {
+                biased;
+                event = next_event(&mut self.events) => event,
+                () = std::future::ready(()) => None,
+            };
+            let Some(event) = event else { return Ok(()) };
             match event? {
                 TerminalEvent::Resized => self.with_screen(Screen::resize)?,
                 TerminalEvent::Key(key) if key.ctrl && key.key == Key::Char('c') => {
@@ -330,7 +341,6 @@ impl SessionLoop<'_> {
                 TerminalEvent::Key(_) | TerminalEvent::Paste(_) | TerminalEvent::Scrolled(_) => {}
             }
         }
-        Ok(())
     }
 
     fn on_terminal(&mut self, event: TerminalEvent) -> io::Result<()> {

@@ -8,7 +8,7 @@ use windlass::{
 };
 
 use super::TerminalStyle;
-use crate::{paths::PathDisplay, visible::visible};
+use crate::{paths::PathDisplay, screen::visible};
 
 /// Maximum number of lines of a diff. `windlass show` and `windlass undo` have all of it.
 const MAX_DIFF_LINES: usize = 20;

@@ -81,6 +81,30 @@ fn a_command_is_approved_and_another_denied_with_a_note() {
 }
 
 #[test]
+fn a_huge_command_keeps_its_ends_and_the_choices_in_view() {
+    let user = User::new();
+    let lines: String = (0..4000).map(|number| format!("echo line number {number}\n")).collect();
+    let turns = json!([shell(&format!("touch first\n{lines}touch last")), {"text": "All done."}]);
+    let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "untrusted"]);
+    terminal.until("network off");
+    terminal.type_in("go on\r");
+    let screen = terminal.until("Allow it? (Esc: no)");
+    for shown in
+        ["│ touch first", "more lines, printed above", "│ touch last", "  y  yes, once", "  q  no, and stop"]
+    {
+        assert!(screen.contains(shown), "no `{shown}`: {screen}");
+    }
+    terminal.type_in("n");
+    terminal.until("Why not?");
+    terminal.type_in("too long\r");
+    terminal.until("All done.");
+    assert!(!user.work().join("first").exists());
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn the_input_has_a_search_attachments_images_and_vi_keys() {
     let user = User::new();
     let answers = ["One.", "Two.", "Three."].map(|text| json!({"text": text}));
