@@ -382,7 +382,8 @@ impl SessionLoop<'_> {
                 let _panicked = scope.spawn(|| commands.run(arguments)).join();
             });
         };
-        self.with_screen(|screen| screen.lend(run))
+        // Ctrl-C at a question of the command must not end the session.
+        self.with_screen(|screen| screen.lend(|| terminal::lent_to_program(run)))
     }
 
     /// Lets the person write the message in an editor.

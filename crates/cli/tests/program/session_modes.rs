@@ -183,6 +183,25 @@ fn a_plain_session_asks_and_answers_in_lines_and_moves_no_cursor() {
 }
 
 #[test]
+fn a_plain_session_is_chosen_by_its_number() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "First answer."}, {"text": "Second answer."}]));
+    user.run(&["exec", "--script", &script, "say something"]).assert_code(0);
+    let mut terminal = Emulator::start(&user.program(&["resume", "--plain", "--script", &script]), SIZE);
+    terminal.until("Resume which session?");
+    terminal.type_in("7\n");
+    terminal.until_screen("the question again", |screen| screen.matches("which session?").count() == 2);
+    terminal.type_in("1\n");
+    terminal.until("› say something");
+    terminal.until("─ resumed");
+    terminal.type_in("and more\n");
+    terminal.until("Second answer.");
+    terminal.type_in("/quit\n");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert_eq!(user.sessions().len(), 1);
+}
+
+#[test]
 fn ctrl_c_cancels_a_turn_of_a_plain_session_and_a_signal_ends_it() {
     let user = User::new();
     let turns = json!([shell("echo > started; sleep 60"), {"text": "Here again."}]);
