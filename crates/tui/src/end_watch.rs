@@ -118,7 +118,7 @@ impl EndState {
                 Ok(_) if sources[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) => {
                     return self.request(SignalKind::hangup());
                 }
-                // A system that cannot watch a terminal this way. Its signal is watched in any case.
+                // A system that cannot watch a terminal this way. Its signal is watched anyway.
                 Ok(_) | Err(_) => return,
             }
         }

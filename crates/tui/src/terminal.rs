@@ -170,7 +170,12 @@ impl Screen {
         while !lines.is_empty() {
             let rest = lines.split_off(lines.len().min(MAX_INSERTED_LINES));
             let count = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-            self.terminal.insert_before(count, |buffer| Paragraph::new(lines).render(buffer.area, buffer))?;
+            self.terminal.backend_mut().draws_rows = true;
+            let inserted = self
+                .terminal
+                .insert_before(count, |buffer| Paragraph::new(lines).render(buffer.area, buffer));
+            self.terminal.backend_mut().draws_rows = false;
+            inserted?;
             lines = rest;
         }
         Ok(())

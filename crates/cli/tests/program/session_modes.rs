@@ -183,6 +183,16 @@ fn a_plain_session_asks_and_answers_in_lines_and_moves_no_cursor() {
 }
 
 #[test]
+fn wide_characters_have_no_gaps_and_rows_no_blanks_at_their_end() {
+    let user = User::new();
+    let text = "\u{4f60}\u{597d}\u{ff0c}\u{4e16}\u{754c} and more";
+    let mut terminal = start(&user, &json!([{"text": text}]), &["-a", "never", "greet the world"], &[]);
+    terminal.until(text);
+    leave(&mut terminal);
+    assert!(!terminal.written().contains("world  "), "{:?}", terminal.written());
+}
+
+#[test]
 fn a_plain_session_is_chosen_by_its_number() {
     let user = User::new();
     let script = user.script(&json!([{"text": "First answer."}, {"text": "Second answer."}]));
