@@ -155,11 +155,13 @@ impl Screen {
     }
 
     fn draw_all(&mut self, height: u16, view: impl FnOnce(&mut Frame<'_>, Rect)) -> io::Result<()> {
-        let screen = Rect::from((Position::ORIGIN, self.size));
-        let height = fitting_height(height, screen);
-        let above = screen.height - height;
-        let kept = Paragraph::new(self.kept.rows(screen.width, above));
+        let kept = &self.kept;
         self.terminal.draw(|frame| {
+            // The terminal may have become smaller since the last event.
+            let screen = frame.area();
+            let height = fitting_height(height, screen).min(screen.height);
+            let above = screen.height - height;
+            let kept = Paragraph::new(kept.rows(screen.width, above));
             frame.render_widget(kept, Rect { height: above, ..screen });
             view(frame, Rect { y: above, height, ..screen });
         })?;
