@@ -156,6 +156,7 @@ fn start(
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
     };
+    interrupts::leave_to_session();
     let end = session.run(builder).map_err(|error| match error {
         TuiError::Build(error) => setup.explain(&error),
         error => CliProblem::failed(chain(&error)),

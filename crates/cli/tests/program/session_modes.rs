@@ -107,6 +107,27 @@ fn a_program_is_told_about_questions_and_the_end_of_a_turn() {
 }
 
 #[test]
+fn ctrl_c_at_a_question_of_a_command_ends_the_command_and_not_the_session() {
+    let user = User::new();
+    let turns = json!([shell("echo x > f"), {"text": "Done it."}, {"text": "Here again."}]);
+    let mut terminal = start(&user, &turns, &["-a", "never", "write a file"], &[]);
+    terminal.until("Done it.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/undo\r");
+    terminal.until("Undo this?");
+    terminal.type_in("\x03");
+    terminal.until("nothing was undone");
+    terminal.until("Ask, or /");
+    terminal.type_in("are you there\r");
+    terminal.until("Here again.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), Some(130), "{}", terminal.screen());
+    assert!(terminal.is_as_before() && terminal.is_plain());
+    assert_eq!(user.read("f"), "x\n");
+}
+
+#[test]
 fn full_screen_scrolls_back() {
     let user = User::new();
     let text: String = (1..=60).map(|number| format!("- line number {number}\n")).collect();
