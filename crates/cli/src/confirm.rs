@@ -56,8 +56,8 @@ pub(crate) async fn confirm(question: &str, stop: &Stop) -> Result<ConfirmAnswer
     }
 }
 
-/// Waits until a line was typed. Returns false if the question was cancelled: an interactive session
-/// that asked it reads on, and must not lose keys to it.
+/// Waits until a line was typed. Returns false if the question was cancelled: an interactive
+/// session that asked it reads on, and must not lose keys to it.
 fn await_line(stop: &Stop) -> bool {
     let pause = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     let stdin = io::stdin();
