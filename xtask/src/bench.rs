@@ -6,6 +6,7 @@
 
 mod process;
 mod server;
+mod terminal;
 
 use std::{
     fs, io,
@@ -40,6 +41,9 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     let scene = Scene { sandbox: "workspace-write", directory: &workspace.0, ..Scene::default() };
     let (cost, sandboxed, _) = session(&binary, scene, CALLS)?;
     rows.push(row(&format!("the same, sandboxed, with undo, in a repository of {FILES} files"), &cost));
+    let terminal = terminal::measure(&binary)?;
+    rows.push(row("`exec`: 100,000 lines of output, then 400 within 2 s", &terminal.exec));
+    rows.push(row("the same in an interactive session, which is then idle for 4 s", &terminal.session));
     let early = median(gaps[5..35].to_vec());
     let late = median(gaps[gaps.len() - 30..].to_vec());
     let shell = repeat(|| process::run(Path::new("/bin/bash"), &["-c", "true"], root))?;
@@ -55,6 +59,13 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
         late.as_secs_f64() / early.as_secs_f64(),
         millis(median(sandboxed)),
         millis(shell.wall),
+    ));
+    rows.push(format!(
+        "interactive session: at most {} pictures in a second, {:.0} ms of CPU in 3 idle seconds, \
+         {:.1} MB more memory than `exec`",
+        terminal.pictures,
+        millis(terminal.idle_cpu),
+        (terminal.session.peak_kb as f64 - terminal.exec.peak_kb as f64) / 1024.0,
     ));
     rows.push(format!("binary {:.1} MB, {packages} packages in Cargo.lock", size as f64 / 1e6));
     Ok(rows.join("\n"))

@@ -141,7 +141,8 @@ const CHAT_EXAMPLES: &str = "\
 Examples:
   windlass
   windlass \"why does the build fail?\"
-  windlass chat --provider ollama --model qwen3 --fullscreen";
+  windlass chat --provider ollama --model qwen3 --fullscreen
+  windlass chat --plain";
 
 const SANDBOX_EXIT_CODES: &str = "\
 Exit codes are those of the command (128+N if signal N ended it), or:

@@ -5,7 +5,10 @@ use std::{
     thread,
 };
 
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    termios::{QueueSelector, tcflush},
+};
 use tokio::sync::oneshot;
 use windlass::Stop;
 
@@ -64,8 +67,9 @@ pub(crate) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem
 pub(crate) async fn confirm(question: &str, stop: &Stop) -> Result<ConfirmAnswer, CliProblem> {
     io::stderr().lock().write_all(question.as_bytes()).map_err(|error| cannot_ask(&error))?;
     let (answer, given) = oneshot::channel();
-    // A thread, because a blocking read cannot be cancelled. It ends with the process.
-    thread::spawn(move || answer.send(read_line()));
+    let cancelled = stop.clone();
+    // A thread, because a blocking read cannot be cancelled.
+    thread::spawn(move || await_line(&cancelled).then(|| answer.send(read_line())));
     tokio::select! {
         biased;
         _reason = stop.stopped() => {
@@ -80,6 +84,20 @@ pub(crate) async fn confirm(question: &str, stop: &Stop) -> Result<ConfirmAnswer
             Ok(if is_yes { ConfirmAnswer::Yes } else { ConfirmAnswer::No })
         }
     }
+}
+
+/// Waits until a line was typed. Returns false if the question was cancelled: an interactive
+/// session that asked it reads on, and must not lose keys to it.
+fn await_line(stop: &Stop) -> bool {
+    let pause = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let stdin = io::stdin();
+    while stop.reason().is_none() {
+        // If it cannot be watched, the read reports the error.
+        if poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&pause)) != Ok(0) {
+            return stop.reason().is_none();
+        }
+    }
+    false
 }
 
 /// Reads a line. Input in another encoding than UTF-8 is accepted, as far as it matters.

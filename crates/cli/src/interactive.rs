@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    io::{self, IsTerminal},
+    io::{self, BufRead, IsTerminal, Write},
     path::Path,
 };
 
@@ -67,7 +67,7 @@ pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<P
     let which = match &resume.id {
         Some(id) => Which::Id(ids::session_id(&setup, id)?),
         None if resume.last => Which::LastIn(setup.cwd.clone()),
-        None => match choose(&setup)? {
+        None => match choose(&setup, is_plain(&resume.session, &setup))? {
             Some(which) => which,
             None => return Ok(ProgramExit::Done),
         },
@@ -83,16 +83,36 @@ fn check_terminal() -> Result<(), CliProblem> {
 }
 
 /// Lets the person choose a session of this directory.
-fn choose(setup: &ProgramSetup) -> Result<Option<Which>, CliProblem> {
+fn choose(setup: &ProgramSetup, is_plain: bool) -> Result<Option<Which>, CliProblem> {
     let found = sessions::resumable(setup, MAX_LISTED)?;
     if found.is_empty() {
         crate::note("there are no sessions of this directory; `windlass sessions list` shows all");
         return Ok(None);
     }
     let lines: Vec<_> = found.iter().map(|(_, line)| visible(line)).collect();
-    let chosen = pick("Resume which session? (Enter chooses, Esc leaves)", &lines, end_process)
-        .map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
+    let chosen = if is_plain {
+        pick_by_number(&lines)
+    } else {
+        pick("Resume which session? (Enter chooses, Esc leaves)", &lines, end_process)
+    };
+    let chosen = chosen.map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
     Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
+}
+
+/// Lets the person choose one of several lines without moving the cursor.
+fn pick_by_number(lines: &[String]) -> io::Result<Option<usize>> {
+    let mut text: String = (1..).zip(lines).map(|(number, line)| format!("{number:>3}  {line}\n")).collect();
+    loop {
+        text.push_str("Resume which session? (number, Enter alone leaves) ");
+        io::stderr().lock().write_all(text.as_bytes())?;
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        match answer.trim().parse::<usize>() {
+            _ if answer.trim().is_empty() => return Ok(None),
+            Ok(number @ 1..) if number <= lines.len() => return Ok(Some(number - 1)),
+            _ => text.clear(),
+        }
+    }
 }
 
 /// The beginning of a session.
@@ -141,6 +161,7 @@ fn start(
         history: &PromptHistoryFile::new(&setup.home, setup.secrets()),
         commands: &SessionCommands { common },
     };
+    interrupts::leave_to_session();
     let end = session.run(builder).map_err(|error| match error {
         TuiError::Build(error) => setup.explain(&error),
         error => CliProblem::failed(chain(&error)),

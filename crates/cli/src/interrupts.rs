@@ -4,7 +4,7 @@ use std::{
     fs::File,
     future::poll_fn,
     io,
-    sync::atomic::{AtomicU8, Ordering},
+    sync::atomic::{AtomicBool, AtomicU8, Ordering},
     task::Poll,
     thread,
 };
@@ -25,6 +25,14 @@ const RESERVED_DESCRIPTORS: usize = 8;
 
 /// The exit code after an interrupt. Signals concern the whole process, so this does, too.
 static CODE: AtomicU8 = AtomicU8::new(130);
+
+/// Set while there is an interactive session, which ends itself in order.
+static HAS_SESSION: AtomicBool = AtomicBool::new(false);
+
+/// Leaves it to an interactive session to end the process.
+pub(crate) fn leave_to_session() {
+    HAS_SESSION.store(true, Ordering::SeqCst);
+}
 
 /// Returns the exit code for the first request to end.
 pub(crate) fn code() -> u8 {
@@ -73,7 +81,7 @@ fn start(stop: Stop, window: Window) -> io::Result<()> {
             if stop.reason().is_none() {
                 CODE.store(request.code(), Ordering::SeqCst);
                 stop.stop(Reason::Interrupted);
-            } else if request.is_insistent() {
+            } else if request.is_insistent() && !HAS_SESSION.load(Ordering::SeqCst) {
                 ProgramExit::Interrupted.now();
             }
         }

@@ -114,9 +114,12 @@ impl EndState {
             // No event is asked for. That the other side is gone is reported in any case.
             let mut sources = [PollFd::new(&stdin, PollFlags::empty())];
             match poll(&mut sources, None) {
-                Ok(_) => return self.request(SignalKind::hangup()),
                 Err(error) if error == rustix::io::Errno::INTR => {}
-                Err(_) => return,
+                Ok(_) if sources[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) => {
+                    return self.request(SignalKind::hangup());
+                }
+                // A system that cannot watch a terminal this way. Its signal is watched anyway.
+                Ok(_) | Err(_) => return,
             }
         }
     }

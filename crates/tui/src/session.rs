@@ -393,7 +393,9 @@ impl SessionLoop<'_> {
 
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {
         let commands = self.core.commands;
-        self.with_screen(|screen| screen.lend(|| SessionCore::run_program(commands, arguments)))
+        let run = || SessionCore::run_program(commands, arguments);
+        // Ctrl-C at a question of the command must not end the session.
+        self.with_screen(|screen| screen.lend(|| terminal::lent_to_program(run)))
     }
 
     /// Lets the person write the message in an editor.

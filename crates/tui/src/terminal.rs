@@ -18,7 +18,7 @@ use ratatui::{
     layout::{Position, Rect, Size},
     style::{Modifier, Style},
     text::Line,
-    widgets::Paragraph,
+    widgets::{Paragraph, Widget},
 };
 use ratatui_textarea::{Input, Key};
 
@@ -36,7 +36,6 @@ use crate::{
     app::fitting_height,
     end_watch::{EndProcess, EndWatch},
     session::Display,
-    text_lines::draw_finished,
 };
 
 /// Returns the width of the terminal.
@@ -156,11 +155,13 @@ impl Screen {
     }
 
     fn draw_all(&mut self, height: u16, view: impl FnOnce(&mut Frame<'_>, Rect)) -> io::Result<()> {
-        let screen = Rect::from((Position::ORIGIN, self.size));
-        let height = fitting_height(height, screen);
-        let above = screen.height - height;
-        let kept = Paragraph::new(self.kept.rows(screen.width, above));
+        let kept = &self.kept;
         self.terminal.draw(|frame| {
+            // The terminal may have become smaller since the last event.
+            let screen = frame.area();
+            let height = fitting_height(height, screen).min(screen.height);
+            let above = screen.height - height;
+            let kept = Paragraph::new(kept.rows(screen.width, above));
             frame.render_widget(kept, Rect { height: above, ..screen });
             view(frame, Rect { y: above, height, ..screen });
         })?;
@@ -171,7 +172,12 @@ impl Screen {
         while !lines.is_empty() {
             let rest = lines.split_off(lines.len().min(MAX_INSERTED_LINES));
             let count = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-            self.terminal.insert_before(count, |buffer| draw_finished(lines, buffer))?;
+            self.terminal.backend_mut().draws_rows = true;
+            let inserted = self
+                .terminal
+                .insert_before(count, |buffer| Paragraph::new(lines).render(buffer.area, buffer));
+            self.terminal.backend_mut().draws_rows = false;
+            inserted?;
             lines = rest;
         }
         Ok(())

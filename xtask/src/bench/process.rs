@@ -32,10 +32,17 @@ pub(super) fn run_with(
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child =
         command.spawn().map_err(|error| vec![format!("cannot run {}: {error}", program.display())])?;
-    let (status, usage) = wait(child.id());
+    end(child.id(), began).map_err(|status| {
+        vec![format!("{} {} ended with {status:#x}", program.display(), arguments.join(" "))]
+    })
+}
+
+/// Waits for the end of a child that began at this time. The error is its status.
+pub(super) fn end(pid: u32, began: Instant) -> Result<Cost, i32> {
+    let (status, usage) = wait(pid);
     let wall = began.elapsed();
     if status != 0 {
-        return Err(vec![format!("{} {} ended with {status:#x}", program.display(), arguments.join(" "))]);
+        return Err(status);
     }
     let time = |value: libc::timeval| {
         Duration::from_secs(value.tv_sec.unsigned_abs()) + Duration::from_micros(value.tv_usec.unsigned_abs())

@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_far_from_all_others_gets_no_suggestion() {
-        for key in ["foo", "mcp_servers", "x", "ode", "profile", "notify"] {
+        for key in ["foo", "mcp_servers", "x", "ode", "profile", "projects"] {
             assert_eq!(complaint(&format!("{key} = 1")), format!("unknown key `{key}`"));
         }
         assert_eq!(complaint("mcp_servers.x.command = 'a'"), "unknown key `mcp_servers`");

@@ -107,6 +107,27 @@ fn a_program_is_told_about_questions_and_the_end_of_a_turn() {
 }
 
 #[test]
+fn ctrl_c_at_a_question_of_a_command_ends_the_command_and_not_the_session() {
+    let user = User::new();
+    let turns = json!([shell("echo x > f"), {"text": "Done it."}, {"text": "Here again."}]);
+    let mut terminal = start(&user, &turns, &["-a", "never", "write a file"], &[]);
+    terminal.until("Done it.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/undo\r");
+    terminal.until("Undo this?");
+    terminal.type_in("\x03");
+    terminal.until("nothing was undone");
+    terminal.until("Ask, or /");
+    terminal.type_in("are you there\r");
+    terminal.until("Here again.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), Some(130), "{}", terminal.screen());
+    assert!(terminal.is_as_before() && terminal.is_plain());
+    assert_eq!(user.read("f"), "x\n");
+}
+
+#[test]
 fn full_screen_scrolls_back() {
     let user = User::new();
     let text: String = (1..=60).map(|number| format!("- line number {number}\n")).collect();
@@ -180,6 +201,35 @@ fn a_plain_session_asks_and_answers_in_lines_and_moves_no_cursor() {
         assert_eq!((user.read("first").as_str(), user.work().join("second").exists()), ("one\n", false));
         assert!(fs::read_to_string(&user.sessions()[0]).unwrap().contains("not now"));
     }
+}
+
+#[test]
+fn wide_characters_have_no_gaps_and_rows_no_blanks_at_their_end() {
+    let user = User::new();
+    let text = "\u{4f60}\u{597d}\u{ff0c}\u{4e16}\u{754c} and more";
+    let mut terminal = start(&user, &json!([{"text": text}]), &["-a", "never", "greet the world"], &[]);
+    terminal.until(text);
+    leave(&mut terminal);
+    assert!(!terminal.written().contains("world  "), "{:?}", terminal.written());
+}
+
+#[test]
+fn a_plain_session_is_chosen_by_its_number() {
+    let user = User::new();
+    let script = user.script(&json!([{"text": "First answer."}, {"text": "Second answer."}]));
+    user.run(&["exec", "--script", &script, "say something"]).assert_code(0);
+    let mut terminal = Emulator::start(&user.program(&["resume", "--plain", "--script", &script]), SIZE);
+    terminal.until("Resume which session?");
+    terminal.type_in("7\n");
+    terminal.until_screen("the question again", |screen| screen.matches("which session?").count() == 2);
+    terminal.type_in("1\n");
+    terminal.until("› say something");
+    terminal.until("─ resumed");
+    terminal.type_in("and more\n");
+    terminal.until("Second answer.");
+    terminal.type_in("/quit\n");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    assert_eq!(user.sessions().len(), 1);
 }
 
 #[test]

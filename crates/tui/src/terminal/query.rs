@@ -50,7 +50,8 @@ pub(super) fn ask(wants_background: bool) -> io::Result<TerminalReply> {
 fn read_more(bytes: &mut Vec<u8>, deadline: Instant) -> io::Result<bool> {
     let stdin = io::stdin();
     let left = deadline.saturating_duration_since(Instant::now());
-    let left = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+    let left = Timespec { tv_sec: seconds, tv_nsec: left.subsec_nanos().into() };
     let mut sources = [PollFd::new(&stdin, PollFlags::IN)];
     if poll(&mut sources, Some(&left))? == 0 || !sources[0].revents().contains(PollFlags::IN) {
         return Ok(false);
