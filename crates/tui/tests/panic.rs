@@ -11,10 +11,10 @@ use rustix::{
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{Winsize, tcgetattr, tcsetwinsize},
 };
-use windlass::{Agent, ApprovalPolicy, Network};
+use windlass::{Agent, AgentBuilder, ApprovalPolicy, Network, SandboxMode, ThreadId, clean::Secrets};
 use windlass_tui::{
-    Display, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands, PromptHistory,
-    SessionInfo,
+    AgentSource, Display, ExternalEditor, InteractiveSession, KeptRule, MechanismProbe, NotificationSettings,
+    OfferedModel, ProgramCommands, PromptHistory, SessionInfo, SessionSettings,
     render::{Theme, status::SessionStatus},
 };
 
@@ -37,6 +37,36 @@ impl ProgramCommands for FaultyHistory {
     fn run(&self, _arguments: &[String]) {}
 }
 
+impl AgentSource for FaultyHistory {
+    fn agent(&self, _settings: &SessionSettings) -> Result<AgentBuilder, String> {
+        Err("there is one agent".to_owned())
+    }
+
+    fn models(&self) -> Vec<OfferedModel> {
+        Vec::new()
+    }
+
+    fn rules(&self) -> Result<Vec<KeptRule>, String> {
+        Ok(Vec::new())
+    }
+
+    fn session_diff(&self, _thread: &ThreadId) -> Result<String, String> {
+        Ok(String::new())
+    }
+
+    fn branch(&self) -> Option<String> {
+        None
+    }
+
+    fn mechanism_probe(&self) -> MechanismProbe {
+        Box::new(|| None)
+    }
+
+    fn secrets(&self) -> Secrets {
+        Secrets::default()
+    }
+}
+
 fn end_process(signal: i32) -> ! {
     std::process::exit(signal)
 }
@@ -51,14 +81,25 @@ fn session_with_a_fault() {
         directory: "/w".to_owned(),
         branch: None,
         sandbox: "read-only".to_owned(),
+        mechanism: None,
+        plan_mode: false,
         network: Network::None,
         approval: ApprovalPolicy::OnRequest,
         context_percent: None,
         tokens: 0,
         processes: 0,
     };
+    let settings = SessionSettings {
+        model: "m".to_owned(),
+        provider: "scripted".to_owned(),
+        approval: ApprovalPolicy::OnRequest,
+        sandbox: SandboxMode::ReadOnly,
+        plan_mode: false,
+    };
+    let theme = Theme::no_colour();
     let session = InteractiveSession {
-        info: SessionInfo { cwd: "/".into(), status, theme: Theme::no_colour() },
+        agents: &FaultyHistory,
+        info: SessionInfo { cwd: "/".into(), status, theme, settings, vi_keys: false },
         display: Display::Fullscreen,
         is_plain: false,
         earlier: Vec::new(),
@@ -67,6 +108,7 @@ fn session_with_a_fault() {
         detects_background: false,
         end_process,
         prompt: None,
+        note: None,
         history: &FaultyHistory,
         commands: &FaultyHistory,
     };

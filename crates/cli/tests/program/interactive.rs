@@ -33,7 +33,7 @@ fn shell(command: &str) -> Value {
 fn a_message_is_answered_and_leaving_restores_the_terminal() {
     let user = User::new();
     let mut terminal = session(&user, &json!([{"text": "Good morning."}]), &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     assert!(!terminal.is_cooked());
     terminal.type_in("hello there\r");
     let screen = terminal.until("Good morning.");
@@ -86,7 +86,7 @@ fn a_huge_command_keeps_its_ends_and_the_choices_in_view() {
     let lines: String = (0..4000).map(|number| format!("echo line number {number}\n")).collect();
     let turns = json!([shell(&format!("touch first\n{lines}touch last")), {"text": "All done."}]);
     let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "untrusted"]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("go on\r");
     let screen = terminal.until("Allow it? (Esc: no)");
     for shown in
@@ -111,7 +111,7 @@ fn the_input_has_a_search_attachments_images_and_vi_keys() {
     let options = ["-c", "tui.vi_keys=true"];
     let mut terminal = session(&user, &json!(answers), &options);
     let idle = |terminal: &mut Emulator| terminal.until_screen("idle", |screen| !screen.contains("working"));
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("\x1b[200~");
     terminal.type_in(&"pasted line\n".repeat(30));
     terminal.type_in("\x1b[201~");
@@ -153,7 +153,7 @@ fn code_in_a_list_and_wide_characters_keep_their_places() {
     let markdown =
         "1. Run this:\n   ```bash\n   make\n   ```\n2. Look.\n\n| a | b |\n|---|---|\n| 文字 | 👍 c |\n";
     let mut terminal = session(&user, &json!([{"text": markdown}]), &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("show\r");
     let screen = terminal.until("👍 c");
     assert!(screen.contains("1. Run this:\n   [bash]\n     make\n2. Look.\n"), "{screen}");
@@ -204,7 +204,7 @@ fn a_signal_restores_the_terminal_and_the_session_can_be_resumed() {
     let mut terminal = start(&["resume"]);
     terminal.until("say something first");
     terminal.type_in("\r");
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("and more\r");
     terminal.until("Second answer.");
     terminal.until_screen("idle", |screen| !screen.contains("working"));
@@ -255,7 +255,7 @@ fn wide_characters_keep_their_place_in_the_scrollback() {
     let user = User::new();
     let turns = json!([{"text": "修好了：两个测试都通过 🎉 x"}]);
     let mut terminal = session(&user, &turns, &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("请修好\r");
     let screen = terminal.until("修好了：两个测试都通过 🎉 x");
     assert!(screen.contains("› 请修好\n"), "{screen}");
@@ -275,7 +275,7 @@ fn finished_text_is_in_the_scrollback_once_and_in_order() {
     ]);
     let options = ["-s", "danger-full-access", "-a", "untrusted"];
     let mut terminal = session(&user, &turns, &options);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("list them\r");
     terminal.until("Allow it?");
     thread::sleep(READING_TIME);

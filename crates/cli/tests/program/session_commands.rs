@@ -87,7 +87,7 @@ fn a_name_is_shown_accepted_and_outlives_everything_but_the_session() {
     drop(terminal);
     let script = user.script(&json!([{"text": "Again."}, {"text": "Here."}, {"text": "Here we are."}]));
     let terminal = Emulator::start(&user.program(&["resume", "--script", &script, "parser WORK"]), (30, 100));
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("go on\r");
     terminal.until("Here we are.");
     terminal.until_screen("idle", |screen| !screen.contains("working"));

@@ -63,7 +63,7 @@ fn a_message_is_written_in_an_editor() {
     let editor = program(&user, "editor", "#!/bin/sh\nsed -i 's/draft/whole message/' \"$1\"\necho edited\n");
     let variables = [("EDITOR", "false"), ("VISUAL", editor.to_str().unwrap())];
     let mut terminal = start(&user, &json!([{"text": "Got it."}]), &[], &variables);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("my draft\x07");
     terminal.until("my whole message");
     terminal.type_in("\r");
@@ -71,7 +71,7 @@ fn a_message_is_written_in_an_editor() {
     leave(&mut terminal);
     assert!(terminal.is_as_before() && terminal.is_plain());
     let mut terminal = start(&user, &json!([]), &[], &[("EDITOR", "false")]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("my draft\x07");
     terminal.until("the editor `false` failed");
     terminal.until("› my draft");
@@ -87,7 +87,7 @@ fn a_program_is_told_about_questions_and_the_end_of_a_turn() {
     user.configure(&format!("notify = [{:?}, \"-x\"]\n", notify.to_str().unwrap()));
     let turns = json!([shell("echo one > first"), {"text": "All done."}]);
     let mut terminal = start(&user, &turns, &["-a", "untrusted"], &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("go on\r");
     terminal.until("Allow it?");
     let notices = user.work().join("notices");
@@ -160,7 +160,7 @@ fn a_resumed_session_shows_the_earlier_conversation() {
     let script = user.work().join("script.json");
     let arguments = ["resume", "--last", "--script", script.to_str().unwrap()];
     let mut terminal = Emulator::start(&user.program(&arguments), SIZE);
-    let screen = terminal.until("network off");
+    let screen = terminal.until("Ask, or / for commands");
     for part in ["› say something first", "• shell_command echo one", "First answer.", "resumed"] {
         assert!(screen.contains(part), "{part}\n{screen}");
     }

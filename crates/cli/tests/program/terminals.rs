@@ -73,7 +73,7 @@ fn a_signal_ends_a_session_whose_terminal_does_not_read() {
                    echo > written; sleep 60";
     let turns = json!([{"calls": [shell(command)]}, {"text": "Here again."}]);
     let mut terminal = start(&user, &turns, &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     let written = user.named_pipe("written");
     terminal.while_hanging(|| {
         terminal.type_in("go on\r");
@@ -89,7 +89,7 @@ fn a_signal_ends_a_session_whose_terminal_does_not_read() {
 fn a_signal_ends_a_session_whose_output_is_stopped() {
     let user = User::new();
     let mut terminal = start(&user, &json!([]), &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.stop_output();
     terminal.type_in("some text");
     assert_eq!(terminal.end_while_hanging("TERM"), Some(130));
@@ -112,7 +112,7 @@ fn kill_loses_nothing_of_the_record() {
     let script = user.work().join("script.json");
     let arguments = ["resume", "--last", "--script", script.to_str().unwrap()];
     let mut terminal = Emulator::start(&user.program(&arguments), SIZE);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.type_in("go on\r");
     terminal.until("Last answer.");
     terminal.until_screen("idle", |screen| !screen.contains("working"));
@@ -160,7 +160,7 @@ fn a_terminal_that_hangs_does_not_hold_up_a_turn() {
     let flood = |name: &str| shell(&format!("seq 1 20000; echo x > {name}"));
     let turns = json!([{"calls": [flood("one"), flood("two")]}, {"calls": [flood("three")]}, {"text": "It is done."}]);
     let mut terminal = start(&user, &turns, &[]);
-    terminal.until("network off");
+    terminal.until("Ask, or / for commands");
     terminal.while_hanging(|| {
         terminal.type_in("count\r");
         let is_done = || {
@@ -194,7 +194,7 @@ fn a_terminal_of_any_size_can_be_used_and_resized() {
             terminal.resize(24, 80);
             terminal.until("several words.");
             terminal.until_screen("one status line", |screen| {
-                !screen.contains("working") && screen.matches("network off").count() == 1
+                !screen.contains("working") && screen.matches("Ask, or").count() == 1
             });
             terminal.type_in("\x04");
             assert_eq!(terminal.end(), Some(0), "{size:?}\n{}", terminal.screen());
@@ -208,12 +208,11 @@ fn a_stopped_session_comes_back_with_its_modes_and_its_picture() {
         let user = User::new();
         let options = if display == "--fullscreen" { &["--fullscreen"][..] } else { &[] };
         let mut terminal = start(&user, &json!([{"text": "Still there."}]), options);
-        terminal.until("network off");
+        terminal.until("Ask, or / for commands");
         terminal.signal("STOP");
         terminal.cook();
         terminal.signal("CONT");
-        terminal
-            .until_screen("network off", |screen| screen.contains("network off") && !terminal.is_cooked());
+        terminal.until_screen("Ask, or", |screen| screen.contains("Ask, or") && !terminal.is_cooked());
         terminal.type_in("are you there\r");
         terminal.until("Still there.");
         terminal.until_screen("idle", |screen| !screen.contains("working"));
@@ -233,13 +232,13 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
         let mut terminal = Emulator::start(&bash, SIZE);
         terminal.until("ready>");
         terminal.type_in(&format!("$windlass chat {option} --script {script}\r"));
-        terminal.until("network off");
+        terminal.until("Ask, or / for commands");
         terminal.type_in("\x1a");
         terminal.until("Stopped");
         terminal.type_in("echo shell-$((1+1))\r");
         terminal.until("shell-2");
         terminal.type_in("fg\r");
-        terminal.until("network off");
+        terminal.until("Ask, or / for commands");
         terminal.type_in("are you there\r");
         terminal.until("Still there.");
         terminal.until_screen("idle", |screen| !screen.contains("working"));
