@@ -32,7 +32,7 @@ struct ChosenModel {
 }
 
 /// Something that a person can choose.
-struct OfferedModel {
+struct FoundModel {
     label: String,
     provider: String,
     model: Option<String>,
@@ -104,9 +104,9 @@ fn with_ways(message: &str, sources: &ModelSources) -> String {
 }
 
 /// Lists what can be chosen: the models of servers here, providers with a key, the offline rules.
-fn offers(sources: &ModelSources) -> Vec<OfferedModel> {
+fn offers(sources: &ModelSources) -> Vec<FoundModel> {
     let local = sources.servers.iter().flat_map(|server| {
-        server.models.iter().take(MAX_OFFERED).map(|model| OfferedModel {
+        server.models.iter().take(MAX_OFFERED).map(|model| FoundModel {
             label: format!("{} on this machine: {}", visible(&server.name), visible(model)),
             provider: server.id.clone(),
             model: Some(model.clone()),
@@ -115,7 +115,7 @@ fn offers(sources: &ModelSources) -> Vec<OfferedModel> {
     });
     let keyed = sources.keyed.iter().map(|each| {
         let default = (each.id == "openai").then(|| DEFAULT_OPENAI_MODEL.to_owned());
-        OfferedModel {
+        FoundModel {
             label: match (&each.key, &default) {
                 (KeyPlace::Variable(variable), None) => {
                     format!("{} ({variable} is set)", visible(&each.name))
@@ -131,7 +131,7 @@ fn offers(sources: &ModelSources) -> Vec<OfferedModel> {
             model: default,
         }
     });
-    let rules = OfferedModel {
+    let rules = FoundModel {
         label: "the offline rules, without a model".to_owned(),
         provider: RULES.to_owned(),
         model: None,
@@ -141,7 +141,7 @@ fn offers(sources: &ModelSources) -> Vec<OfferedModel> {
 }
 
 /// Asks for a number, and for a model if the choice has none.
-fn ask(setup: &ProgramSetup, offered: &[OfferedModel]) -> Result<Option<ChosenModel>, CliProblem> {
+fn ask(setup: &ProgramSetup, offered: &[FoundModel]) -> Result<Option<ChosenModel>, CliProblem> {
     let list: String =
         offered.iter().enumerate().map(|(at, each)| format!("  {}  {}\n", at + 1, each.label)).collect();
     print(&format!("Choose a model:\n{list}"))?;

@@ -19,7 +19,7 @@ use windlass::Event;
 
 use crate::{
     event_queue::SessionMessage,
-    session_core::{SessionCore, TerminalAction, revoke_arguments},
+    session_core::{LoopAction, SessionCore, revoke_arguments},
 };
 
 /// The beginning of the line at which the person writes.
@@ -98,16 +98,16 @@ impl PlainLoop<'_> {
     fn act(&mut self) -> bool {
         for action in self.core.app.take_actions() {
             match self.core.act(action) {
-                Some(TerminalAction::Program(arguments)) => {
+                Some(LoopAction::Program(arguments)) => {
                     SessionCore::run_program(self.core.commands, &arguments);
                 }
-                Some(TerminalAction::RevokeRule(id)) => {
+                Some(LoopAction::RevokeRule(id)) => {
                     SessionCore::run_program(self.core.commands, &revoke_arguments(id));
                     self.core.reload_rules();
                 }
                 // The terminal stops the process by itself, and edits the line.
-                None | Some(TerminalAction::Suspend | TerminalAction::Edit) => {}
-                Some(TerminalAction::Quit) => return true,
+                None | Some(LoopAction::Suspend | LoopAction::Edit) => {}
+                Some(LoopAction::Quit) => return true,
             }
         }
         false

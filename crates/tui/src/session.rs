@@ -24,7 +24,7 @@ use crate::{
     notifications::NotificationSettings,
     plain_session::PlainLoop,
     render::{Theme, status::SessionStatus},
-    session_core::{SessionCore, TerminalAction, attached, probe_mechanism, revoke_arguments},
+    session_core::{LoopAction, SessionCore, attached, probe_mechanism, revoke_arguments},
     session_worker::{SessionWorker, TurnPlace, WorkerError},
     settings::{AgentSource, SessionLinks, SessionSettings},
     terminal::{self, Screen, TerminalEvent, TerminalEvents},
@@ -371,15 +371,15 @@ impl SessionLoop<'_> {
         for action in self.core.app.take_actions() {
             let done = match self.core.act(action) {
                 None => Ok(()),
-                Some(TerminalAction::Program(arguments)) => self.run_program(&arguments),
-                Some(TerminalAction::RevokeRule(id)) => {
+                Some(LoopAction::Program(arguments)) => self.run_program(&arguments),
+                Some(LoopAction::RevokeRule(id)) => {
                     let ran = self.run_program(&revoke_arguments(id));
                     self.core.reload_rules();
                     ran
                 }
-                Some(TerminalAction::Edit) => self.edit(),
-                Some(TerminalAction::Suspend) => self.suspend(),
-                Some(TerminalAction::Quit) => {
+                Some(LoopAction::Edit) => self.edit(),
+                Some(LoopAction::Suspend) => self.suspend(),
+                Some(LoopAction::Quit) => {
                     self.leaving = Some(Leaving::Person);
                     Ok(())
                 }

@@ -28,7 +28,7 @@ pub(crate) struct SessionCore<'a> {
 
 /// Something that is done with the terminal.
 #[derive(Debug)]
-pub(crate) enum TerminalAction {
+pub(crate) enum LoopAction {
     /// Hand the terminal to a command of the program.
     Program(Vec<String>),
     /// The same for the command that removes a rule, which the agent must then forget.
@@ -56,7 +56,7 @@ impl SessionCore<'_> {
     }
 
     /// Does an action of the app, or returns it as one for the terminal.
-    pub(crate) fn act(&mut self, action: AppAction) -> Option<TerminalAction> {
+    pub(crate) fn act(&mut self, action: AppAction) -> Option<LoopAction> {
         match action {
             AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
             AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
@@ -64,11 +64,11 @@ impl SessionCore<'_> {
             AppAction::Change(settings) => self.change(settings),
             AppAction::List(list) => self.list(list),
             AppAction::EndCommand(id) => self.worker.end_command(self.links.commands.clone(), id),
-            AppAction::Program(arguments) => return Some(TerminalAction::Program(arguments)),
-            AppAction::RevokeRule(id) => return Some(TerminalAction::RevokeRule(id)),
-            AppAction::Edit => return Some(TerminalAction::Edit),
-            AppAction::Suspend => return Some(TerminalAction::Suspend),
-            AppAction::Quit => return Some(TerminalAction::Quit),
+            AppAction::Program(arguments) => return Some(LoopAction::Program(arguments)),
+            AppAction::RevokeRule(id) => return Some(LoopAction::RevokeRule(id)),
+            AppAction::Edit => return Some(LoopAction::Edit),
+            AppAction::Suspend => return Some(LoopAction::Suspend),
+            AppAction::Quit => return Some(LoopAction::Quit),
         }
         None
     }
