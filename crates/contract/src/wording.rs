@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use call_words::{CallWords, duration_in_words, first_line, outcome_words, shell_script};
+pub use call_words::{CallWords, duration_in_words, first_line, outcome_words, shell_script, split_shell};
 
 mod call_words;
 

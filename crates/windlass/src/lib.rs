@@ -101,7 +101,7 @@ pub use windlass_contract::{
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
     wording::{
         CallWords, counted, duration_in_words, first_line, outcome_words, shell_quote, shell_script,
-        shortened,
+        shortened, split_shell,
     },
 };
 pub use windlass_macros::tool;

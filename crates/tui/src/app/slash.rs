@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use windlass::Network;
+use windlass::{Network, duration_in_words};
 
 use super::{App, AppAction, SessionList, WorkKind};
 use crate::{
     commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
     plan_question::{PlanAnswer, PlanQuestion},
-    render::tool_call::duration_in_words,
     settings::{SessionSettings, parse_approval, parse_sandbox},
 };
 
