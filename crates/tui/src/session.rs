@@ -401,7 +401,8 @@ impl SessionLoop<'_> {
     /// Lets the person write the message in an editor.
     fn edit(&mut self) -> io::Result<()> {
         let (text, editor) = (self.core.app.input(), self.editor.clone());
-        let edit = || terminal::lent_to_program(|| editor.edit(&text));
+        let is_ending = self.core.end.flag();
+        let edit = || terminal::lent_to_program(|| editor.edit(&text, is_ending));
         let edited = self.with_screen(|screen| screen.lend(edit))??;
         self.core.app.set_input(&edited);
         Ok(())
