@@ -377,6 +377,11 @@ impl SessionLoop<'_> {
                     self.core.reload_rules();
                     ran
                 }
+                Some(LoopAction::Copy(text)) => terminal::copy(&text),
+                Some(LoopAction::Clear) => {
+                    self.core.app.add_space(self.screen.rows());
+                    Ok(())
+                }
                 Some(LoopAction::Edit) => self.edit(),
                 Some(LoopAction::Suspend) => self.suspend(),
                 Some(LoopAction::Quit) => {

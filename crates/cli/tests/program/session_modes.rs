@@ -81,6 +81,53 @@ fn a_message_is_written_in_an_editor() {
 }
 
 #[test]
+fn a_signal_ends_the_editor_too() {
+    let user = User::new();
+    let temporary = user.home().parent().unwrap().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let editor = program(&user, "editor", "#!/bin/sh\necho $$ > pid; sleep 60; echo\n");
+    let variables = [("VISUAL", editor.to_str().unwrap()), ("TMPDIR", temporary.to_str().unwrap())];
+    let mut terminal = start(&user, &json!([]), &[], &variables);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("my draft\x07");
+    let pid = await_file(&user.work().join("pid"));
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), Some(130), "{}", terminal.screen());
+    assert!(terminal.is_as_before());
+    let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("windlass-");
+    let left = fs::read_dir(&temporary).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(is_ours).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn a_new_session_begins_with_the_same_settings_and_its_answer_is_copied() {
+    let user = User::new();
+    let turns = json!([{"text": "First answer."}, {"text": "Second answer."}]);
+    let mut terminal = start(&user, &turns, &[], &[]);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("one\r");
+    terminal.until("First answer.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/clear\r");
+    terminal.until_screen("a clear screen", |screen| !screen.contains("First answer."));
+    terminal.type_in("/new\r");
+    terminal.until("a new session begins; the former one:");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("two\r");
+    terminal.until("Second answer.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/copy\r");
+    terminal.until("the answer went to the clipboard");
+    leave(&mut terminal);
+    let records: Vec<_> = user.sessions().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let having = |text: &str| records.iter().filter(|record| record.contains(text)).count();
+    assert_eq!((records.len(), having("First answer."), having("Second answer.")), (2, 1, 1));
+    assert!(!records.iter().any(|record| record.contains("First") && record.contains("Second")));
+}
+
+#[test]
 fn a_program_is_told_about_questions_and_the_end_of_a_turn() {
     let user = User::new();
     let notify = program(&user, "notify", "#!/bin/sh\nprintf '%s\\n' \"$1 $2\" >> notices\nsleep 60\n");
