@@ -89,7 +89,7 @@ fn state(progress: CallProgress<'_>, theme: &Theme) -> (&'static str, String, St
 }
 
 /// Describes a call for one line, escaped. The line is cut to the screen.
-pub(crate) fn call_words(call: &ToolCall, effects: &Effects, cwd: &Path) -> CallWords {
+pub fn call_words(call: &ToolCall, effects: &Effects, cwd: &Path) -> CallWords {
     let CallWords { action, object } = CallWords::new(call, effects, &|path| relative_path(path, cwd));
     let escaped = |text: &str| visible_command(&shortened(text, MAX_WORDS_CHARS)).into_owned();
     CallWords { action: escaped(&action), object: escaped(&first_line(&object)) }
