@@ -30,7 +30,6 @@ use crate::{
     screen::{SingleCallScreen, visible},
     setup::ProgramSetup,
     user_tools,
-    word_wrap::wrap_for_stderr,
 };
 
 /// Runs the command.
@@ -75,7 +74,7 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         let effects = clean_effects(&toolbox, effects);
         let hint = AllowHints::new(&setup, args.no_input, false)?.hint(&effects, reason);
         if let Some(hint) = hint {
-            crate::note(&wrap_for_stderr(&visible(&hint)));
+            crate::note(&visible(&hint));
         }
     }
     Ok(exit)

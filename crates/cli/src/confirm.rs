@@ -12,10 +12,7 @@ use rustix::{
 use tokio::sync::oneshot;
 use windlass::Stop;
 
-use crate::{
-    problem::CliProblem,
-    wrap::{self, wrap_text},
-};
+use crate::{problem::CliProblem, wrap::wrap_for_stderr};
 
 /// The answer of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +51,9 @@ pub(crate) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem
         return Err(CliProblem::usage(format!("there is no terminal to ask on; {otherwise}")));
     }
     let mut line = String::new();
-    let question = wrap::stderr_columns().map_or(question.to_owned(), |width| wrap_text(question, width));
     io::stderr()
         .lock()
-        .write_all(question.as_bytes())
+        .write_all(wrap_for_stderr(question).as_bytes())
         .and_then(|()| io::stdin().read_line(&mut line))
         .map_err(|error| CliProblem::failed(format!("cannot ask: {error}")))?;
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
@@ -65,7 +61,10 @@ pub(crate) fn agrees(question: &str, otherwise: &str) -> Result<bool, CliProblem
 
 /// Asks at the terminal. Signals must be watched for.
 pub(crate) async fn confirm(question: &str, stop: &Stop) -> Result<ConfirmAnswer, CliProblem> {
-    io::stderr().lock().write_all(question.as_bytes()).map_err(|error| cannot_ask(&error))?;
+    io::stderr()
+        .lock()
+        .write_all(wrap_for_stderr(question).as_bytes())
+        .map_err(|error| cannot_ask(&error))?;
     let (answer, given) = oneshot::channel();
     let cancelled = stop.clone();
     // A thread, because a blocking read cannot be cancelled.

@@ -2,15 +2,10 @@
 
 mod checks;
 
-use std::{
-    collections::BTreeMap,
-    io::{self, IsTerminal},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use unicode_width::UnicodeWidthStr;
 use windlass::{
     host::{Diagnosis, Machine},
     record::{DiskUsage, SnapshotStore},
@@ -25,6 +20,7 @@ use crate::{
     screen::visible,
     sessions,
     setup::ProgramSetup,
+    wrap,
 };
 
 use checks::{CheckStatus, DoctorCheck};
@@ -59,30 +55,11 @@ pub(crate) fn run(common: &CommonOptions, options: &DoctorOptions) -> Result<Pro
     Ok(if has_failed { ProgramExit::Failed } else { ProgramExit::Done })
 }
 
-/// Wraps lines between words for a terminal. Lines that continue another begin at this column.
+/// Wraps lines for a terminal. Lines that continue another begin at this column.
 fn wrapped(text: &str, column: usize) -> String {
-    if !io::stdout().is_terminal() {
-        return text.to_owned();
-    }
-    let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
-    let wrap = |line| wrap_line(line, if columns == 0 { usize::MAX } else { columns }, column);
-    text.lines().map(|line| wrap(line) + "\n").collect()
-}
-
-/// Wraps a line; a word that is wider than the rest of the line stays whole.
-fn wrap_line(line: &str, columns: usize, column: usize) -> String {
-    let (mut out, mut used) = (String::new(), 0);
-    for word in line.split_inclusive(' ') {
-        let width = word.trim_end().width();
-        if used > column && used + width > columns {
-            out.truncate(out.trim_end().len());
-            out.push_str(&format!("\n{}", " ".repeat(column)));
-            used = column;
-        }
-        out.push_str(word);
-        used += word.width();
-    }
-    out
+    let Some(columns) = wrap::stdout_columns() else { return text.to_owned() };
+    let wrap = |line| wrap::wrap_line(line, columns, &" ".repeat(column));
+    text.lines().flat_map(wrap).map(|line| line + "\n").collect()
 }
 
 /// Returns the report as part of a larger one.
@@ -198,15 +175,6 @@ mod tests {
     use windlass::host::Missing;
 
     use super::*;
-
-    #[test]
-    fn a_long_line_is_wrapped_between_words() {
-        let line = "ok       shell     one two three four";
-        assert_eq!(wrap_line(line, 80, 19), line);
-        assert_eq!(wrap_line(line, 30, 19), "ok       shell     one two\n                   three four");
-        let path = format!("ok       config    {}", "x".repeat(50));
-        assert_eq!(wrap_line(&path, 30, 19), path);
-    }
 
     #[test]
     fn variables_that_are_left_out_are_told_with_the_reason() {

@@ -12,7 +12,7 @@ use windlass::{
     clean::Secrets,
     record::{Call, CallFilter, CallRecord, Calls},
 };
-use windlass_tui::render::tool_call::call_gist;
+use windlass_tui::render::tool_call::call_words;
 
 use crate::{
     args::{CommonOptions, HistoryOptions},
@@ -117,7 +117,7 @@ fn found(
 pub(crate) fn gist(recorded: &CallRecord, cwd: &Path, secrets: &Secrets) -> String {
     let effects = recorded.intent.as_ref().map(|intent| intent["effects"].clone()).unwrap_or_default();
     let effects: Effects = serde_json::from_value(effects).unwrap_or_default();
-    secrets.clean(&call_gist(&recorded.call, &effects, cwd)).into_owned()
+    secrets.clean(&call_words(&recorded.call, &effects, cwd).object).into_owned()
 }
 
 /// Returns the text of a result.

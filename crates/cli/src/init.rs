@@ -11,7 +11,7 @@ use crate::{
     model_sources::{KeyPlace, ModelSources, shown_name},
     models::listing,
     note,
-    output::print,
+    output::print_text,
     problem::CliProblem,
     screen::visible,
     settings,
@@ -94,7 +94,7 @@ fn choose(
         return Err(CliProblem::usage(with_ways(message, sources)));
     }
     if sources.servers.is_empty() && sources.keyed.is_empty() {
-        print(&(welcome::describe(sources).join("\n") + "\n\n"))?;
+        print_text(&(welcome::describe(sources).join("\n") + "\n\n"))?;
     }
     ask(setup, &offered)
 }
@@ -144,7 +144,7 @@ fn offers(sources: &ModelSources) -> Vec<FoundModel> {
 fn ask(setup: &ProgramSetup, offered: &[FoundModel]) -> Result<Option<ChosenModel>, CliProblem> {
     let list: String =
         offered.iter().enumerate().map(|(at, each)| format!("  {}  {}\n", at + 1, each.label)).collect();
-    print(&format!("Choose a model:\n{list}"))?;
+    print_text(&format!("Choose a model:\n{list}"))?;
     forget_typed()?;
     let question = format!("Number (Enter: 1, Ctrl-C: leave) [1-{}]: ", offered.len());
     let chosen = loop {

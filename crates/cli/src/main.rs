@@ -57,7 +57,6 @@ mod undo;
 mod usage;
 mod user_tools;
 mod welcome;
-mod word_wrap;
 mod wrap;
 
 use std::{
@@ -139,9 +138,8 @@ fn finish(end: Result<impl Into<ExitCode>, CliProblem>) -> ExitCode {
 /// breaks, too.
 pub(crate) fn note(text: &str) {
     let text = format!("{}\n", screen::visible_lines(&redact::own().clean(text)));
-    let text = wrap::stderr_columns().map_or(text.clone(), |columns| wrap::wrap_text(&text, columns));
     // If stderr is gone, there is no place to report it.
-    let _gone = io::stderr().lock().write_all(text.as_bytes());
+    let _gone = io::stderr().lock().write_all(wrap::wrap_for_stderr(&text).as_bytes());
 }
 
 /// Creates the runtime. This program mostly waits, so one thread is enough.

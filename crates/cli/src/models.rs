@@ -14,7 +14,7 @@ use probe::{ModelProbe, ProbeStop};
 use crate::{
     args::{CommonOptions, ModelsCommand, ProbeOptions},
     exit::ProgramExit,
-    output::print,
+    output::{print, print_text},
     problem::CliProblem,
     redact,
     setup::ProgramSetup,
@@ -34,13 +34,12 @@ fn run_probe(common: &CommonOptions, args: &ProbeOptions) -> Result<ProgramExit,
     let mut probing = ModelProbe::new(&served)?;
     let stopped = crate::runtime()?.block_on(until_stopped(&mut probing, args))?;
     let trials = probing.trials();
-    let shown = if args.json {
-        report::json(&served, trials, stopped)
-    } else {
-        report::text(&served, trials, stopped)
-    };
     // A server may repeat a key in its error message.
-    print(&redact::own().clean(&shown))?;
+    if args.json {
+        print(&redact::own().clean(&report::json(&served, trials, stopped)))?;
+    } else {
+        print_text(&redact::own().clean(&report::text(&served, trials, stopped)))?;
+    }
     Ok(match stopped {
         Some(stopped) => {
             crate::note(stopped.message());

@@ -4,10 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use windlass::host::stdout_was_closed;
 
-use crate::{
-    exit::ProgramExit, problem::CliProblem, screen::visible, streamed_text::StreamedText,
-    word_wrap::columns_of_terminal, wrap,
-};
+use crate::{exit::ProgramExit, problem::CliProblem, screen::visible, streamed_text::StreamedText, wrap};
 
 /// Writes a result. A reader that closes early, as with `| head`, is not an error.
 pub(crate) fn print(text: &str) -> Result<ProgramExit, CliProblem> {
@@ -34,12 +31,9 @@ pub(crate) fn print_answer(answer: &str) -> Result<ProgramExit, CliProblem> {
 
 /// Writes an answer in prose, which a terminal gets wrapped at words.
 pub(crate) fn print_prose(answer: &str) -> Result<ProgramExit, CliProblem> {
-    let stdout = io::stdout();
-    if !stdout.is_terminal() {
-        return print_answer(answer);
-    }
+    let Some(columns) = wrap::stdout_columns() else { return print_answer(answer) };
     let mut text = StreamedText::default();
-    let mut lines = text.push(answer.trim_end(), columns_of_terminal(&stdout));
+    let mut lines = text.push(answer.trim_end(), columns);
     lines.push(text.partial().to_owned());
     print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
 }

@@ -14,7 +14,7 @@ use windlass_tui::render::visible::visible_prose;
 
 use crate::{
     colour::is_dumb,
-    word_wrap::{columns_of, cut_line, terminal_columns, wrap_for_stderr},
+    wrap::{cut, live_columns, width, wrap_for_stderr},
 };
 
 /// The least time between two pictures of what runs now.
@@ -277,10 +277,10 @@ impl TerminalState {
 
     /// Returns the lines about what happens now. The cursor stays in the last one.
     fn picture(&self) -> Vec<String> {
-        let columns = terminal_columns().saturating_sub(1);
+        let columns = live_columns();
         let mut lines = Vec::new();
         if !self.partial.is_empty() {
-            lines.push(cut_line(&self.partial, columns));
+            lines.push(cut(&self.partial, columns));
         }
         let shown = self.running.iter().take(MAX_RUNNING_LINES);
         lines.extend(shown.map(|call| call.line(columns)));
@@ -291,7 +291,7 @@ impl TerminalState {
         let waiting =
             self.waiting.filter(|(since, _)| self.running.is_empty() && since.elapsed() > SHOWN_WAIT);
         let waiting = waiting.map(|(since, what)| format!("  {what} {}", duration_in_words(since.elapsed())));
-        lines.extend(note.or(waiting).map(|line| cut_line(&line, columns)));
+        lines.extend(note.or(waiting).map(|line| cut(&line, columns)));
         lines
     }
 }
@@ -300,16 +300,16 @@ impl LiveCallLine {
     /// Returns `• title  clock  last line of output`. The clock is never cut off.
     fn line(&self, columns: usize) -> String {
         let clock = duration_in_words(self.began.elapsed());
-        let clock_columns = columns_of(&clock) + 4;
+        let clock_columns = width(&clock) + 4;
         let room = columns.saturating_sub(clock_columns);
         let title_room = if self.last_output.is_empty() { room } else { room * 3 / 5 };
-        let title = cut_line(&self.title, title_room);
+        let title = cut(&self.title, title_room);
         let line = format!("• {title}  {clock}");
         if self.last_output.is_empty() {
             return line;
         }
-        let left = columns.saturating_sub(columns_of(&line) + 2);
-        format!("{line}  {}", cut_line(&self.last_output, left))
+        let left = columns.saturating_sub(width(&line) + 2);
+        format!("{line}  {}", cut(&self.last_output, left))
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
         for columns in [30, 59, 79, 119] {
             for output in ["", &"Compiling ".repeat(30)] {
                 let line = running(&"run cargo test --workspace ".repeat(9), output).line(columns);
-                assert!(columns_of(&line) <= columns && line.contains("  0.0 s"), "{columns}: {line}");
+                assert!(width(&line) <= columns && line.contains("  0.0 s"), "{columns}: {line}");
             }
         }
         assert_eq!(running("run make", "ok").line(79), "• run make  0.0 s  ok");

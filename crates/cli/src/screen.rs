@@ -24,7 +24,7 @@ use edit_lines::EditLines;
 
 use crate::{
     allow_hints::AllowHints, colour, paths::PathDisplay, progress_terminal::ProgressTerminal,
-    setup::ProgramSetup, streamed_text::StreamedText, word_wrap::terminal_columns,
+    setup::ProgramSetup, streamed_text::StreamedText, wrap::live_columns,
 };
 
 /// Shows progress.
@@ -135,7 +135,7 @@ impl ProgressScreen {
         let piece = if state.text.is_empty() { piece.trim_start() } else { piece };
         if !piece.is_empty() {
             state.last_heading = None;
-            let lines = state.text.push(piece, terminal_columns());
+            let lines = state.text.push(piece, live_columns());
             self.terminal.print_text(&lines, state.text.partial());
         }
     }

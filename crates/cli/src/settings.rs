@@ -7,7 +7,7 @@ use crate::{
     config::{self, ConfigEditor, ConfigFormat},
     exit::ProgramExit,
     note,
-    output::print,
+    output::{print, print_text},
     private_file,
     problem::CliProblem,
     screen::visible_path,
@@ -19,7 +19,8 @@ pub(crate) fn run(common: &CommonOptions, args: &ConfigCommand) -> Result<Progra
     match args {
         ConfigCommand::Show { origin, json } => {
             let format = if *json { ConfigFormat::Json } else { text_format(*origin) };
-            print(&config::show(&ProgramSetup::for_tools(common)?.loaded, format))
+            let shown = config::show(&ProgramSetup::for_tools(common)?.loaded, format);
+            if *json { print(&shown) } else { print_text(&shown) }
         }
         ConfigCommand::Get { key, origin } => get(common, key, text_format(*origin)),
         ConfigCommand::Set { key, value } => {

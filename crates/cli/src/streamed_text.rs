@@ -2,7 +2,7 @@
 
 use windlass_tui::render::visible::visible_prose;
 
-use crate::word_wrap::wrap_line;
+use crate::wrap::wrap_hanging;
 
 /// A message that is arriving.
 #[derive(Debug, Default)]
@@ -58,9 +58,12 @@ impl StreamedText {
         if self.is_code || start.starts_with("```") || start.starts_with('|') {
             return vec![line.to_owned()];
         }
-        let mark = ["- ", "* ", "> "].iter().any(|mark| start.starts_with(mark));
-        let indent = line.len() - start.len() + if mark { 2 } else { 0 };
-        wrap_line(line, columns, &" ".repeat(indent))
+        let mut lines = wrap_hanging(line, columns);
+        // A blank that has no word after it yet.
+        if let Some(last) = lines.last_mut().filter(|last| !last.ends_with(' ')) {
+            last.push_str(&line[line.trim_end_matches(' ').len()..]);
+        }
+        lines
     }
 }
 
@@ -85,7 +88,7 @@ mod tests {
         let text = "The quick brown fox jumps over the lazy dog.\n\n- one item that is too long for it\n\
                     ```\nlet code = that_is_not_wrapped_at_all(1, 2, 3);\n```\n日本語のとても長い文章です。終わり";
         let whole = streamed(text, 30, 1000);
-        assert_eq!(whole[..3], ["The quick brown fox jumps", "over the lazy dog.", ""]);
+        assert_eq!(whole[..3], ["The quick brown fox jumps over", "the lazy dog.", ""]);
         assert!(whole.contains(&"  for it".to_owned()), "{whole:?}");
         assert!(whole.contains(&"let code = that_is_not_wrapped_at_all(1, 2, 3);".to_owned()), "{whole:?}");
         for size in [1, 2, 7] {

@@ -19,8 +19,17 @@ const MIN_TEXT: usize = 16;
 /// The variation selector that turns the character before it into an emoji.
 const EMOJI_SIGN: char = '\u{fe0f}';
 
+/// The first character of an escape sequence, which takes no columns. Ours are colours: the last
+/// character is `m`.
+const ESCAPE: char = '\u{1b}';
+
 /// The character that joins emoji to one.
 const JOINER: char = '\u{200d}';
+
+/// Wraps a text for stderr if it is a terminal; other readers get it as it is.
+pub(crate) fn wrap_for_stderr(text: &str) -> String {
+    stderr_columns().map_or_else(|| text.to_owned(), |columns| wrap_text(text, columns))
+}
 
 /// Returns the width of stdout if it is a terminal.
 pub(crate) fn stdout_columns() -> Option<usize> {
@@ -28,8 +37,14 @@ pub(crate) fn stdout_columns() -> Option<usize> {
 }
 
 /// Returns the width of stderr if it is a terminal.
-pub(crate) fn stderr_columns() -> Option<usize> {
+fn stderr_columns() -> Option<usize> {
     columns_of(&io::stderr())
+}
+
+/// Returns the width for text on stderr that leaves its last column free. A cursor there is where
+/// terminals differ.
+pub(crate) fn live_columns() -> usize {
+    stderr_columns().unwrap_or(DEFAULT_COLUMNS) - 1
 }
 
 fn columns_of(output: &(impl AsFd + IsTerminal)) -> Option<usize> {
@@ -43,72 +58,94 @@ fn columns_of(output: &(impl AsFd + IsTerminal)) -> Option<usize> {
 }
 
 /// Wraps each line of a text. Continued lines are indented like the text of the line: after its
-/// blanks, and after a mark such as `- `.
+/// blanks, and after a mark such as `- `. Marks of comments and quotes are repeated.
 pub(crate) fn wrap_text(text: &str, columns: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        // A line with escape sequences is one of ours, and made for this width.
-        if width(line) <= columns || line.contains('\x1b') {
-            out.push_str(line);
-        } else {
-            let blanks = line.len() - line.trim_start_matches(' ').len();
-            let marked = blanks + mark(&line[blanks..]);
-            let indent = if marked + MIN_TEXT > columns { 0 } else { marked };
-            let (start, rest) = line.split_at(indent);
-            let rest = wrap_words(rest, columns - indent);
-            out.push_str(start);
-            // A continued comment is one, too.
-            let next = if start == "# " { start.to_owned() } else { " ".repeat(indent) };
-            out.push_str(&rest.join(&format!("\n{next}")));
-        }
+        out.push_str(&wrap_hanging(line, columns).join("\n"));
         out.push_str(end);
     }
     out
 }
 
-/// Returns the length of a mark of a list at the start of a line.
-fn mark(line: &str) -> usize {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    if digits > 0 && line[digits..].starts_with(". ") {
-        return digits + 2;
+/// Wraps one line as [`wrap_text`] does.
+pub(crate) fn wrap_hanging(line: &str, columns: usize) -> Vec<String> {
+    if width(line) <= columns {
+        return vec![line.to_owned()];
     }
-    if ["- ", "# ", "| ", "$ "].iter().any(|mark| line.starts_with(mark)) { 2 } else { 0 }
+    let blanks = line.len() - line.trim_start_matches(' ').len();
+    let (start, rest) = line.split_at(blanks + mark(&line[blanks..]));
+    let indent = width(start);
+    if indent + MIN_TEXT > columns {
+        return wrap_words(line, columns);
+    }
+    let next = match &start[blanks..] {
+        "# " | "| " | "> " => start.to_owned(),
+        _ => " ".repeat(indent),
+    };
+    let mut lines = wrap_words(rest, columns - indent);
+    for (at, line) in lines.iter_mut().enumerate() {
+        line.insert_str(0, if at == 0 { start } else { &next });
+    }
+    lines
+}
+
+/// Returns the length of a mark of a list at the start of a line, which may have a colour.
+fn mark(line: &str) -> usize {
+    let mut seen = cells(line).filter(|cell| !cell.is_colour).map(|cell| cell.character).peekable();
+    let mut digits = false;
+    while seen.next_if(char::is_ascii_digit).is_some() {
+        digits = true;
+    }
+    let is_mark = match seen.next() {
+        Some('.') => digits,
+        Some('-' | '*' | '#' | '|' | '>' | '$' | '•') => !digits,
+        _ => false,
+    };
+    if is_mark && seen.next() == Some(' ') { line.find(' ').map_or(0, |at| at + 1) } else { 0 }
 }
 
 /// Splits a line into lines of at most this width. Words that are wider are broken; Chinese and
 /// other wide characters are words of their own. Blanks where a line is broken are left out.
 pub(crate) fn wrap_words(line: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(2);
+    wrap_line(line, columns, "")
+}
+
+/// Wraps one line as [`wrap_words`] does. Continued lines begin with `indent`.
+pub(crate) fn wrap_line(line: &str, columns: usize, indent: &str) -> Vec<String> {
+    let margin = width(indent);
+    let columns = columns.max(margin + 2);
     let mut lines = vec![String::new()];
-    let (mut used, mut blanks) = (0, String::new());
+    let (mut used, mut is_empty, mut blanks) = (0, true, String::new());
     for word in words(line) {
-        let wide = width(word);
         if word.starts_with(' ') {
             blanks.push_str(word);
             continue;
         }
-        if used > 0 && used + blanks.len() + wide > columns {
-            lines.push(String::new());
-            used = 0;
+        if !is_empty && used + blanks.len() + width(word) > columns {
+            lines.push(indent.to_owned());
+            used = margin;
             blanks.clear();
         }
         // Blanks at the start of the text belong to it.
-        let blank = blanks.len().min(columns.saturating_sub(2));
-        used += blank;
-        let pieces = broken(word, columns - blank, columns);
-        let count = pieces.len();
-        for (at, piece) in pieces.into_iter().enumerate() {
+        blanks.truncate(columns - 2);
+        used += blanks.len();
+        for (at, piece) in
+            broken(word, columns.saturating_sub(used), columns - margin).into_iter().enumerate()
+        {
+            if at > 0 {
+                lines.push(indent.to_owned());
+                used = margin;
+            }
             if let Some(last) = lines.last_mut() {
-                last.push_str(&blanks[..if at == 0 { blank } else { 0 }]);
+                last.push_str(&blanks);
                 last.push_str(piece);
             }
-            used = if at == 0 { used + width(piece) } else { width(piece) };
-            if at + 1 < count {
-                lines.push(String::new());
-            }
+            used += width(piece);
+            blanks.clear();
         }
-        blanks.clear();
+        is_empty = false;
     }
     lines
 }
@@ -117,13 +154,15 @@ pub(crate) fn wrap_words(line: &str, columns: usize) -> Vec<String> {
 fn words(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut start, mut before) = (0, None);
-    for (at, character) in line.char_indices() {
+    // A colour belongs to the word after it.
+    let seen = |cell: &DisplayCell| !cell.is_colour || cell.character == ESCAPE;
+    for DisplayCell { at, character, .. } in cells(line).filter(seen) {
         if before.is_some_and(|before| may_break(before, character)) {
             found.push(&line[start..at]);
             start = at;
         }
         // An accent or a selector belongs to the character before it.
-        if wide(character) > 0 || character == JOINER || before.is_none() {
+        if wide(character) > 0 || character == JOINER || matches!(before, None | Some(' ')) {
             before = Some(character);
         }
     }
@@ -160,7 +199,8 @@ fn broken(word: &str, first: usize, columns: usize) -> Vec<&str> {
             break;
         }
         // Paths and lists break between their parts, unless most of the line would stay empty.
-        let part = rest[..end].rfind(['/', ',', '&', ';']).map(|at| at + 1);
+        let parts = cells(&rest[..end]).filter(|cell| !cell.is_colour);
+        let part = parts.filter(|cell| "/,&;".contains(cell.character)).last().map(|cell| cell.at + 1);
         let end = part.filter(|part| width(&rest[..*part]) * 2 > room).unwrap_or(end);
         // At least one character, however narrow the room.
         let end = if end == 0 { rest.chars().next().map_or(rest.len(), char::len_utf8) } else { end };
@@ -174,9 +214,8 @@ fn broken(word: &str, first: usize, columns: usize) -> Vec<&str> {
 
 /// Returns the length in bytes of the longest beginning that is at most this wide.
 fn prefix(text: &str, columns: usize) -> usize {
-    let (mut used, mut end, mut before) = (0, 0, 0);
-    for (at, character) in text.char_indices() {
-        let wide = wide_after(before, character);
+    let (mut used, mut end) = (0, 0);
+    for DisplayCell { at, character, columns: wide, .. } in cells(text) {
         used += wide;
         if used > columns {
             // A selector goes with the character that it changes.
@@ -185,7 +224,6 @@ fn prefix(text: &str, columns: usize) -> usize {
         if character != EMOJI_SIGN {
             end = at;
         }
-        before = wide;
     }
     text.len()
 }
@@ -220,17 +258,30 @@ pub(crate) fn cut_path(path: &str, columns: usize) -> String {
 /// Returns the width of a text in terminal cells: a Chinese character takes two, a combining accent
 /// none. Terminals differ on sequences of emoji; this is the widest of them.
 pub(crate) fn width(text: &str) -> usize {
-    let mut before = 0;
-    let each = text.chars().map(|character| {
-        before = wide_after(before, character);
-        before
-    });
-    each.sum()
+    cells(text).map(|cell| cell.columns).sum()
 }
 
-/// Returns the width of a character after one of this width.
-fn wide_after(before: usize, character: char) -> usize {
-    if character == EMOJI_SIGN { usize::from(before == 1) } else { wide(character) }
+/// A character, its place in bytes, and the columns that it takes after the one before it.
+struct DisplayCell {
+    at: usize,
+    character: char,
+    columns: usize,
+    is_colour: bool,
+}
+
+fn cells(text: &str) -> impl Iterator<Item = DisplayCell> {
+    let (mut before, mut in_colour) = (0, false);
+    text.char_indices().map(move |(at, character)| {
+        let is_colour = in_colour || character == ESCAPE;
+        in_colour = is_colour && character != 'm';
+        let columns = match character {
+            _ if is_colour => 0,
+            EMOJI_SIGN => usize::from(before == 1),
+            _ => wide(character),
+        };
+        before = columns;
+        DisplayCell { at, character, columns, is_colour }
+    })
 }
 
 fn wide(character: char) -> usize {
@@ -271,6 +322,21 @@ mod tests {
             "  - a list of many words\n    here\nshort\n"
         );
         assert_eq!(wrap_text("12. one two three four five", 20), "12. one two three\n    four five");
+        assert_eq!(wrap_text("  | one two three four", 20), "  | one two three\n  | four");
+        assert_eq!(
+            wrap_text("\u{1b}[1m•\u{1b}[0m run one two three", 18),
+            "\u{1b}[1m•\u{1b}[0m run one two\n  three"
+        );
+    }
+
+    #[test]
+    fn colours_take_no_columns_and_stay_whole() {
+        let coloured = "\u{1b}[1;31mone\u{1b}[0m two \u{1b}[1;32mthree\u{1b}[0m";
+        assert_eq!(wrap_words(coloured, 13), [coloured]);
+        let lines = ["\u{1b}[1;31mone\u{1b}[0m two", "\u{1b}[1;32mthree\u{1b}[0m"];
+        assert_eq!(wrap_words(coloured, 8), lines);
+        let long = format!("\u{1b}[1;31m{}\u{1b}[0m", "a".repeat(9));
+        assert_eq!(wrap_words(&long, 6), ["\u{1b}[1;31maaaaaa", "aaa\u{1b}[0m"]);
     }
 
     #[test]

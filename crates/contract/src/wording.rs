@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-pub use call_words::{CallWords, duration_in_words, first_line, outcome_words, shell_script};
+pub use call_words::{CallWords, duration_in_words, first_line, outcome_words, shell_script, split_shell};
+pub use output_excerpt::OutputExcerpt;
 
 mod call_words;
+mod output_excerpt;
 
 /// Formats a number and a noun whose plural takes an `s`: `1 line`, `2 lines`.
 pub fn counted<N: fmt::Display + From<u8> + PartialEq + Copy>(count: N, noun: &str) -> String {

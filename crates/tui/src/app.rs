@@ -60,6 +60,12 @@ pub(crate) enum AppAction {
     RevokeRule(String),
     /// End a command that runs across calls.
     EndCommand(u32),
+    /// Begin a new session with the same settings.
+    NewSession,
+    /// Copy a text to the clipboard.
+    Copy(String),
+    /// Scroll everything off the screen.
+    Clear,
     /// Stop the turn.
     Cancel,
     /// Open the input in an editor.
@@ -202,6 +208,11 @@ impl App {
         self.transcript.note(text);
     }
 
+    /// Adds blank lines.
+    pub(crate) fn add_space(&mut self, rows: u16) {
+        self.transcript.add(vec![Line::default(); rows.into()]);
+    }
+
     /// Adds the diff of the session.
     pub(crate) fn show_diff(&mut self, diff: &str) {
         self.transcript.show_diff(diff);
@@ -285,6 +296,7 @@ impl App {
             Key::Char('d') if key.ctrl && self.composer.is_empty() => self.actions.push(AppAction::Quit),
             Key::Char('z') if key.ctrl => self.actions.push(AppAction::Suspend),
             Key::Char('g') if key.ctrl => self.actions.push(AppAction::Edit),
+            Key::Char('l') if key.ctrl => self.actions.push(AppAction::Clear),
             Key::Char('t') if key.ctrl => self.transcript.expand_call(None),
             Key::Esc => {
                 if !self.composer.back_out() && self.working.is_some() {

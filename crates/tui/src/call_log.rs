@@ -2,17 +2,20 @@
 
 use std::{borrow::Cow, collections::VecDeque, path::Path, time::Instant};
 
-use ratatui::text::{Line, Span};
-use windlass::{CallId, Changed, Effects, Outcome, ToolCall, TurnDiff};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+use windlass::{CallId, Changed, Effects, Facts, Outcome, OutputExcerpt, ToolCall, TurnDiff, counted};
 
 use crate::{
     render::{
         Theme,
-        ansi::render_output,
+        ansi::output_spans,
         diff::render_unified_diff,
         tool_call::{CallExpansion, CallProgress, ToolCallView, render_call_details, render_tool_call},
         visible::visible_prose,
-        wrap::HangingIndent,
+        wrap::{HangingIndent, cut_spans, wrap_spans},
     },
     text_lines::{faint, wrapped},
 };
@@ -20,8 +23,8 @@ use crate::{
 /// Maximum size of the output of a running call that is kept, to show its last line.
 const MAX_OUTPUT_BYTES: usize = 4096;
 
-/// Number of output lines shown below a call that has ended.
-const OUTPUT_LINES: usize = 4;
+/// Maximum number of rows of one line of output below a call that has ended.
+const MAX_ROWS: u16 = 2;
 
 /// Maximum number of diff lines shown below a call that has ended.
 const DIFF_LINES: usize = 40;
@@ -207,7 +210,7 @@ impl CallLog {
 }
 
 impl ShownCall {
-    /// Returns the line of the call, the beginning of its output, and its diff.
+    /// Returns the line of the call, and its diff or some of its output.
     fn lines(&self, display: CallDisplay<'_>) -> Vec<Line<'static>> {
         let CallDisplay { width, theme, .. } = display;
         let progress = CallProgress::Ended(&self.outcome);
@@ -216,23 +219,16 @@ impl ShownCall {
             let reason = visible_prose(&self.outcome.receipt.decision[at..]).into_owned();
             lines.extend(wrapped("  ", &reason, width, theme.dim));
         }
-        let has_more = if self.call.name.as_str() == "update_plan" {
+        if self.call.name.as_str() == "update_plan" {
             // The plan itself is on the screen.
-            false
         } else if self.diff.is_empty() {
-            let indent = HangingIndent::from_marker("  │ ".into());
-            let output = self.output();
-            let mut output = render_output(&output, width, theme, &indent);
-            lines.extend(output.by_ref().take(OUTPUT_LINES));
-            output.next().is_some()
+            lines.extend(self.output_lines(display));
         } else {
             // A diff says more than the words about it.
-            let mut diff = render_unified_diff(&self.diff, width.saturating_sub(2), theme).into_iter();
-            lines.extend(diff.by_ref().take(DIFF_LINES).map(indented));
-            diff.next().is_some()
-        };
-        if has_more {
-            lines.push(faint(format!("  … (Ctrl-T or /expand {} shows the call in full)", self.number)));
+            let diff = render_unified_diff(&self.diff, width.saturating_sub(2), theme);
+            let hidden = diff.len().saturating_sub(DIFF_LINES);
+            lines.extend(diff.into_iter().take(DIFF_LINES).map(indented));
+            lines.extend(self.hidden_line(hidden as u64));
         }
         lines
     }
@@ -240,6 +236,35 @@ impl ShownCall {
     /// Returns the output, with its colours if they are known.
     fn output(&self) -> Cow<'_, str> {
         self.coloured.as_deref().map_or_else(|| self.outcome.text().into(), Cow::Borrowed)
+    }
+
+    /// Returns the beginning of the output, and for a program also its end.
+    fn output_lines(&self, display: CallDisplay<'_>) -> Vec<Line<'static>> {
+        let text = self.output();
+        // The coloured output is whole.
+        let total = self.outcome.view.total_lines.filter(|_| self.coloured.is_none());
+        let is_program = self.effects.has_program() || matches!(self.outcome.facts, Facts::Session(_));
+        let excerpt = if is_program {
+            OutputExcerpt::new(&text, total, self.outcome.verdict.success)
+        } else {
+            OutputExcerpt::from_beginning(&text, total)
+        };
+        let (indent, mut style) = (HangingIndent::from_marker("  │ ".into()), Style::new());
+        let mut rendered = |line: &&str| {
+            let spans = output_spans(line, &mut style, display.theme);
+            let spans = cut_spans(&spans, display.width.saturating_mul(MAX_ROWS)).spans;
+            wrap_spans(&spans, display.width, &indent)
+        };
+        let mut lines: Vec<_> = excerpt.first.iter().flat_map(&mut rendered).collect();
+        lines.extend(self.hidden_line(excerpt.hidden));
+        lines.extend(excerpt.last.iter().flat_map(rendered));
+        lines
+    }
+
+    /// Returns the line in place of hidden ones, which says how to see them.
+    fn hidden_line(&self, hidden: u64) -> Option<Line<'static>> {
+        let text = format!("  … {} (/expand {} shows all)", counted(hidden, "line"), self.number);
+        (hidden > 0).then(|| faint(text))
     }
 
     fn details(&self, display: CallDisplay<'_>) -> Vec<Line<'static>> {

@@ -12,6 +12,10 @@ pub(crate) enum SlashCommand {
     Diff,
     Expand,
     Status,
+    Copy,
+    Clear,
+    New,
+    Resume,
     /// A command of the program, with these arguments first. The terminal is handed to it.
     Program(&'static [&'static str]),
     Quit,
@@ -22,6 +26,7 @@ pub(crate) enum SlashCommand {
 pub(crate) struct CommandEntry {
     pub(crate) name: &'static str,
     pub(crate) command: SlashCommand,
+    /// One line of the help, with the words that the command takes in capitals.
     pub(crate) help: &'static str,
 }
 
@@ -32,62 +37,79 @@ const fn entry(name: &'static str, command: SlashCommand, help: &'static str) ->
 /// The argument that stands for the id of this session.
 pub(crate) const THIS_SESSION: &str = "{session}";
 
-/// All commands.
-pub(crate) const COMMANDS: &[CommandEntry] = &[
-    entry("help", SlashCommand::Help, "list commands and keys"),
-    entry("model", SlashCommand::Model, "list models, or change the model: /model NAME [PROVIDER]"),
-    entry(
-        "approvals",
-        SlashCommand::Approvals,
-        "list what is allowed; /approvals revoke ID; /approvals POLICY",
+/// All commands, in groups with their titles. In the help, each is one line of 60 columns.
+pub(crate) const COMMAND_GROUPS: &[(&str, &[CommandEntry])] = &[
+    (
+        "Work",
+        &[
+            entry("plan", SlashCommand::Plan, "plan mode on or off; REQUEST asks for one; show"),
+            entry("diff", SlashCommand::Diff, "show what this session has changed"),
+            entry(
+                "undo",
+                SlashCommand::Program(&["undo", "--session", THIS_SESSION]),
+                "take changes back; OPTIONS of `windlass undo`",
+            ),
+            entry("expand", SlashCommand::Expand, "show the last call in full; N; reasoning"),
+            entry("ps", SlashCommand::Processes, "list commands that still run; kill N"),
+            entry("copy", SlashCommand::Copy, "copy the last answer to the clipboard"),
+            entry("clear", SlashCommand::Clear, "clear the screen, keep the conversation"),
+        ],
     ),
-    entry("sandbox", SlashCommand::Sandbox, "show or change how commands are confined: /sandbox MODE"),
-    entry("plan", SlashCommand::Plan, "plan mode on or off; /plan REQUEST asks for a plan; /plan show"),
-    entry("ps", SlashCommand::Processes, "list commands that still run; /ps kill N ends one"),
-    entry("diff", SlashCommand::Diff, "show what this session has changed, tools and commands"),
-    entry(
-        "expand",
-        SlashCommand::Expand,
-        "show the last call in full (Ctrl-T); /expand N; /expand reasoning",
+    (
+        "Settings",
+        &[
+            entry("model", SlashCommand::Model, "list models; NAME [PROVIDER] changes it"),
+            entry("approvals", SlashCommand::Approvals, "list what is allowed; POLICY; revoke ID"),
+            entry("sandbox", SlashCommand::Sandbox, "show how commands are confined; MODE"),
+            entry(
+                "policy",
+                SlashCommand::Program(&["policy", "explain"]),
+                "explain what would happen to a 'COMMAND'",
+            ),
+            entry("rules", SlashCommand::Program(&["policy", "rules"]), "list the rules for commands"),
+            entry("tools", SlashCommand::Program(&["tools", "list"]), "list the tools"),
+        ],
     ),
-    entry("status", SlashCommand::Status, "show the session and its tokens"),
-    entry(
-        "undo",
-        SlashCommand::Program(&["undo", "--session", THIS_SESSION]),
-        "take back changes of this session; takes the options of `windlass undo`",
+    (
+        "Sessions",
+        &[
+            entry("new", SlashCommand::New, "begin a new session with the same settings"),
+            entry("resume", SlashCommand::Resume, "say how to go on with another session"),
+            entry("sessions", SlashCommand::Program(&["sessions", "list"]), "list sessions"),
+            entry("history", SlashCommand::Program(&["history"]), "list earlier calls"),
+            entry("stats", SlashCommand::Program(&["stats"]), "show how tools have worked"),
+            entry("status", SlashCommand::Status, "show this session and its tokens"),
+            entry(
+                "export",
+                SlashCommand::Program(&["audit", "export", THIS_SESSION, "--redacted", "--output"]),
+                "write this session to FILE, without secrets",
+            ),
+            entry("help", SlashCommand::Help, "list commands and keys"),
+            entry("quit", SlashCommand::Quit, "leave (Ctrl-D)"),
+        ],
     ),
-    entry("tools", SlashCommand::Program(&["tools", "list"]), "list the tools"),
-    entry(
-        "policy",
-        SlashCommand::Program(&["policy", "explain"]),
-        "explain what would happen to a command: /policy 'rm -r target'",
-    ),
-    entry("rules", SlashCommand::Program(&["policy", "rules"]), "list the rules for commands"),
-    entry("stats", SlashCommand::Program(&["stats"]), "show how tools have worked"),
-    entry("history", SlashCommand::Program(&["history"]), "list earlier calls"),
-    entry("sessions", SlashCommand::Program(&["sessions", "list"]), "list sessions"),
-    entry(
-        "export",
-        SlashCommand::Program(&["audit", "export", THIS_SESSION, "--redacted", "--output"]),
-        "write this session to a file, without secrets: /export FILE",
-    ),
-    entry("quit", SlashCommand::Quit, "leave (Ctrl-D)"),
 ];
+
+/// Returns all commands.
+pub(crate) fn all() -> impl Iterator<Item = &'static CommandEntry> {
+    COMMAND_GROUPS.iter().flat_map(|(_, entries)| *entries)
+}
 
 /// The keys, for the help.
 pub(crate) const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; while the model works: it gets the message with its next request"),
+    ("Enter", "send; to a working model: with its next request"),
     ("Tab", "while the model works: send after this turn"),
     ("Alt-Up", "take back the last message that waits"),
-    ("Alt-Enter, Shift-Enter, Ctrl-J", "new line"),
+    ("Alt-Enter", "new line; also Shift-Enter, Ctrl-J"),
     ("Up, Down", "earlier messages"),
     ("Ctrl-R", "search earlier messages"),
-    ("@", "complete the name of a file; an image is sent to the model"),
+    ("@", "complete the name of a file; images are sent"),
     ("!command", "run a command in the sandbox yourself"),
     ("Esc", "close the list; cancel the turn"),
-    ("Ctrl-C", "cancel the turn or clear the input; twice: leave"),
+    ("Ctrl-C", "cancel the turn or clear; twice: leave"),
     ("Ctrl-T", "show the last call in full"),
     ("Ctrl-G", "write the message in $VISUAL or $EDITOR"),
+    ("Ctrl-L", "clear the screen"),
     ("Ctrl-Z", "suspend"),
 ];
 
@@ -95,7 +117,7 @@ pub(crate) const KEYS: &[(&str, &str)] = &[
 pub(crate) fn parse(line: &str) -> Option<(SlashCommand, &str)> {
     let rest = line.strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let found = COMMANDS.iter().find(|entry| entry.name == name)?;
+    let found = all().find(|entry| entry.name == name)?;
     Some((found.command, argument.trim()))
 }
 

@@ -6,12 +6,10 @@ use ratatui::{
     style::{Modifier, Style},
     text::Line,
 };
-use windlass::{Effects, Input, ToolCall};
+use windlass::{Effects, ToolCall};
 
 use crate::{
-    render::{
-        Theme, markdown::render_markdown, tool_call::call_gist, visible::visible_command, wrap::cut_spans,
-    },
+    render::{Theme, markdown::render_markdown, tool_call::call_words, wrap::cut_spans},
     text_lines::{faint, wrapped},
 };
 
@@ -49,9 +47,7 @@ pub(crate) fn render_earlier(
             }
             EarlierEntry::Answer(text) => lines.extend(render_markdown(text, width, theme)),
             EarlierEntry::Call(call) => {
-                let name = visible_command(call.name.as_str()).into_owned();
-                let gist = command_line(call).unwrap_or_else(|| call_gist(call, &Effects::none(), cwd));
-                let line = faint(format!("• {name} {gist}"));
+                let line = faint(format!("• {}", call_words(call, &Effects::none(), cwd)));
                 lines.push(cut_spans(&line.spans, width).patch_style(line.style));
             }
         }
@@ -62,16 +58,10 @@ pub(crate) fn render_earlier(
     lines
 }
 
-/// Returns the command line of a call of a shell tool.
-fn command_line(call: &ToolCall) -> Option<String> {
-    let Input::Json(text) = &call.input else { return None };
-    let arguments: serde_json::Value = serde_json::from_str(text).ok()?;
-    let line = arguments.get("command").or_else(|| arguments.get("cmd"))?.as_str()?;
-    Some(visible_command(line).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use windlass::Input;
+
     use super::*;
 
     #[test]
@@ -91,10 +81,7 @@ mod tests {
         assert!(lines.iter().all(|line| line.width() <= 30), "{lines:#?}");
         let text: Vec<_> = lines.iter().map(ToString::to_string).collect();
         assert_eq!(text[0], "… 3 more steps before this");
-        assert!(
-            text[2].starts_with("› run") && text[4].starts_with("• shell_command cargo test"),
-            "{text:#?}"
-        );
+        assert!(text[2].starts_with("› run") && text[4].starts_with("• run cargo test"), "{text:#?}");
         assert_eq!(text[5], "They pass.");
         assert!(render_earlier(&[], "/w".as_ref(), 30, &Theme::no_colour()).is_empty());
     }

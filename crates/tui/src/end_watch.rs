@@ -88,6 +88,12 @@ impl EndWatch {
         self.0.signal()
     }
 
+    /// Returns a function that says whether there was a request to end, for other work.
+    pub(crate) fn flag(&self) -> impl Fn() -> bool + use<> {
+        let state = Arc::clone(&self.0);
+        move || state.signal().is_some()
+    }
+
     /// Waits for a request to end.
     pub(crate) async fn requested(&self) {
         if self.signal().is_none() {

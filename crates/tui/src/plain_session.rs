@@ -105,8 +105,9 @@ impl PlainLoop<'_> {
                     SessionCore::run_program(self.core.commands, &revoke_arguments(id));
                     self.core.reload_rules();
                 }
-                // The terminal stops the process by itself, and edits the line.
-                None | Some(LoopAction::Suspend | LoopAction::Edit) => {}
+                Some(LoopAction::Copy(_)) => self.core.app.note("not with plain lines: nothing was copied"),
+                // The terminal stops the process by itself, edits the line, and clears itself.
+                None | Some(LoopAction::Suspend | LoopAction::Edit | LoopAction::Clear) => {}
                 Some(LoopAction::Quit) => return true,
             }
         }

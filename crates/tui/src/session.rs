@@ -377,6 +377,11 @@ impl SessionLoop<'_> {
                     self.core.reload_rules();
                     ran
                 }
+                Some(LoopAction::Copy(text)) => terminal::copy(&text),
+                Some(LoopAction::Clear) => {
+                    self.core.app.add_space(self.screen.rows());
+                    Ok(())
+                }
                 Some(LoopAction::Edit) => self.edit(),
                 Some(LoopAction::Suspend) => self.suspend(),
                 Some(LoopAction::Quit) => {
@@ -401,7 +406,8 @@ impl SessionLoop<'_> {
     /// Lets the person write the message in an editor.
     fn edit(&mut self) -> io::Result<()> {
         let (text, editor) = (self.core.app.input(), self.editor.clone());
-        let edit = || terminal::lent_to_program(|| editor.edit(&text));
+        let is_ending = self.core.end.flag();
+        let edit = || terminal::lent_to_program(|| editor.edit(&text, is_ending));
         let edited = self.with_screen(|screen| screen.lend(edit))??;
         self.core.app.set_input(&edited);
         Ok(())

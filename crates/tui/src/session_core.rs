@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc, time::Instant};
 
-use windlass::{AgentBuilder, record::Which};
+use windlass::{AgentBuilder, UndoRecording, record::Which};
 
 use crate::{
     app::{App, AppAction, SessionList},
@@ -33,6 +33,10 @@ pub(crate) enum LoopAction {
     Program(Vec<String>),
     /// The same for the command that removes a rule, which the agent must then forget.
     RevokeRule(String),
+    /// Copy a text to the clipboard.
+    Copy(String),
+    /// Scroll everything off the screen.
+    Clear,
     /// Open the input in an editor.
     Edit,
     Suspend,
@@ -62,10 +66,13 @@ impl SessionCore<'_> {
             AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
             AppAction::Cancel => self.worker.cancel(),
             AppAction::Change(settings) => self.change(settings),
+            AppAction::NewSession => self.begin_session(),
             AppAction::List(list) => self.list(list),
             AppAction::EndCommand(id) => self.worker.end_command(self.links.commands.clone(), id),
             AppAction::Program(arguments) => return Some(LoopAction::Program(arguments)),
             AppAction::RevokeRule(id) => return Some(LoopAction::RevokeRule(id)),
+            AppAction::Copy(text) => return Some(LoopAction::Copy(text)),
+            AppAction::Clear => return Some(LoopAction::Clear),
             AppAction::Edit => return Some(LoopAction::Edit),
             AppAction::Suspend => return Some(LoopAction::Suspend),
             AppAction::Quit => return Some(LoopAction::Quit),
@@ -84,14 +91,35 @@ impl SessionCore<'_> {
     pub(crate) fn change(&mut self, settings: SessionSettings) {
         let now = self.app.settings();
         let keeps_model = (&settings.model, &settings.provider) == (&now.model, &now.provider);
-        let thread = self.app.thread().cloned();
-        let built = thread.ok_or_else(|| "the session has not begun".to_owned()).and_then(|thread| {
-            let agent = |settings: &SessionSettings| {
-                let builder = self.agents.agent(settings)?.resume(Which::Id(thread.clone()));
-                Ok::<_, String>(attached(builder, &self.links, &self.queue))
-            };
-            Ok((agent(&settings)?, agent(now)?))
-        });
+        let built = self.resumed(&settings).and_then(|builder| Ok((builder, self.resumed(now)?)));
+        self.rebuild(settings, built, keeps_model);
+    }
+
+    /// Replaces the agent by one with the same settings and a new session.
+    fn begin_session(&mut self) {
+        let settings = self.app.settings().clone();
+        let former = self.resumed(&settings);
+        // The recorder of changes belongs to a session, and so do its approvals.
+        self.links.undo = UndoRecording::default();
+        while self.links.approvals.revoke(0) {}
+        let builder = self.agents.agent(&settings);
+        let built = builder.and_then(|builder| Ok((attached(builder, &self.links, &self.queue), former?)));
+        self.rebuild(settings, built, true);
+    }
+
+    /// Returns an agent for this session.
+    fn resumed(&self, settings: &SessionSettings) -> Result<AgentBuilder, String> {
+        let thread = self.app.thread().cloned().ok_or("the session has not begun")?;
+        let builder = self.agents.agent(settings)?.resume(Which::Id(thread));
+        Ok(attached(builder, &self.links, &self.queue))
+    }
+
+    fn rebuild(
+        &mut self,
+        settings: SessionSettings,
+        built: Result<(AgentBuilder, AgentBuilder), String>,
+        keeps_model: bool,
+    ) {
         match built {
             Ok((builder, former)) => {
                 let rebuild = AgentRebuild { settings, builder, former, keeps_model };

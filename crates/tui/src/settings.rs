@@ -2,10 +2,10 @@
 
 use windlass::{
     AgentBuilder, ApprovalPolicy, Beyond, Clean, CommandSessions, Question, SandboxMode, SessionApprovals,
-    SteeringInput, ThreadId, UndoRecording, clean::Secrets,
+    SteeringInput, ThreadId, UndoRecording, clean::Secrets, shell_script,
 };
 
-use crate::render::tool_call::{shell_script, shown_path};
+use crate::render::tool_call::shown_path;
 
 /// The approval policies, from the one that asks most.
 const APPROVAL_POLICIES: [ApprovalPolicy; 4] =

@@ -11,6 +11,7 @@ use std::{
     io::{self, Write},
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use crossterm::{cursor, event};
 use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport,
@@ -38,6 +39,13 @@ use crate::{
     session::Display,
 };
 
+/// Asks the terminal to put a text on the clipboard (OSC 52). It does not answer.
+pub(crate) fn copy(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    write!(stdout, "\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text))?;
+    stdout.flush()
+}
+
 /// Returns the width of the terminal.
 pub(crate) fn width() -> u16 {
     size().width
@@ -63,6 +71,11 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    /// Returns the number of rows of the terminal.
+    pub(crate) fn rows(&self) -> u16 {
+        self.size.height
+    }
+
     /// Switches the terminal to the modes of a session. It may be asked for its background.
     pub(crate) fn open(display: Display, wants_background: bool) -> io::Result<Self> {
         restore_on_panic();

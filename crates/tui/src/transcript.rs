@@ -36,6 +36,7 @@ pub(crate) struct Transcript {
     /// The plan is shown below the text, because it may change in this turn.
     has_live_plan: bool,
     usage: Usage,
+    last_answer: Option<String>,
     last_part: LastPart,
     /// Secrets that no diff shows.
     secrets: Secrets,
@@ -65,6 +66,7 @@ impl Transcript {
             last_part: LastPart::Other,
             secrets: Secrets::default(),
             usage: Usage::default(),
+            last_answer: None,
             width: 80,
             cwd,
             theme: *theme,
@@ -89,6 +91,17 @@ impl Transcript {
 
     pub(crate) fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// Returns the last answer of the model, as it wrote it.
+    pub(crate) fn last_answer(&self) -> Option<&str> {
+        self.last_answer.as_deref()
+    }
+
+    /// Forgets what belongs to the former session.
+    pub(crate) fn begin_session(&mut self) {
+        (self.usage, self.calls) = (Usage::default(), CallLog::default());
+        (self.plan, self.reasoning, self.last_answer) = (None, None, None);
     }
 
     pub(crate) fn has_running_calls(&self) -> bool {
@@ -256,6 +269,7 @@ impl Transcript {
     fn finish_answer(&mut self, whole: &str) {
         if !whole.trim().is_empty() {
             self.begin_part(LastPart::Text);
+            self.last_answer = Some(whole.to_owned());
         }
         let rest =
             self.answer.as_ref().map(|(_, so_far)| whole.strip_prefix(so_far.as_str()).map(str::to_owned));

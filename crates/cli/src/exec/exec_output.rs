@@ -11,7 +11,7 @@ use windlass::{
 use crate::{
     allow_hints::AllowHints, args::ExecOptions, ask::TerminalApprover, confirm::obstacle_to_asking,
     jsonl::JsonlWriter, output, paths::PathDisplay, problem::CliProblem, progress_terminal::ProgressTerminal,
-    screen::ProgressScreen, setup::ProgramSetup, word_wrap::wrap_for_stderr,
+    screen::ProgressScreen, setup::ProgramSetup, wrap::wrap_for_stderr,
 };
 
 /// The place where events, progress and answers go.

@@ -1,17 +1,13 @@
-//! The lines about one call: its heading, its end, and the end of its output.
+//! The lines about one call: its heading, its end, and some of its output.
 
 use windlass::{
-    CallWords, Denial, Effects, Facts, Outcome, ToolCall, counted, duration_in_words, outcome_words,
-    shortened,
+    CallWords, Denial, Effects, Facts, Outcome, OutputExcerpt, ToolCall, counted, duration_in_words,
+    outcome_words, shortened,
 };
 use windlass_tui::render::visible::{visible, visible_prose};
 
 use super::{MAX_NAME_CHARS, TerminalStyle};
 use crate::paths::PathDisplay;
-
-/// Maximum number of output lines that are shown.
-const MAX_LINES_OF_SUCCESS: usize = 5;
-const MAX_LINES_OF_FAILURE: usize = 12;
 
 /// Maximum number of characters of a command when it begins. A question about it shows all of it.
 const MAX_COMMAND_CHARS: usize = 16 * 1024;
@@ -62,7 +58,7 @@ impl CallEnd<'_> {
         format!("{words}, {}{told}", duration_in_words(outcome.receipt.duration))
     }
 
-    /// Returns the end of the output. The result of a tool without a command is for the model; a
+    /// Returns the beginning and the end of the output. The result of a tool without a command is for the model; a
     /// person only needs its status.
     pub(super) fn output(&self) -> String {
         let Self { effects, outcome, .. } = self;
@@ -70,39 +66,15 @@ impl CallEnd<'_> {
         if outcome.receipt.refusal.is_some() || outcome.verdict.success && !has_program {
             return String::new();
         }
-        let most = if outcome.verdict.success { MAX_LINES_OF_SUCCESS } else { MAX_LINES_OF_FAILURE };
         let text = outcome.text();
         let advice: Vec<_> = outcome.receipt.denials.iter().filter_map(Denial::advice).collect();
         // What the sandbox blocked is reported on its own.
         let is_advice = |line: &&str| advice.iter().any(|advice| advice == *line);
         let begins = text.lines().take_while(is_advice).map(|line| line.len() + 1).sum::<usize>();
-        tail(text.get(begins..).unwrap_or_default(), outcome.view.total_lines, most)
-    }
-}
-
-/// Returns the last lines of an output, and the number of lines before them. The text may be cut;
-/// then `total` is the original number of lines.
-fn tail(text: &str, total: Option<u64>, most: usize) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    let skipped = lines.len().saturating_sub(most);
-    let shown =
-        lines[skipped..].iter().map(|line| format!("\n  | {}", visible_prose(line))).collect::<String>();
-    let in_all = total.unwrap_or(lines.len() as u64).max(lines.len() as u64);
-    let hidden = in_all - (lines.len() - skipped) as u64;
-    if skipped > 0 { format!("\n  | … {}{shown}", counted(hidden, "more line")) } else { shown }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_lines_that_are_not_shown_are_counted() {
-        assert_eq!(tail("1\n2\n3", None, 2), "\n  | … 1 more line\n  | 2\n  | 3");
-        assert_eq!(
-            tail("1\n… 2990 lines …\n2999\n3000", Some(3000), 2),
-            "\n  | … 2998 more lines\n  | 2999\n  | 3000"
-        );
-        assert_eq!(tail("1\n2", None, 2), "\n  | 1\n  | 2");
+        let text = text.get(begins..).unwrap_or_default();
+        let excerpt = OutputExcerpt::new(text, outcome.view.total_lines, outcome.verdict.success);
+        let line = |line: &&str| format!("\n  | {}", visible_prose(line));
+        let hidden = (excerpt.hidden > 0).then(|| format!("\n  | … {}", counted(excerpt.hidden, "line")));
+        excerpt.first.iter().map(line).chain(hidden).chain(excerpt.last.iter().map(line)).collect()
     }
 }

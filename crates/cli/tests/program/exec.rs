@@ -351,7 +351,7 @@ fn lines_that_are_not_shown_are_counted_and_one_of_a_kind_is_one() {
         let turns = [vec![json!({"calls": [call]})], serde_json::from_value(more).unwrap()].concat();
         user.run(&["exec", "--script", &user.script(&Value::from(turns)), "go"]).stderr
     };
-    for (command, told) in [("seq 1 3000", "… 2995 more lines"), ("seq 1 6", "… 1 more line")] {
+    for (command, told) in [("seq 1 3000", "2\n  | … 2994 lines"), ("seq 1 8", "2\n  | … 2 lines")] {
         let shown = run(command, json!([{"text": "done"}]));
         assert!(shown.contains(&format!("\n  | {told}\n  | ")), "{command}: {shown}");
     }

@@ -271,6 +271,18 @@ fn a_changed_file_is_shown_with_its_changes() {
 }
 
 #[test]
+fn the_model_is_told_the_policy_in_force() {
+    for policy in ["untrusted", "on-failure", "on-request"] {
+        let user = User::new();
+        let mut terminal = exec(&user, &json!([{"text": "The end."}]), &["-a", policy]);
+        assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+        let record = std::fs::read_to_string(&user.sessions()[0]).unwrap();
+        assert!(record.contains(&format!("<approval_policy>{policy}</approval_policy>")), "{record}");
+        assert!(!record.contains("nobody can be asked"), "{record}");
+    }
+}
+
+#[test]
 fn a_single_call_is_shown_while_it_runs() {
     let user = User::new();
     let busy = user.named_pipe("busy");

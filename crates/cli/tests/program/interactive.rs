@@ -175,7 +175,7 @@ fn a_turn_is_cancelled_and_the_session_goes_on() {
     terminal.resize(20, 60);
     terminal.until_screen("smaller", |screen| screen.lines().count() == 20 && screen.contains("working"));
     terminal.type_in("\x03");
-    terminal.until("⊘ shell_command");
+    terminal.until("⊘ run");
     terminal.until("Ask, or / for commands");
     thread::sleep(Duration::from_secs(2));
     terminal.type_in("and now\r");

@@ -220,7 +220,7 @@ fn calls_show_their_diff_and_expand_and_the_session_has_one_diff() {
     terminal.until("Changed.");
     idle(&mut terminal);
     let screen = terminal.screen();
-    assert!(screen.contains("✓ read_file a.txt, lines 1 to 2  done") && screen.contains("#2"), "{screen}");
+    assert!(screen.contains("✓ read a.txt lines 1-2  done") && screen.contains("#2"), "{screen}");
     assert!(screen.contains("2 - two") && screen.contains("2 + 2"), "{screen}");
     assert!(screen.contains("∴ I should look first. … (/expand reasoning)"), "{screen}");
     assert!(screen.contains("[>] Change"), "{screen}");

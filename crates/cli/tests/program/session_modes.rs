@@ -81,6 +81,54 @@ fn a_message_is_written_in_an_editor() {
 }
 
 #[test]
+fn a_signal_ends_the_editor_too() {
+    let user = User::new();
+    let temporary = user.home().parent().unwrap().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let editor = program(&user, "editor", "#!/bin/sh\necho $$ > pid; sleep 60; echo\n");
+    let variables = [("VISUAL", editor.to_str().unwrap()), ("TMPDIR", temporary.to_str().unwrap())];
+    let mut terminal = start(&user, &json!([]), &[], &variables);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("my draft\x07");
+    let pid = await_file(&user.work().join("pid"));
+    terminal.signal("TERM");
+    assert_eq!(terminal.end(), Some(130), "{}", terminal.screen());
+    assert!(terminal.is_as_before());
+    let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    let is_ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("windlass-");
+    let left = fs::read_dir(&temporary).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(is_ours).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn a_new_session_begins_with_the_same_settings_and_its_answer_is_copied() {
+    let user = User::new();
+    // A script begins again with each conversation.
+    let turns = json!([{"text": "The answer."}, {"text": "Not this one."}]);
+    let mut terminal = start(&user, &turns, &[], &[]);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("first question\r");
+    terminal.until("The answer.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/clear\r");
+    terminal.until_screen("a clear screen", |screen| !screen.contains("The answer."));
+    terminal.type_in("/new\r");
+    terminal.until("a new session begins; the former one:");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("second question\r");
+    terminal.until("The answer.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/copy\r");
+    terminal.until("the answer went to the clipboard");
+    leave(&mut terminal);
+    let records: Vec<_> = user.sessions().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert_eq!(records.len(), 2);
+    let having = |text: &str| records.iter().filter(|record| record.contains(text)).count();
+    assert_eq!((having("first question"), having("second question"), having("Not this")), (1, 1, 0));
+}
+
+#[test]
 fn a_program_is_told_about_questions_and_the_end_of_a_turn() {
     let user = User::new();
     let notify = program(&user, "notify", "#!/bin/sh\nprintf '%s\\n' \"$1 $2\" >> notices\nsleep 60\n");
@@ -161,7 +209,7 @@ fn a_resumed_session_shows_the_earlier_conversation() {
     let arguments = ["resume", "--last", "--script", script.to_str().unwrap()];
     let mut terminal = Emulator::start(&user.program(&arguments), SIZE);
     let screen = terminal.until("Ask, or / for commands");
-    for part in ["› say something first", "• shell_command echo one", "First answer.", "resumed"] {
+    for part in ["› say something first", "• run echo one", "First answer.", "resumed"] {
         assert!(screen.contains(part), "{part}\n{screen}");
     }
     assert!(!screen.contains("environment_context"), "{screen}");
@@ -241,9 +289,9 @@ fn ctrl_c_cancels_a_turn_of_a_plain_session_and_a_signal_ends_it() {
     terminal.until_screen("prompt", |screen| screen.starts_with('>'));
     terminal.type_in("wait\n");
     started.hear();
-    terminal.until("• shell_command");
+    terminal.until("• run");
     terminal.type_in("\x03");
-    terminal.until("⊘ shell_command");
+    terminal.until("⊘ run");
     terminal.until_screen("prompt", |screen| screen.trim_end().ends_with("\n>"));
     terminal.type_in("and now\n");
     terminal.until("Here again.");

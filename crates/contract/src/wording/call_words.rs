@@ -73,6 +73,12 @@ fn join(action: &str, object: &str) -> String {
 /// Returns the script that a shell of the system is given, or the whole command if it is another
 /// program.
 pub fn shell_script(command: &CommandLine) -> String {
+    split_shell(command).map_or_else(|| command.display(), |(_, script)| script.to_owned())
+}
+
+/// Returns the words that start a shell of the system, such as `bash -lc`, and its script. Returns
+/// `None` for another program.
+pub fn split_shell(command: &CommandLine) -> Option<(String, &str)> {
     const FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
     const SHELLS: [&str; 5] = ["bash", "sh", "zsh", "dash", "ksh"];
     let is_shell = |program: &str| {
@@ -80,9 +86,9 @@ pub fn shell_script(command: &CommandLine) -> String {
     };
     match command.argv.as_slice() {
         [program, option, script] if is_shell(program) && matches!(option.as_str(), "-c" | "-lc") => {
-            script.clone()
+            Some((format!("{program} {option}"), script))
         }
-        _ => command.display(),
+        _ => None,
     }
 }
 
@@ -185,6 +191,8 @@ impl ToolArguments<'_> {
             "write_file" | "Write" | "write" | "create_file" => {
                 Some(("write", self.path(&["path", "file_path"])?))
             }
+            // Without effects: it was refused, or it is of an earlier session.
+            "shell_command" | "exec_command" | "shell" => Some(("run", self.command()?)),
             "view_image" => Some(("view", self.path(&["path"])?)),
             "read_output" => Some(self.stored_output()?),
             "run_tests" => Some(("run", self.tests())),
@@ -198,6 +206,18 @@ impl ToolArguments<'_> {
             "update_plan" => {
                 let steps = self.value.get("plan")?.as_array()?.len();
                 Some(("plan", counted(steps as u64, "step")))
+            }
+            _ => None,
+        }
+    }
+
+    fn command(&self) -> Option<String> {
+        match self.value.get("command").or_else(|| self.value.get("cmd"))? {
+            Value::String(line) => Some(line.clone()),
+            Value::Array(words) => {
+                let argv =
+                    words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+                Some(shell_script(&CommandLine { argv, cwd: None }))
             }
             _ => None,
         }
@@ -281,6 +301,8 @@ mod tests {
             ),
             ("update_plan", json!({"plan": [{}, {}]}), "plan 2 steps"),
             ("view_image", json!({"path": "/w/a.png"}), "view a.png"),
+            ("exec_command", json!({"cmd": "make"}), "run make"),
+            ("shell", json!({"command": ["bash", "-lc", "make"]}), "run make"),
             (
                 "deploy",
                 json!({"to": "staging\nnow", "files": [1], "dry": true}),

@@ -3,10 +3,13 @@
 use std::time::Instant;
 
 use ratatui::text::Line;
-use windlass::Content;
 
 use super::{App, WorkKind};
-use crate::{render::visible::visible_prose, text_lines::faint};
+use crate::{
+    prompt_images::{PromptContent, load_content},
+    render::visible::visible_prose,
+    text_lines::faint,
+};
 
 /// Maximum number of messages that wait.
 const MAX_PENDING: usize = 32;
@@ -34,9 +37,19 @@ impl App {
         if self.work == WorkKind::Other || text.trim_start().starts_with('!') {
             return self.queue(text);
         }
-        if self.has_room(&text) {
-            self.links.steering.push(vec![Content::Text(text.clone())]);
-            self.pending.push_back(PendingMessage::Steering(text));
+        if !self.has_room(&text) {
+            return;
+        }
+        match load_content(text.clone(), &self.info.cwd, &self.info.settings.model) {
+            Ok(PromptContent { content, warning }) => {
+                warning.iter().for_each(|warning| self.transcript.warning(warning));
+                self.links.steering.push(content);
+                self.pending.push_back(PendingMessage::Steering(text));
+            }
+            Err(problem) => {
+                self.transcript.warning(&format!("{problem}; the message is in the input again"));
+                self.composer.set_text(&text);
+            }
         }
     }
 

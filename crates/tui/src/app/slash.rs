@@ -2,15 +2,17 @@
 
 use std::time::Instant;
 
-use windlass::Network;
+use windlass::{Network, ThreadId, duration_in_words};
 
 use super::{App, AppAction, SessionList, WorkKind};
 use crate::{
-    commands::{self, COMMANDS, KEYS, SlashCommand, THIS_SESSION},
+    commands::{self, COMMAND_GROUPS, KEYS, SlashCommand, THIS_SESSION},
     plan_question::{PlanAnswer, PlanQuestion},
-    render::tool_call::duration_in_words,
     settings::{SessionSettings, parse_approval, parse_sandbox},
 };
+
+/// Maximum size of a text that is copied. Terminals drop longer ones.
+const MAX_COPIED_BYTES: usize = 100 * 1000;
 
 /// The message to the model when its plan is approved.
 const PLAN_APPROVED: &str = "The plan is approved. Begin.";
@@ -27,6 +29,12 @@ impl App {
             SlashCommand::Diff => self.actions.push(AppAction::List(SessionList::Diff)),
             SlashCommand::Expand => self.expand(argument),
             SlashCommand::Status => self.show_status(),
+            SlashCommand::Copy => self.copy_answer(),
+            SlashCommand::Clear => self.actions.push(AppAction::Clear),
+            SlashCommand::New => self.begin_session(now),
+            SlashCommand::Resume => {
+                self.note("leave (Ctrl-D), then `windlass resume` lets you choose; /sessions lists them");
+            }
             SlashCommand::Program(_) if self.working.is_some() => self.note_working(),
             SlashCommand::Program(first) => {
                 let session = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -44,13 +52,44 @@ impl App {
         self.note("wait for the end of the turn, or cancel it");
     }
 
+    /// Copies the last answer, up to a size that terminals take.
+    fn copy_answer(&mut self) {
+        let Some(answer) = self.transcript.last_answer() else {
+            return self.note("there is no answer yet");
+        };
+        let copied = answer[..answer.floor_char_boundary(MAX_COPIED_BYTES)].to_owned();
+        let part = if copied.len() < answer.len() { "the first 100 KB of the answer" } else { "the answer" };
+        self.note(&format!("{part} went to the clipboard, if this terminal allows it (OSC 52)"));
+        self.actions.push(AppAction::Copy(copied));
+    }
+
+    /// Asks for a new session.
+    fn begin_session(&mut self, now: Instant) {
+        if self.working.is_some() {
+            return self.note_working();
+        }
+        (self.working, self.work) = (Some(now), WorkKind::Other);
+        self.actions.push(AppAction::NewSession);
+    }
+
+    /// Notes the session that the agent works on.
+    pub(super) fn on_thread(&mut self, thread: &ThreadId) {
+        let former = self.thread.replace(thread.clone()).filter(|former| former != thread);
+        if let Some(former) = former {
+            self.transcript.begin_session();
+            self.info.status.context_percent = None;
+            self.note(&format!("a new session begins; the former one: windlass resume {former}"));
+        }
+    }
+
     fn help(&mut self) {
-        for entry in COMMANDS {
-            self.transcript.note(&format!("/{:<10} {}", entry.name, entry.help));
+        for (title, entries) in COMMAND_GROUPS {
+            self.note(title);
+            entries.iter().for_each(|entry| self.note(&format!("/{:<9} {}", entry.name, entry.help)));
+            self.add_space(1);
         }
-        for (key, help) in KEYS {
-            self.transcript.note(&format!("{key}: {help}"));
-        }
+        self.note("Keys");
+        KEYS.iter().for_each(|(key, help)| self.note(&format!("{key:<10} {help}")));
     }
 
     fn show_status(&mut self) {

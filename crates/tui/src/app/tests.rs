@@ -8,6 +8,7 @@ use super::{work::LONG_TURN, *};
 use crate::{event_queue::PendingQuestion, file_index::FileIndex};
 
 mod settings;
+mod slash_commands;
 mod steering;
 
 pub(super) fn app() -> App {

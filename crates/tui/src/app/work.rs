@@ -31,7 +31,7 @@ impl App {
     /// Takes from an event what the status line and the next turn depend on.
     pub(super) fn note_event(&mut self, event: &Event) {
         match event {
-            Event::ThreadStarted { thread } => self.thread = Some(thread.clone()),
+            Event::ThreadStarted { thread } => self.on_thread(thread),
             Event::UserMessage { text } => self.on_user_message(text),
             Event::Message { text } => self.notices.on_answer(text),
             Event::TurnStarted => (self.last_turn, self.turn_tokens) = (LastTurn::Unknown, 0),

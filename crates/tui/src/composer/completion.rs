@@ -6,7 +6,7 @@ use ratatui::{
 };
 
 use crate::{
-    commands::COMMANDS,
+    commands,
     file_index::FileIndex,
     prompt_images::file_mark,
     render::{visible::visible_command, wrap::cut_spans},
@@ -38,7 +38,7 @@ impl Completion {
     /// the whole message.
     pub(super) fn for_word(word: &str, is_whole: bool, files: &mut FileIndex) -> Option<Self> {
         let choices: Vec<_> = if let Some(name) = word.strip_prefix('/').filter(|_| is_whole) {
-            let fits = COMMANDS.iter().filter(|entry| entry.name.starts_with(name));
+            let fits = commands::all().filter(|entry| entry.name.starts_with(name));
             fits.map(|entry| Choice { text: format!("/{}", entry.name), help: entry.help.to_owned() })
                 .collect()
         } else if let Some(name) = word.strip_prefix('@') {

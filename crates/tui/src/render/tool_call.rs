@@ -6,18 +6,21 @@ use ratatui::{
     style::Style,
     text::{Line, Span},
 };
-use windlass::{Effects, Exit, Facts, Outcome, Status, ToolCall};
+use windlass::{
+    CallWords, Effects, Outcome, Status, ToolCall, duration_in_words, first_line, outcome_words, shortened,
+};
 
 use crate::render::{
     Theme,
-    visible::visible_command,
+    visible::{path_text, visible_command},
     wrap::{columns, cut_spans},
 };
 pub use details::{CallExpansion, render_call_details};
-pub use gist::{call_gist, relative_path, shell_script, shown_path, split_shell};
 
 mod details;
-mod gist;
+
+/// Maximum number of characters that are looked at: the line is cut to the screen anyway.
+const MAX_WORDS_CHARS: usize = 400;
 
 /// Maximum number of columns of a tool's name.
 const MAX_NAME_COLUMNS: u16 = 24;
@@ -46,7 +49,7 @@ pub enum CallProgress<'a> {
     Ended(&'a Outcome),
 }
 
-/// Renders a call as one line: glyph, tool, arguments in words, clock or verdict.
+/// Renders a call as one line: glyph, action, object, clock or verdict.
 pub fn render_tool_call(view: &ToolCallView<'_>, width: u16, theme: &Theme) -> Line<'static> {
     let (glyph, word, style) = state(view.progress, theme);
     let time = match view.progress {
@@ -57,11 +60,11 @@ pub fn render_tool_call(view: &ToolCallView<'_>, width: u16, theme: &Theme) -> L
         CallProgress::Ended(outcome) => format!(" {}", duration_in_words(outcome.receipt.duration)),
     };
     let end = [Span::raw("  "), Span::styled(word, style), Span::styled(time, theme.dim)];
-    let name = visible_command(view.call.name.as_str()).into_owned();
+    let words = call_words(view.call, view.effects, view.cwd);
     let mut spans = vec![Span::styled(format!("{glyph} "), style)];
-    spans.extend(cut_spans(&[Span::styled(name, theme.tool)], MAX_NAME_COLUMNS).spans);
+    spans.extend(cut_spans(&[Span::styled(words.action, theme.tool)], MAX_NAME_COLUMNS).spans);
     spans.push(Span::raw(" "));
-    spans.push(Span::styled(call_gist(view.call, view.effects, view.cwd), theme.text));
+    spans.push(Span::styled(words.object, theme.text));
     // The end says how it went: the arguments are cut, not the end.
     let room = usize::from(width).saturating_sub(columns(&end));
     let mut line = cut_spans(&spans, u16::try_from(room).unwrap_or(u16::MAX));
@@ -75,7 +78,7 @@ fn state(progress: CallProgress<'_>, theme: &Theme) -> (&'static str, String, St
         CallProgress::Asked => ("?", "waits for your answer".to_owned(), theme.warning),
         CallProgress::Running(_) => ("•", String::new(), theme.dim),
         CallProgress::Ended(outcome) => {
-            let word = verdict_word(outcome);
+            let word = outcome_words(outcome);
             match (outcome.verdict.success, outcome.status) {
                 (true, _) => ("✓", word, theme.success),
                 (false, Status::Rejected) => ("⊘", word, theme.warning),
@@ -85,36 +88,23 @@ fn state(progress: CallProgress<'_>, theme: &Theme) -> (&'static str, String, St
     }
 }
 
-/// Returns the end of a call in a word or two.
-pub fn verdict_word(outcome: &Outcome) -> String {
-    let session = match &outcome.facts {
-        Facts::Session(session) if session.report.exit.is_none() => Some(session.report.waits_for_input),
-        _ => None,
-    };
-    let word = match (outcome.status, session) {
-        (Status::Success | Status::Error, Some(true)) => "waits for input",
-        (Status::Success | Status::Error, Some(false)) => "still running",
-        (Status::Timeout, _) => "timed out",
-        (Status::Rejected, _) if outcome.receipt.refusal.is_some() => "refused",
-        (Status::Rejected, _) => "stopped",
-        (Status::PermissionDenied, _) => "blocked",
-        (Status::NotFound, _) => "not found",
-        (Status::Success | Status::Error, None) => match outcome.facts.exit().map(Exit::code) {
-            Some(code) if code != 0 => return format!("exit {code}"),
-            _ if outcome.verdict.success => "done",
-            _ => "failed",
-        },
-    };
-    word.to_owned()
+/// Describes a call for one line, escaped. The line is cut to the screen.
+pub fn call_words(call: &ToolCall, effects: &Effects, cwd: &Path) -> CallWords {
+    let CallWords { action, object } = CallWords::new(call, effects, &|path| relative_path(path, cwd));
+    let escaped = |text: &str| visible_command(&shortened(text, MAX_WORDS_CHARS)).into_owned();
+    CallWords { action: escaped(&action), object: escaped(&first_line(&object)) }
 }
 
-/// Writes a duration as a person says it: `0.4 s`, `12 s`, `3 min 05 s`, `1 h 02 min`.
-pub fn duration_in_words(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0..10 => format!("{seconds}.{} s", duration.subsec_millis() / 100),
-        10..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+/// Returns a path relative to the working directory, if it is below it, escaped.
+pub fn shown_path(path: &Path, cwd: &Path) -> String {
+    visible_command(&relative_path(path, cwd)).into_owned()
+}
+
+/// Returns a path relative to the working directory, if it is below it, as text.
+pub fn relative_path(path: &Path, cwd: &Path) -> String {
+    match path.strip_prefix(cwd) {
+        Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+        Ok(below) => path_text(below),
+        Err(_) => path_text(path),
     }
 }

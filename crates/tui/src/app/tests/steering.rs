@@ -3,6 +3,7 @@
 use windlass::Content;
 
 use super::*;
+use crate::prompt_images::tests::PNG;
 
 fn working() -> (App, Instant) {
     let (mut app, now) = (app(), Instant::now());
@@ -118,4 +119,23 @@ fn tokens_are_counted_while_the_turn_runs_and_only_once() {
     let usage = windlass::Usage { input_tokens: 800, ..windlass::Usage::default() };
     app.on_event(Event::TurnCompleted { usage, declined: false, refusals: Vec::new() }, now);
     assert!(status(&mut app).contains("800 tokens"), "{}", status(&mut app));
+}
+
+#[test]
+fn an_image_in_a_message_for_the_running_turn_is_sent_and_a_broken_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("shot.png"), PNG).unwrap();
+    std::fs::write(folder.path().join("no.png"), "text").unwrap();
+    let (mut app, _) = working();
+    app.info.cwd = folder.path().to_owned();
+    app.info.settings.model = "gpt-5".to_owned();
+    app.steer("see @shot.png".into());
+    let sent = app.links.steering.take_back().unwrap();
+    let [Content::Text(text), Content::Image(url)] = &sent[..] else { panic!("{sent:?}") };
+    assert!(text == "see @shot.png" && url.starts_with("data:image/png"), "{url}");
+    app.steer("and @no.png".into());
+    assert!(app.links.steering.is_empty());
+    assert_eq!((app.composer.text().as_str(), app.pending.len()), ("and @no.png", 1));
+    let shown = finished(&mut app);
+    assert!(shown.iter().any(|line| line.starts_with("! `no.png` cannot be sent")), "{shown:?}");
 }

@@ -1,9 +1,9 @@
 //! The thing that a question is about.
 
-use windlass::{Question, shortened};
+use windlass::{Question, shortened, split_shell};
 
 use crate::render::{
-    tool_call::{relative_path, split_shell},
+    tool_call::relative_path,
     visible::{count_blanks, visible_command},
 };
 

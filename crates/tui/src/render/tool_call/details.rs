@@ -2,9 +2,9 @@
 
 use ratatui::text::{Line, Span};
 use serde_json::Value;
-use windlass::{Held, Input, Network, Outcome, Receipt, Verdict, counted};
+use windlass::{Held, Input, Network, Outcome, Receipt, Verdict, counted, shell_script};
 
-use super::{CallProgress, ToolCallView, render_tool_call, shell_script, shown_path};
+use super::{CallProgress, ToolCallView, render_tool_call, shown_path};
 use crate::render::{
     Theme,
     ansi::render_output,
