@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Where the code differs from this machine's, in `crates/sandbox` and `crates/host` alone.
+/// Systems whose code differs from that of this machine.
 const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "aarch64-unknown-linux-gnu"];
 
 /// In the place of compilers and archivers that would know those systems: makes an empty file of
@@ -37,7 +37,7 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
             "--quiet",
             "--locked",
             "-p",
-            "windlass-host",
+            "windlass-cli",
             "--target",
             target,
         ]);

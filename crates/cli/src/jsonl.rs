@@ -114,6 +114,7 @@ impl JsonlWriter {
             Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. }
+            | Event::ColouredOutput { .. }
             | Event::UserMessage { .. }
             | Event::ContextUsed { .. }
             | Event::EditEnded { .. } => Vec::new(),

@@ -303,6 +303,7 @@ impl EventSink for ProgressScreen {
             Event::TurnStarted => self.terminal.begin_waiting(WAITING_FOR_MODEL),
             Event::ThreadStarted { .. }
             | Event::UserMessage { .. }
+            | Event::ColouredOutput { .. }
             | Event::ContextUsed { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }

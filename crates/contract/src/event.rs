@@ -137,6 +137,14 @@ pub enum Event {
         /// The piece, as text.
         text: String,
     },
+    /// The output of a call with its colours (ECMA-48 SGR) and no other control, for a person. It
+    /// comes before the end of the call, and only if there are colours and no secret was found.
+    ColouredOutput {
+        /// The call.
+        id: CallId,
+        /// The output.
+        text: String,
+    },
     /// The program of a running call waits for input.
     InputAwaited {
         /// The call.

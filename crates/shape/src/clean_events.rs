@@ -12,7 +12,10 @@ use windlass_contract::{
 };
 use windlass_seal::CleanSeal;
 
-use crate::{Cleaner, Secrets, terminal::PlainTextStream};
+use crate::{
+    Cleaner, Secrets,
+    terminal::{PlainTextStream, coloured::ColouredOutput},
+};
 
 /// Redacts tool output, tool calls, diffs and errors before an observer sees them. Messages of the
 /// model to the person pass unchanged: a person who asks for a password must get it. A line of
@@ -29,6 +32,7 @@ struct LiveOutput {
     /// Strip colours first: a secret may be printed in two of them.
     plain: PlainTextStream,
     cleaner: Cleaner,
+    coloured: ColouredOutput,
 }
 
 impl CleanEvents {
@@ -54,7 +58,9 @@ impl EventEmitter for CleanEvents {
             let live = calls.entry(id.clone()).or_insert_with(|| LiveOutput {
                 plain: PlainTextStream::default(),
                 cleaner: Cleaner::new(&self.secrets),
+                coloured: ColouredOutput::default(),
             });
+            live.coloured.push(text);
             let bytes = live.cleaner.push(live.plain.push(text).as_bytes());
             drop(calls);
             self.show(id, &bytes);
@@ -64,6 +70,11 @@ impl EventEmitter for CleanEvents {
             let live = open().remove(&call.id);
             if let Some(mut live) = live {
                 self.show(&call.id, &live.cleaner.finish());
+                let is_clean = |plain: &str| *self.secrets.clean_text(plain.to_owned()) == *plain;
+                if let Some(text) = live.coloured.finish(is_clean) {
+                    let event = Event::ColouredOutput { id: call.id.clone(), text };
+                    self.front.emit(&Clean::new(CleanSeal, event));
+                }
             }
         }
         self.front.emit(&self.secrets.clean_event(event));

@@ -116,6 +116,8 @@ impl Secrets {
             // The parts of these two are clean.
             Event::CallStarted { .. }
             | Event::CallEnded { .. }
+            // Made from output without secrets.
+            | Event::ColouredOutput { .. }
             | Event::ThreadStarted { .. }
             | Event::TurnStarted
             | Event::UserMessage { .. }

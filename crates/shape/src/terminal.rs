@@ -4,6 +4,7 @@
 //! Only the last rows can still change, as on a real screen; earlier rows are final. A state
 //! machine of fixed size parses the escape sequences, so an endless sequence costs no memory.
 
+pub(crate) mod coloured;
 mod screen;
 mod sequence;
 

@@ -1,6 +1,6 @@
 //! The calls of a session: those that run, and the last ones that have ended.
 
-use std::{collections::VecDeque, path::Path, time::Instant};
+use std::{borrow::Cow, collections::VecDeque, path::Path, time::Instant};
 
 use ratatui::{
     style::Style,
@@ -57,6 +57,8 @@ struct RunningCall {
     effects: Effects,
     started: Instant,
     output: String,
+    /// The whole output, if it has colours.
+    coloured: Option<String>,
     awaits_input: bool,
 }
 
@@ -67,6 +69,7 @@ struct ShownCall {
     call: ToolCall,
     effects: Effects,
     outcome: Outcome,
+    coloured: Option<String>,
     diff: String,
 }
 
@@ -102,8 +105,16 @@ impl CallLog {
             effects,
             started: now,
             output: String::new(),
+            coloured: None,
             awaits_input: false,
         });
+    }
+
+    /// Keeps the output of a call with its colours.
+    pub(crate) fn colour(&mut self, id: &CallId, text: String) {
+        if let Some(call) = self.running(id) {
+            call.coloured = Some(text);
+        }
     }
 
     pub(crate) fn add_output(&mut self, id: &CallId, text: &str) {
@@ -152,16 +163,17 @@ impl CallLog {
         display: CallDisplay<'_>,
     ) -> Vec<Line<'static>> {
         let at = self.running.iter().position(|running| running.call.id == call.id);
-        let number = if let Some(at) = at {
-            self.running.remove(at).number
+        let (number, coloured) = if let Some(at) = at {
+            let ended = self.running.remove(at);
+            (ended.number, ended.coloured)
         } else {
             // It was refused before it started.
             self.count += 1;
-            self.count
+            (self.count, None)
         };
         let at = self.diffs.iter().position(|(id, _)| *id == call.id);
         let diff = at.map(|at| self.diffs.remove(at).1).unwrap_or_default();
-        let shown = ShownCall { number, call, effects, outcome, diff };
+        let shown = ShownCall { number, call, effects, outcome, coloured, diff };
         let lines = shown.lines(display);
         if self.ended.len() == MAX_KEPT_CALLS {
             self.ended.pop_front();
@@ -223,7 +235,7 @@ impl ShownCall {
 
     /// Returns the beginning of the output, and for a program also its end.
     fn output_lines(&self, display: CallDisplay<'_>) -> Vec<Line<'static>> {
-        let (text, total) = (self.outcome.text(), self.outcome.view.total_lines);
+        let (text, total) = (self.output(), self.outcome.view.total_lines);
         let is_program = self.effects.has_program() || matches!(self.outcome.facts, Facts::Session(_));
         let excerpt = if is_program {
             OutputExcerpt::new(&text, total, self.outcome.verdict.success)
@@ -248,10 +260,15 @@ impl ShownCall {
         (hidden > 0).then(|| faint(text))
     }
 
+    /// Returns the output, with its colours if they are known.
+    fn output(&self) -> Cow<'_, str> {
+        self.coloured.as_deref().map_or_else(|| self.outcome.text().into(), Cow::Borrowed)
+    }
+
     fn details(&self, display: CallDisplay<'_>) -> Vec<Line<'static>> {
         let progress = CallProgress::Ended(&self.outcome);
         let view = ToolCallView { call: &self.call, effects: &self.effects, cwd: display.cwd, progress };
-        let output = self.outcome.text();
+        let output = self.output();
         let expansion =
             CallExpansion { output: &output, max_output_lines: MAX_EXPANDED_LINES, diff: &self.diff };
         render_call_details(&view, &expansion, display.width, display.theme)

@@ -196,6 +196,7 @@ impl Transcript {
                 self.calls.start(call.into_inner(), effects.into_inner(), now);
             }
             Event::CallOutput { id, text } => self.calls.add_output(&id, &text),
+            Event::ColouredOutput { id, text } => self.calls.colour(&id, text),
             Event::InputAwaited { id } => self.calls.await_input(&id),
             Event::EditEnded { id, changed, success: true, .. } => {
                 let clean = |text: &str| self.secrets.clean(text).into_owned();

@@ -291,6 +291,25 @@ fn finished_text_is_in_the_scrollback_once_and_in_order() {
 }
 
 #[test]
+fn the_output_of_a_command_has_its_colours_unless_it_has_a_secret() {
+    let user = User::new();
+    let mut terminal = session(&user, &json!([]), &["-s", "danger-full-access", "-a", "never"]);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("!printf '\\033[31mscarlet\\033[0m \\033[2Jplain\\n'\r");
+    terminal.until("│ scarlet plain");
+    assert_eq!(terminal.colour_of("scarlet plain"), Some(vt100::Color::Idx(1)), "{}", terminal.screen());
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("!printf 'ghp_\\033[31m16C7e42F292c6912E7710c838347Ae178B4a crimson\\033[0m\\n'\r");
+    let screen = terminal.until_screen("the end of the second call", |screen| {
+        screen.contains("#2") && !screen.contains("working")
+    });
+    let output = screen.lines().rfind(|line| line.contains("│ ")).unwrap();
+    assert!(output.contains("crimson") && !output.contains("16C7e42F"), "{screen}");
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn without_a_terminal_there_is_no_session() {
     let user = User::new();
     let ended = user.run(&["chat"]);

@@ -144,6 +144,19 @@ impl Emulator {
         lines
     }
 
+    /// The foreground colour of the first place where the screen shows a text.
+    pub(crate) fn colour_of(&self, text: &str) -> Option<vt100::Color> {
+        let parser = self.parser.lock().unwrap();
+        let (_, columns) = parser.screen().size();
+        let mut rows = parser.screen().rows(0, columns).enumerate();
+        let (row, column) = rows.find_map(|(row, shown)| {
+            let at = shown.find(text)?;
+            Some((row, shown[..at].chars().count()))
+        })?;
+        let place = |number: usize| u16::try_from(number).unwrap();
+        Some(parser.screen().cell(place(row), place(column))?.fgcolor())
+    }
+
     /// Waits until the screen shows a text.
     #[track_caller]
     pub(crate) fn until(&self, text: &str) -> String {
