@@ -270,10 +270,10 @@ struct DisplayCell {
 }
 
 fn cells(text: &str) -> impl Iterator<Item = DisplayCell> {
-    let (mut before, mut in_colour) = (0, false);
+    let (mut before, mut goes_on) = (0, false);
     text.char_indices().map(move |(at, character)| {
-        let is_colour = in_colour || character == ESCAPE;
-        in_colour = is_colour && character != 'm';
+        let is_colour = goes_on || character == ESCAPE;
+        goes_on = is_colour && character != 'm';
         let columns = match character {
             _ if is_colour => 0,
             EMOJI_SIGN => usize::from(before == 1),

@@ -58,8 +58,8 @@ impl CallEnd<'_> {
         format!("{words}, {}{told}", duration_in_words(outcome.receipt.duration))
     }
 
-    /// Returns the beginning and the end of the output. The result of a tool without a command is for the model; a
-    /// person only needs its status.
+    /// Returns the beginning and the end of the output. The result of a tool without a command is
+    /// for the model; a person only needs its status.
     pub(super) fn output(&self) -> String {
         let Self { effects, outcome, .. } = self;
         let has_program = effects.has_program() || matches!(outcome.facts, Facts::Session(_));

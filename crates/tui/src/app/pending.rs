@@ -42,7 +42,9 @@ impl App {
         }
         match load_content(text.clone(), &self.info.cwd, &self.info.settings.model) {
             Ok(PromptContent { content, warning }) => {
-                warning.iter().for_each(|warning| self.transcript.warning(warning));
+                if let Some(warning) = warning {
+                    self.transcript.warning(&warning);
+                }
                 self.links.steering.push(content);
                 self.pending.push_back(PendingMessage::Steering(text));
             }

@@ -85,11 +85,15 @@ impl App {
     fn help(&mut self) {
         for (title, entries) in COMMAND_GROUPS {
             self.note(title);
-            entries.iter().for_each(|entry| self.note(&format!("/{:<9} {}", entry.name, entry.help)));
+            for entry in *entries {
+                self.note(&format!("/{:<9} {}", entry.name, entry.help));
+            }
             self.add_space(1);
         }
         self.note("Keys");
-        KEYS.iter().for_each(|(key, help)| self.note(&format!("{key:<10} {help}")));
+        for (key, help) in KEYS {
+            self.note(&format!("{key:<10} {help}"));
+        }
     }
 
     fn show_status(&mut self) {
