@@ -1,12 +1,13 @@
 //! The lines about one call: its heading, its end, and the end of its output.
 
 use windlass::{
-    CallWords, Denial, Effects, Facts, Outcome, ToolCall, counted, duration_in_words, outcome_words,
-    shortened,
+    CallWords, Denial, Effects, Facts, Outcome, ToolCall, counted, duration_in_words,
+    insight::{Detail, ExitClass, Insight},
+    outcome_words, shortened,
 };
 use windlass_tui::render::visible::{visible, visible_prose};
 
-use super::{MAX_NAME_CHARS, TerminalStyle};
+use super::{MAX_NAME_CHARS, TerminalStyle, reason};
 use crate::paths::PathDisplay;
 
 /// Maximum number of output lines that are shown.
@@ -53,12 +54,12 @@ impl CallEnd<'_> {
             Facts::Session(_) | Facts::Command(_) | Facts::None => outcome_words(outcome),
         };
         let words = if outcome.verdict.success { style.green(&words) } else { style.red(&words) };
-        if let Some(reason) = &outcome.receipt.refusal {
-            let reason = reason.strip_prefix("refused: ").unwrap_or(reason);
-            return format!("{words}: {}", visible(reason));
+        if let Some(refusal) = &outcome.receipt.refusal {
+            return format!("{words}: {}", visible(reason(refusal)));
         }
         let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
-        let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();
+        let told = told.and_then(|insight| summary(insight, &self.output()));
+        let told = told.map(|summary| format!(": {}", visible(&summary))).unwrap_or_default();
         format!("{words}, {}{told}", duration_in_words(outcome.receipt.duration))
     }
 
@@ -77,6 +78,25 @@ impl CallEnd<'_> {
         let is_advice = |line: &&str| advice.iter().any(|advice| advice == *line);
         let begins = text.lines().take_while(is_advice).map(|line| line.len() + 1).sum::<usize>();
         tail(text.get(begins..).unwrap_or_default(), outcome.view.total_lines, most)
+    }
+}
+
+/// Returns the meaning of an output without an error that the lines below it show.
+fn summary(insight: &Insight, shown: &str) -> Option<String> {
+    let Detail::Command(command) = &insight.detail else { return Some(insight.summary.clone()) };
+    let repeated = command.first_error.as_ref().and_then(|error| {
+        let class = insight.summary.strip_suffix(error.as_str())?.strip_suffix(": ")?;
+        let begin = visible_prose(error.trim_end_matches('…'));
+        let is_shown = shown.lines().any(|line| {
+            line.trim_start().strip_prefix("| ").is_some_and(|line| line.trim_start().starts_with(&*begin))
+        });
+        is_shown.then(|| class.to_owned())
+    });
+    match repeated {
+        // The exit code says as much.
+        Some(_) if command.class == ExitClass::Failed => None,
+        Some(class) => Some(class),
+        None => Some(insight.summary.clone()),
     }
 }
 
