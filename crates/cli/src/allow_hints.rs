@@ -80,7 +80,16 @@ impl AllowHints {
             None => self.ways_for_files(effects),
         };
         ways.extend(self.way_to_be_asked());
-        (!ways.is_empty()).then(|| format!("to allow it: {}", ways.join(", or ")))
+        let is_asked_each_time = effects.escalation.is_none() && class == Some(Class::Dangerous);
+        let no_rule = if is_asked_each_time && !ways.iter().any(|way| way.contains("policy allow")) {
+            ways.push(
+                "write a rule by hand that names exactly this command (docs/policy.md#rules)".to_owned(),
+            );
+            "`windlass policy allow` makes no rule for it, because it is asked about each time; "
+        } else {
+            ""
+        };
+        (!ways.is_empty()).then(|| format!("{no_rule}to allow it: {}", ways.join(", or ")))
     }
 
     /// Returns how a command can run without the sandbox.
@@ -161,7 +170,9 @@ impl AllowHints {
     fn way_to_be_asked(&self) -> Option<String> {
         match (self.approval, self.obstacle) {
             (ApprovalPolicy::Never, _) => Some("`-a on-request` at a terminal, which asks".to_owned()),
-            (_, Some(obstacle)) => Some(format!("run it where it can ask (it did not, because {obstacle})")),
+            (_, Some(obstacle)) => Some(format!(
+                "run it where it can ask, at a terminal or in a session (it did not, because {obstacle})"
+            )),
             (_, None) => None,
         }
     }
@@ -178,7 +189,8 @@ mod tests {
         Effects::command(CommandLine { argv, cwd: None })
     }
 
-    const ASKED: &str = "run it where it can ask (it did not, because there is no terminal)";
+    const ASKED: &str =
+        "run it where it can ask, at a terminal or in a session (it did not, because there is no terminal)";
 
     #[test]
     fn a_command_is_allowed_by_its_rule_or_by_another_policy() {
@@ -191,6 +203,18 @@ mod tests {
         let outward = AllowHints { approval: ApprovalPolicy::OnRequest, ..hints };
         let hint = outward.hint(&command("git push"), "refused: …").unwrap();
         assert!(hint.contains("`windlass policy allow 'git push'`, or `-a never`"), "{hint}");
+    }
+
+    #[test]
+    fn a_command_that_no_rule_is_made_for_says_so_and_what_works() {
+        let hint = AllowHints::for_tests().hint(&command("rm -rf x"), "refused: …").unwrap();
+        assert_eq!(
+            hint,
+            format!(
+                "`windlass policy allow` makes no rule for it, because it is asked about each time; to allow it: {ASKED}, \
+                 or write a rule by hand that names exactly this command (docs/policy.md#rules)"
+            )
+        );
     }
 
     #[test]

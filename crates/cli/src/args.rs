@@ -40,7 +40,14 @@ use windlass::{ApprovalPolicy, SandboxMode};
 
 /// Tool-calling runtime for AI agents: checks, sandboxes, runs and records tool calls.
 #[derive(Debug, Parser)]
-#[command(name = "windlass", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "windlass",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    long_about = ABOUT,
+    override_usage = "windlass [OPTIONS] [PROMPT]\n       windlass [OPTIONS] <COMMAND>"
+)]
 pub(crate) struct CliArgs {
     #[command(flatten)]
     pub(crate) common: CommonOptions,
@@ -136,6 +143,14 @@ pub(crate) enum CliCommand {
     #[command(hide = true)]
     Version,
 }
+
+const ABOUT: &str = "\
+Tool-calling runtime for AI agents: checks, sandboxes, runs and records tool calls
+
+Without a command, it opens an interactive session. All options of `windlass chat` work there, such
+as -m MODEL, --plan, --fullscreen and --plain:
+  windlass \"why does the build fail?\"
+  windlass -m qwen3 --plan \"add a test for the parser\"";
 
 const CHAT_EXAMPLES: &str = "\
 Examples:

@@ -1,18 +1,13 @@
 //! `windlass history`: lists calls.
 
-use std::{
-    io::{self, IsTerminal},
-    ops::ControlFlow,
-    path::Path,
-};
+use std::{ops::ControlFlow, path::Path};
 
 use serde_json::{Value, json};
 use windlass::{
-    Content, Effects,
+    CallWords, Content, Effects,
     clean::Secrets,
     record::{Call, CallFilter, CallRecord, Calls},
 };
-use windlass_tui::render::tool_call::call_words;
 
 use crate::{
     args::{CommonOptions, HistoryOptions},
@@ -117,7 +112,9 @@ fn found(
 pub(crate) fn gist(recorded: &CallRecord, cwd: &Path, secrets: &Secrets) -> String {
     let effects = recorded.intent.as_ref().map(|intent| intent["effects"].clone()).unwrap_or_default();
     let effects: Effects = serde_json::from_value(effects).unwrap_or_default();
-    secrets.clean(&call_words(&recorded.call, &effects, cwd).object).into_owned()
+    let paths = PathDisplay::seen_from(cwd);
+    let words = CallWords::new(&recorded.call, &effects, &|path| paths.show(path));
+    secrets.clean(&words.object).into_owned()
 }
 
 /// Returns the text of a result.
@@ -127,33 +124,30 @@ pub(crate) fn output(recorded: &CallRecord) -> String {
 }
 
 impl ListedCall {
-    /// Formats the call: complete for programs, and for a person in words.
+    /// Formats the call in words. Only `--json` has its arguments as they were written.
     fn row(&self, cwd: &Path) -> [String; 6] {
         let Self { call, input, gist } = self;
-        let is_for_person = io::stdout().is_terminal();
-        let status = call.status.as_deref().unwrap_or("running");
-        let mut status = match &call.class {
-            Some(class) if is_for_person && status == "error" => class.clone(),
-            Some(class) => format!("{status}: {class}"),
-            None => status.to_owned(),
-        };
-        if is_for_person {
-            status = status.replace('_', " ");
-        }
+        let mut status = status_words(call);
         if let Some(rating) = call.feedback {
             status.push_str(&format!(", rated {}", rating.as_str()));
         }
         let duration = call.status.as_ref().map_or(String::new(), |_| brief(call.duration));
         let tool = visible(call.tool.as_str());
         let input = match gist {
-            Some(gist) if is_for_person && call.cwd != cwd => {
+            Some(gist) if call.cwd != cwd => {
                 format!("{} ({})", one_line(gist), PathDisplay::seen_from(cwd).show(&call.cwd))
             }
-            Some(gist) if is_for_person => one_line(gist),
-            _ => one_line(input),
+            Some(gist) => one_line(gist),
+            None => one_line(input),
         };
         [call.handle.clone(), calls::when(call.time), tool, visible(&status), duration, input]
     }
+}
+
+/// Returns the end of a call in a word or two: the kind of failure if one is known.
+pub(crate) fn status_words(call: &Call) -> String {
+    let status = call.status.as_deref().unwrap_or("running");
+    call.class.as_deref().unwrap_or(status).replace('_', " ")
 }
 
 /// Returns the entry of the index, for programs.

@@ -119,12 +119,26 @@ impl ProgressScreen {
         }
     }
 
+    /// Lists the refused calls. The reason of each is shown where it was refused; a hint is shown
+    /// once for all calls that it is about.
     fn show_refusals(&self, state: &mut ScreenState, refusals: &[Refusal]) {
+        let mut hints = Vec::new();
         for refusal in refusals {
-            let known = state.refused.remove(&refusal.call);
-            let (title, hint) = known.unwrap_or_else(|| (named(refusal.tool.as_str()), None));
-            self.show(state, &self.style.yellow(&refused(refusal, &title)));
-            if let Some(hint) = hint.filter(|_| !refusal.made_up_for) {
+            let line = match state.refused.remove(&refusal.call) {
+                Some((title, hint)) => {
+                    hints.push(hint.filter(|_| !refusal.made_up_for));
+                    title
+                }
+                None => {
+                    hints.push(None);
+                    format!("{}: {}", named(refusal.tool.as_str()), visible(reason(&refusal.reason)))
+                }
+            };
+            let made_up = if refusal.made_up_for { " (a later call replaced it)" } else { "" };
+            self.show(state, &self.style.yellow(&format!("refused: {line}{made_up}")));
+            let hint = hints.last().cloned().flatten();
+            let is_new = !hints[..hints.len() - 1].contains(&hint);
+            if let Some(hint) = hint.filter(|_| is_new) {
                 self.show(state, &format!("  {}", visible(&hint)));
             }
         }
@@ -365,10 +379,9 @@ fn is_piece(event: &Event) -> bool {
     matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. } | Event::CallOutput { .. })
 }
 
-fn refused(refusal: &Refusal, title: &str) -> String {
-    let made_up = if refusal.made_up_for { " (a later call replaced it)" } else { "" };
-    let reason = refusal.reason.strip_prefix("refused: ").unwrap_or(&refusal.reason);
-    format!("refused: {title}: {}{made_up}", visible(reason))
+/// Returns the reason of a refusal without the word that lines about refusals begin with.
+fn reason(refusal: &str) -> &str {
+    refusal.strip_prefix("refused: ").unwrap_or(refusal)
 }
 
 fn plan_text(plan: &Plan) -> String {

@@ -12,7 +12,7 @@ use crate::{
     audit::cleaned,
     calls::{self, brief},
     exit::ProgramExit,
-    history::{as_json, output},
+    history::{as_json, output, status_words},
     ids,
     output::{print, print_text},
     paths::PathDisplay,
@@ -72,9 +72,9 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     }
     match &call.status {
         None => say("status", "running, or its end was not recorded"),
-        Some(status) => {
-            let class = call.class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
-            say("status", &format!("{}{} after {}", visible(status), visible(&class), brief(call.duration)));
+        Some(_) => {
+            let status = visible(&status_words(call));
+            say("status", &format!("{status} after {}", brief(call.duration)));
         }
     }
     say("verdict", &clean(&verdict(&outcome["verdict"])));
@@ -107,7 +107,8 @@ fn held(receipt: &Value) -> Vec<String> {
     let denials = receipt["denials"].as_array().into_iter().flatten();
     lines.extend(denials.filter_map(|denial| Some(format!("denied: {}", denial["what"].as_str()?))));
     lines.extend(texts(&receipt["undo_limits"]).into_iter().map(str::to_owned));
-    lines.extend(receipt["refusal"].as_str().map(|why| format!("refused: {why}")));
+    let refusal = receipt["refusal"].as_str();
+    lines.extend(refusal.map(|why| format!("refused: {}", why.strip_prefix("refused: ").unwrap_or(why))));
     lines
 }
 
@@ -154,6 +155,7 @@ mod tests {
                 "refused: nobody was there"
             ]
         );
+        assert_eq!(held(&json!({"refusal": "refused: it asks"})), ["refused: it asks"]);
         assert_eq!(held(&Value::Null), Vec::<String>::new());
     }
 }

@@ -111,6 +111,13 @@ impl<const N: usize> TextTable<'_, N> {
         // The last of the others needs no gap after it then.
         let others = room + if is_stacked { GAP } else { 0 };
         while columns.iter().map(|(_, width)| width + GAP).sum::<usize>() > others {
+            // Break no word while another column has room to give.
+            let spare = |(column, width): &&mut (usize, usize)| *width > self.longest_word(*column);
+            let widest = columns.iter_mut().filter(spare).max_by_key(|(_, width)| *width);
+            if let Some((_, width)) = widest {
+                *width -= 1;
+                continue;
+            }
             let widest = columns.iter_mut().max_by_key(|(_, width)| *width);
             match widest.filter(|(_, width)| *width > MIN_COLUMN_WIDTH) {
                 Some((_, width)) => *width -= 1,
@@ -153,6 +160,13 @@ impl<const N: usize> TextTable<'_, N> {
     fn natural(&self, column: usize) -> usize {
         let cells = self.rows.iter().map(|row| width(&row[column]));
         cells.chain([width(self.titles[column])]).max().unwrap_or(0)
+    }
+
+    /// Returns the width of the longest word of a column that can stay whole.
+    fn longest_word(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| row[column].as_str()).chain([self.titles[column]]);
+        let words = cells.flat_map(|cell| cell.split(' ')).map(width);
+        words.filter(|width| *width <= MAX_NARROW_WIDTH).max().unwrap_or(0).max(MIN_COLUMN_WIDTH)
     }
 
     fn has_titles(&self) -> bool {
@@ -220,6 +234,21 @@ mod tests {
                 "  to this\n"
             ]
         );
+    }
+
+    #[test]
+    fn no_word_is_broken_while_another_column_has_room() {
+        let row =
+            |status: &'static str| ["26c1f00d", "11-16 04:12Z", "shell_command", status, "1 min 59 s", "ls"];
+        let rows = [row("command not found"), row("exit code 3, rated good")];
+        let rows = rows.map(|row| row.map(str::to_owned)).to_vec();
+        let titles = ["CALL", "TIME", "TOOL", "STATUS", "TOOK", "INPUT"];
+        let table = TextTable { titles, expendable: &[], last: LastColumn::Cut, rows };
+        for room in [50, 60, 80] {
+            let lines = table.lines(room);
+            let names = lines.iter().filter(|line| line.contains("shell_command")).count();
+            assert_eq!(names, 2, "{room}: {lines:#?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use clap::{
     error::{ContextKind, ContextValue},
 };
 
+use windlass::shell_quote;
+
 use crate::{args, exit::ProgramExit, finish, note, output, screen::visible_lines, spelling::nearness};
 
 /// Prints help, the version or an error. Only an error is wrong usage.
@@ -79,7 +81,25 @@ fn suggest(error: &mut clap::Error, root: &clap::Command) {
     } else if root.get_arguments().any(|arg| arg.get_long() == Some(&typed)) {
         let tip = StyledStr::from(format!("there is an option '--{typed}'"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    } else if is_first_word(error) {
+        let tip = StyledStr::from(prompt_tip(&typed));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
+}
+
+/// Returns true if the unknown command stands where a prompt may stand, too.
+fn is_first_word(error: &clap::Error) -> bool {
+    let usage = error.get(ContextKind::Usage);
+    matches!(usage, Some(ContextValue::StyledStr(usage)) if usage.to_string().contains("windlass [OPTIONS] [PROMPT]"))
+}
+
+/// Returns how a text that is no command becomes a prompt.
+fn prompt_tip(typed: &str) -> String {
+    let quoted = shell_quote(typed);
+    if typed.trim().contains(char::is_whitespace) {
+        return format!("a session needs a terminal; without one, use `windlass exec {quoted}`");
+    }
+    format!("a prompt of one word needs `windlass chat {quoted}`")
 }
 
 fn is_near(typed: &str, known: &str) -> bool {
@@ -122,14 +142,17 @@ mod tests {
             ("sesions", "a similar subcommand exists: 'sessions'"),
             ("histroy", "a similar subcommand exists: 'history'"),
             ("probe", "a similar subcommand exists: 'models probe'"),
-            ("frobnicate", ""),
+            ("frobnicate", "a prompt of one word needs `windlass chat frobnicate`"),
+            ("fix", "a prompt of one word needs `windlass chat fix`"),
+            ("fix it", "a session needs a terminal; without one, use `windlass exec 'fix it'`"),
             ("logni", "a similar subcommand exists: 'login'"),
             ("sesion", "a similar subcommand exists: 'sessions'"),
-            ("sandbox-mode", ""),
-            ("e2", ""),
+            ("sandbox-mode", "a prompt of one word needs `windlass chat sandbox-mode`"),
+            ("e2", "a prompt of one word needs `windlass chat e2`"),
         ] {
             assert_eq!(tips(&["windlass", typed]), expected, "{typed}");
         }
+        assert_eq!(tips(&["windlass", "policy", "frobnicate"]), "");
     }
 
     #[test]

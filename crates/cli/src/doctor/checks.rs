@@ -106,7 +106,10 @@ pub(super) fn run(common: &CommonOptions, network: bool, diagnosis: &Diagnosis) 
     let mut checks = vec![sandbox(diagnosis), configuration(common)];
     if let Ok(home) = setup::home() {
         checks.push(keys(&home));
-        checks.extend(model(common, network));
+        checks.push(model(common, network).unwrap_or_else(|| {
+            let fix = "correct the configuration first, as above";
+            DoctorCheck::warning("model", "not checked, because the configuration is wrong", fix)
+        }));
         checks.extend([index(&home), disk(&home)]);
     }
     checks.extend([shell(), git(), terminal()]);
@@ -136,7 +139,16 @@ fn configuration(common: &CommonOptions) -> DoctorCheck {
             let state = if path.exists() { "" } else { " (does not exist; the defaults apply)" };
             DoctorCheck::ok(NAME, format!("{}{state}", visible_path(&path)))
         }
-        Err(problem) => DoctorCheck::failed(NAME, problem.message, "windlass config edit"),
+        Err(problem) => {
+            let is_valid_without =
+                ProgramSetup::for_tools(&CommonOptions { config: Vec::new(), ..common.clone() }).is_ok();
+            let fix = if is_valid_without {
+                "correct the option `-c`, or leave it out"
+            } else {
+                "windlass config edit"
+            };
+            DoctorCheck::failed(NAME, problem.message, fix)
+        }
     }
 }
 
@@ -156,7 +168,8 @@ fn keys(home: &Path) -> DoctorCheck {
     }
 }
 
-/// Checks the model of a session without options. A broken configuration is reported elsewhere.
+/// Checks the model of a session without options. Returns `None` if the configuration is wrong,
+/// which another check reports.
 fn model(common: &CommonOptions, network: bool) -> Option<DoctorCheck> {
     const NAME: &str = "model";
     let setup = ProgramSetup::for_default_session(common).ok()?;

@@ -125,8 +125,7 @@ fn a_refused_command_is_declined_and_listed_at_the_end() {
     ]);
     assert_eq!(lines[0]["item"]["status"], "declined");
     assert_eq!(lines[1]["error"]["message"], "x");
-    let hint =
-        "to allow it: `-a on-request`, or run it where it can ask (it did not, because there is no terminal)";
+    let hint = "to allow it: `-a on-request`, or run it where it can ask, at a terminal or in a session (it did not, because there is no terminal)";
     assert_eq!(
         lines[1]["refusals"],
         json!([{"call": "shell", "tool": "shell", "reason": "no", "made_up_for": false, "hint": hint}])

@@ -1,9 +1,10 @@
 //! Files for the rules that answers create: the user's, for all projects or for one.
 
 use std::{
+    ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::{ffi::OsStringExt, fs::OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -62,6 +63,24 @@ pub(super) fn user_directory(home: &Path) -> PathBuf {
 /// others can write.
 pub(super) fn project_directory(home: &Path, root: &Path) -> PathBuf {
     home.join("projects").join(directory_name(root)).join("rules")
+}
+
+/// Returns the project whose rules of the user are in a file; none for other files, and if its path
+/// was too long to be a name.
+pub(super) fn project_of(file: &Path) -> Option<PathBuf> {
+    let directory = file.parent().filter(|directory| directory.ends_with("rules"))?.parent()?;
+    let name = directory.file_name()?.to_str()?;
+    if !directory.parent()?.ends_with("projects") || !name.starts_with("%2F") {
+        return None;
+    }
+    let mut pieces = name.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (code, rest) = piece.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(code, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    Some(OsString::from_vec(bytes).into())
 }
 
 /// Returns a path as one name, different for different paths.
@@ -163,6 +182,18 @@ mod tests {
     fn offer(program: &str) -> Offer {
         let toml = format!("[[rule]]\nprefix = [\"{program}\"]\ndecision = \"allow\"\n");
         Offer { toml, allows: String::new() }
+    }
+
+    #[test]
+    fn the_project_of_a_file_is_known_from_its_directory() {
+        let home = Path::new("/h/.windlass");
+        for root in ["/w/a b", "/w/50%/汉字"] {
+            let file = project_directory(home, Path::new(root)).join(NAME);
+            assert_eq!(project_of(&file), Some(root.into()));
+        }
+        let long = project_directory(home, Path::new(&format!("/{}", "x".repeat(300))));
+        assert_eq!(project_of(&long.join(NAME)), None);
+        assert_eq!(project_of(&user_directory(home).join(NAME)), None);
     }
 
     #[test]

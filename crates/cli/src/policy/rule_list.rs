@@ -207,6 +207,17 @@ impl ListedRule<'_> {
         }
     }
 
+    /// Returns the file and the line. The files of a project are named by its path, not by the
+    /// directory that stands for it.
+    fn place(&self) -> String {
+        let CommandRule { file, line, .. } = self.rule;
+        let project = self.source.and_then(|source| answers::project_of(&source.path));
+        match (project, file.rsplit_once('/')) {
+            (Some(project), Some((_, name))) => format!("{name}:{line} for {}", project.display()),
+            _ => format!("{file}:{line}"),
+        }
+    }
+
     fn decision(&self) -> String {
         let name = match self.rule.decision {
             RuleDecision::Allow => "allow",
@@ -225,7 +236,7 @@ impl ListedRule<'_> {
         let commands = format!("{}{}", redacted(self.rule).shown(), if tail { " …" } else { "" });
         let answered = self.rule.answered.clone().unwrap_or_else(|| "-".to_owned());
         let damaged = if self.is_damaged { ", damaged file" } else { "" };
-        let from = format!("{}:{} ({}{damaged})", self.rule.file, self.rule.line, self.kind());
+        let from = format!("{} ({}{damaged})", self.place(), self.kind());
         [self.id.clone(), self.decision(), visible(&commands), visible(&answered), visible(&from)]
     }
 

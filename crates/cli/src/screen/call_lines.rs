@@ -2,11 +2,12 @@
 
 use windlass::{
     CallWords, Denial, Effects, Facts, Outcome, OutputExcerpt, ToolCall, counted, duration_in_words,
+    insight::{Detail, ExitClass, Insight},
     outcome_words, shortened,
 };
 use windlass_tui::render::visible::{visible, visible_prose};
 
-use super::{MAX_NAME_CHARS, TerminalStyle};
+use super::{MAX_NAME_CHARS, TerminalStyle, reason};
 use crate::paths::PathDisplay;
 
 /// Maximum number of characters of a command when it begins. A question about it shows all of it.
@@ -49,12 +50,12 @@ impl CallEnd<'_> {
             Facts::Session(_) | Facts::Command(_) | Facts::None => outcome_words(outcome),
         };
         let words = if outcome.verdict.success { style.green(&words) } else { style.red(&words) };
-        if let Some(reason) = &outcome.receipt.refusal {
-            let reason = reason.strip_prefix("refused: ").unwrap_or(reason);
-            return format!("{words}: {}", visible(reason));
+        if let Some(refusal) = &outcome.receipt.refusal {
+            return format!("{words}: {}", visible(reason(refusal)));
         }
         let told = outcome.insight.as_ref().filter(|insight| insight.is_telling());
-        let told = told.map(|insight| format!(": {}", visible(&insight.summary))).unwrap_or_default();
+        let told = told.and_then(|insight| summary(insight, &self.output()));
+        let told = told.map(|summary| format!(": {}", visible(&summary))).unwrap_or_default();
         format!("{words}, {}{told}", duration_in_words(outcome.receipt.duration))
     }
 
@@ -76,5 +77,24 @@ impl CallEnd<'_> {
         let line = |line: &&str| format!("\n  | {}", visible_prose(line));
         let hidden = (excerpt.hidden > 0).then(|| format!("\n  | … {}", counted(excerpt.hidden, "line")));
         excerpt.first.iter().map(line).chain(hidden).chain(excerpt.last.iter().map(line)).collect()
+    }
+}
+
+/// Returns the meaning of an output without an error that the lines below it show.
+fn summary(insight: &Insight, shown: &str) -> Option<String> {
+    let Detail::Command(command) = &insight.detail else { return Some(insight.summary.clone()) };
+    let repeated = command.first_error.as_ref().and_then(|error| {
+        let class = insight.summary.strip_suffix(error.as_str())?.strip_suffix(": ")?;
+        let begin = visible_prose(error.trim_end_matches('…'));
+        let is_shown = shown.lines().any(|line| {
+            line.trim_start().strip_prefix("| ").is_some_and(|line| line.trim_start().starts_with(&*begin))
+        });
+        is_shown.then(|| class.to_owned())
+    });
+    match repeated {
+        // The exit code says as much.
+        Some(_) if command.class == ExitClass::Failed => None,
+        Some(class) => Some(class),
+        None => Some(insight.summary.clone()),
     }
 }

@@ -52,6 +52,18 @@ fn a_broken_configuration_fails_with_its_place() {
     assert!(status == "failed" && detail.contains("config.toml:1:1: unknown key `modle`"), "{detail}");
     let text = user.run(&["doctor"]).assert_code(1).stdout.clone();
     assert!(text.contains("failed   config ") && text.contains("fix: windlass config edit\n"), "{text}");
+    assert!(text.contains("warning  model     not checked, because the configuration is wrong\n"), "{text}");
+}
+
+#[test]
+fn a_fault_on_the_command_line_is_not_one_of_the_file() {
+    let user = User::new();
+    let text = user.run(&["-c", "foo=1", "doctor"]).assert_code(1).stdout.clone();
+    assert!(text.contains("fix: correct the option `-c`, or leave it out\n"), "{text}");
+    assert!(!text.contains("config edit") && text.contains("model     not checked"), "{text}");
+    user.configure("modle = \"x\"\n");
+    let text = user.run(&["-c", "foo=1", "doctor"]).assert_code(1).stdout.clone();
+    assert!(text.contains("fix: windlass config edit\n"), "both are wrong: {text}");
 }
 
 #[test]

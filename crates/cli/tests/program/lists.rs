@@ -80,6 +80,10 @@ fn every_list_fits_the_terminal_and_breaks_no_word() {
     let session = session(&user);
     let calls = lines(&user.run(&["history", "--json"]).stdout);
     assert_eq!(calls.len(), 3, "{calls:#?}");
+    for columns in [50, 60, 80] {
+        let shown = on_terminal(&user, columns, "history");
+        assert_eq!(shown.matches("shell_command").count(), 2, "{columns}:\n{shown}");
+    }
     let call = |at: usize| calls[at]["call"].as_str().unwrap().to_owned();
     let explained = format!("policy explain '{}'", long_text());
     let shown: Vec<_> = (0..3).map(|at| format!("show {}", call(at))).collect();
@@ -166,6 +170,39 @@ fn pipes_get_every_cell_whole() {
     assert!(history.contains("w039x > 汉字-w900x.txt"), "{history}");
     assert_eq!(history.lines().count(), 4, "{history}");
     assert!(user.run(&["policy", "rules"]).stdout.contains("把所有的文件都读一遍然后告诉我结果"));
+}
+
+#[test]
+fn history_has_arguments_and_ends_in_words_in_pipes_too() {
+    let user = User::new();
+    let run = |command: &str| json!({"name": "shell_command", "arguments": {"command": command}});
+    let calls = [run("echo one"), run("git push --force"), run("exit 7")];
+    let script = user.script(&json!([{"calls": calls}, {"text": "ok"}]));
+    user.run(&["exec", "--script", &script, "hi"]).assert_code(3);
+    let piped = user.run(&["history"]).stdout;
+    let shown = on_terminal(&user, 120, "history");
+    for (end, input) in [("success", "echo one"), ("refused", "git push --force"), ("exit code 7", "exit 7")]
+    {
+        for text in [&piped, &shown] {
+            let line = text.lines().find(|line| line.trim_end().ends_with(input)).unwrap();
+            assert!(line.contains(&format!("  {end}  ")), "{line}");
+        }
+    }
+    assert!(!piped.contains('{') && !piped.contains("rejected"), "{piped}");
+    let written = &lines(&user.run(&["history", "--json"]).stdout)[0]["input"];
+    assert!(written.as_str().unwrap().starts_with('{'), "{written}");
+}
+
+#[test]
+fn rules_of_a_project_are_listed_with_its_path() {
+    let user = User::new();
+    user.run(&["policy", "allow", "--project", "make"]).assert_code(0);
+    let listed = user.run(&["policy", "rules"]).stdout;
+    let project = user.work().canonicalize().unwrap();
+    assert!(listed.contains(&format!("answers.toml:4 for {} (answer)", project.display())), "{listed}");
+    assert!(!listed.contains("%2F"), "{listed}");
+    assert!(user.run(&["policy", "rules", "--json"]).stdout.contains("%2F"), "the file itself");
+    assert!(!on_terminal(&user, 60, "policy rules").contains("%2F"));
 }
 
 #[test]

@@ -191,11 +191,12 @@ impl ToolArguments<'_> {
             "write_file" | "Write" | "write" | "create_file" => {
                 Some(("write", self.path(&["path", "file_path"])?))
             }
-            // Without effects: it was refused, or it is of an earlier session.
-            "shell_command" | "exec_command" | "shell" => Some(("run", self.command()?)),
             "view_image" => Some(("view", self.path(&["path"])?)),
             "read_output" => Some(self.stored_output()?),
             "run_tests" => Some(("run", self.tests())),
+            "shell_command" | "Bash" | "bash" | "run_shell_command" | "run_terminal_cmd"
+            | "execute_command" | "execute_bash" | "developer__shell" | "shell" | "container.exec"
+            | "local_shell" | "exec_command" => Some(("run", self.command()?)),
             "write_stdin" => {
                 let session = self.number("session_id")?;
                 let is_waiting = self.text("chars").is_none_or(str::is_empty);
@@ -211,16 +212,14 @@ impl ToolArguments<'_> {
         }
     }
 
+    /// Returns the command of a call that never got as far as its effects.
     fn command(&self) -> Option<String> {
-        match self.value.get("command").or_else(|| self.value.get("cmd"))? {
-            Value::String(line) => Some(line.clone()),
-            Value::Array(words) => {
-                let argv =
-                    words.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?;
-                Some(shell_script(&CommandLine { argv, cwd: None }))
-            }
-            _ => None,
+        let value = ["command", "cmd"].iter().find_map(|key| self.value.get(key))?;
+        if let Some(script) = value.as_str() {
+            return Some(script.to_owned());
         }
+        let argv = value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned));
+        Some(shell_script(&CommandLine { argv: argv.collect::<Option<_>>()?, cwd: None }))
     }
 
     /// Returns ` lines 10-49`, ` from line 10` or nothing.
@@ -301,8 +300,11 @@ mod tests {
             ),
             ("update_plan", json!({"plan": [{}, {}]}), "plan 2 steps"),
             ("view_image", json!({"path": "/w/a.png"}), "view a.png"),
-            ("exec_command", json!({"cmd": "make"}), "run make"),
-            ("shell", json!({"command": ["bash", "-lc", "make"]}), "run make"),
+            // Refused before its effects were known.
+            ("shell_command", json!({"command": "rm -rf /"}), "run rm -rf /"),
+            ("exec_command", json!({"cmd": "make one"}), "run make one"),
+            ("shell", json!({"command": ["bash", "-lc", "ls"]}), "run ls"),
+            ("shell", json!({"command": [1]}), "shell command: 1 value"),
             (
                 "deploy",
                 json!({"to": "staging\nnow", "files": [1], "dry": true}),

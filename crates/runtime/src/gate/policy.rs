@@ -124,27 +124,23 @@ impl Policy {
     }
 
     /// Returns the message for a model that may not escalate. If that is the user's choice, it is
-    /// literally the text that models of this family were trained on.
+    /// the sentence that models of this family were trained on, with the name of the setting: a
+    /// person reads it, too.
     pub(super) fn no_wishes(&self) -> String {
         if self.plan_mode {
-            return "refused to run the command without the sandbox: plan mode is on; nothing is changed before the \
+            return "refused: plan mode is on, so no command runs without the sandbox; nothing is changed before the \
                     user approves the plan"
                 .to_owned();
         }
         if let Some(chosen) = self.unattended {
             return format!(
-                "refused to run the command without the sandbox: the approval policy is `{}`, but nobody can be asked in \
+                "refused: it asks to run without the sandbox; the approval policy is `{}`, but nobody can be asked in \
                  this run, so that `{}` holds; run it without asking for escalated permissions, or leave it out",
                 chosen.name(),
                 self.approval.name()
             );
         }
-        let policy = match self.approval {
-            ApprovalPolicy::Untrusted => "UnlessTrusted",
-            ApprovalPolicy::OnFailure => "OnFailure",
-            ApprovalPolicy::OnRequest => "OnRequest",
-            ApprovalPolicy::Never => "Never",
-        };
+        let policy = self.approval.name();
         format!(
             "approval policy is {policy}; reject command — you should not ask for escalated permissions if the approval \
              policy is {policy}"

@@ -292,10 +292,22 @@ async fn a_refused_wish_says_which_policy_holds_and_why() {
         let policy = Policy { unattended, ..Policy::default() };
         admit(Gate::new(policy, None), wish.clone())
     };
-    assert!(refused(None).await.unwrap_err().starts_with("approval policy is Never; reject command"));
+    assert!(refused(None).await.unwrap_err().starts_with("approval policy is never; reject command"));
+    for (approval, name) in
+        [(ApprovalPolicy::OnFailure, "on-failure"), (ApprovalPolicy::Untrusted, "untrusted")]
+    {
+        let gate = Gate::new(Policy { approval, ..Policy::default() }, None);
+        assert_eq!(
+            admit(gate, wish.clone()).await.unwrap_err(),
+            format!(
+                "approval policy is {name}; reject command — you should not ask for escalated permissions if the \
+                 approval policy is {name}"
+            )
+        );
+    }
     assert_eq!(
         refused(Some(ApprovalPolicy::OnFailure)).await.unwrap_err(),
-        "refused to run the command without the sandbox: the approval policy is `on-failure`, but nobody can be asked in \
+        "refused: it asks to run without the sandbox; the approval policy is `on-failure`, but nobody can be asked in \
          this run, so that `never` holds; run it without asking for escalated permissions, or leave it out"
     );
 }
