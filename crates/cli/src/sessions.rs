@@ -21,6 +21,7 @@ use self::disk::size;
 use crate::{
     args::{CommonOptions, SessionsCommand},
     calls::{one_line, when},
+    earlier_conversation::is_of_program,
     exit::ProgramExit,
     ids::{self, FoundThread},
     output::print,
@@ -216,5 +217,5 @@ fn prompts(session: &LoadedSession) -> impl Iterator<Item = String> {
             Body::Message { role: Role::User, content } => Some(Content::join(content)),
             _ => None,
         })
-        .filter(|text| !text.starts_with("<environment_context>"))
+        .filter(|text| !is_of_program(text))
 }

@@ -238,6 +238,7 @@ impl App {
     }
 
     pub(crate) fn on_paste(&mut self, text: &str) {
+        self.interrupted = None;
         if self.panel.is_open() {
             self.panel.on_paste(text);
         } else if !self.is_asking() {
@@ -264,6 +265,9 @@ impl App {
     }
 
     pub(crate) fn on_key(&mut self, key: &Input, now: Instant) {
+        if !(key.ctrl && key.key == Key::Char('c')) {
+            self.interrupted = None;
+        }
         if self.panel.is_open() {
             if self.panel.on_key(key, now) == Some(Answer::Abort) {
                 self.cancel();
@@ -382,9 +386,11 @@ impl App {
         self.transcript.running_commands() + self.links.commands.list().len()
     }
 
-    fn upper_lines(&self, now: Instant) -> Vec<Line<'static>> {
+    fn upper_lines(&mut self, now: Instant) -> Vec<Line<'static>> {
         let mut lines = self.transcript.live_lines(now);
-        if let Some(since) = self.working {
+        if self.working.is_some() && self.is_asking() {
+            lines.push(faint("… waits for you".to_owned()));
+        } else if let Some(since) = self.working {
             let word = if self.cancelled { "stopping" } else { "working" };
             let seconds = now.saturating_duration_since(since).as_secs();
             let keys = match (self.composer.is_empty(), self.work) {

@@ -10,7 +10,11 @@ use windlass::{Effects, Input, ToolCall};
 
 use crate::{
     render::{
-        Theme, markdown::render_markdown, tool_call::call_gist, visible::visible_command, wrap::cut_spans,
+        Theme,
+        markdown::render_markdown,
+        tool_call::call_gist,
+        visible::{visible_command, visible_prose},
+        wrap::cut_spans,
     },
     text_lines::{faint, wrapped},
 };
@@ -26,6 +30,8 @@ pub enum EarlierEntry {
     Answer(String),
     /// A call.
     Call(ToolCall),
+    /// The early end of a turn, in words.
+    Ended(String),
 }
 
 /// Renders an earlier conversation.
@@ -48,6 +54,7 @@ pub(crate) fn render_earlier(
                 lines.push(Line::default());
             }
             EarlierEntry::Answer(text) => lines.extend(render_markdown(text, width, theme)),
+            EarlierEntry::Ended(word) => lines.push(faint(format!("— {}", visible_prose(word)))),
             EarlierEntry::Call(call) => {
                 let name = visible_command(call.name.as_str()).into_owned();
                 let gist = command_line(call).unwrap_or_else(|| call_gist(call, &Effects::none(), cwd));
@@ -86,6 +93,7 @@ mod tests {
             EarlierEntry::Prompt("run the tests".to_owned()),
             EarlierEntry::Call(call),
             EarlierEntry::Answer("They **pass**.".to_owned()),
+            EarlierEntry::Ended("cancelled".to_owned()),
         ];
         let lines = render_earlier(&entries, "/w".as_ref(), 30, &Theme::no_colour());
         assert!(lines.iter().all(|line| line.width() <= 30), "{lines:#?}");
@@ -95,7 +103,7 @@ mod tests {
             text[2].starts_with("› run") && text[4].starts_with("• shell_command cargo test"),
             "{text:#?}"
         );
-        assert_eq!(text[5], "They pass.");
+        assert_eq!(text[5..7], ["They pass.", "— cancelled"]);
         assert!(render_earlier(&[], "/w".as_ref(), 30, &Theme::no_colour()).is_empty());
     }
 }

@@ -121,6 +121,32 @@ fn control_c_cancels_the_turn_and_twice_leaves() {
 }
 
 #[test]
+fn while_a_question_is_open_the_session_waits_and_does_not_work() {
+    let (mut app, now) = (app(), Instant::now());
+    app.submit("work".into(), now);
+    assert!(screen(&mut app, now)[0].starts_with("… working 0 s"));
+    let _given = ask(&mut app, "make", now);
+    assert_eq!(screen(&mut app, now)[0], "… waits for you");
+}
+
+#[test]
+fn a_key_or_a_paste_between_two_control_c_keeps_the_session() {
+    let (mut app, now) = (app(), Instant::now());
+    for between in ["key", "paste"] {
+        write(&mut app, "one", now);
+        control(&mut app, 'c', now);
+        if between == "key" {
+            write(&mut app, "t", now)
+        } else {
+            app.on_paste("two")
+        }
+        control(&mut app, 'c', now);
+        assert_eq!((app.take_actions(), app.input()), (Vec::new(), String::new()), "{between}");
+        press(&mut app, Key::Left, now);
+    }
+}
+
+#[test]
 fn what_was_typed_before_a_question_appeared_does_not_answer_it() {
     let (mut app, now) = (app(), Instant::now());
     let mut given = ask(&mut app, "make", now);
