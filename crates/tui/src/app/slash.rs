@@ -197,7 +197,7 @@ impl App {
 
     pub(super) fn set_settings(&mut self, settings: SessionSettings) {
         let status = &mut self.info.status;
-        status.model.clone_from(&settings.model);
+        settings.shown_model().clone_into(&mut status.model);
         status.provider = Some(settings.provider.clone());
         status.approval = settings.approval;
         settings.sandbox_in_force().name().clone_into(&mut status.sandbox);
