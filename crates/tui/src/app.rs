@@ -298,6 +298,7 @@ impl App {
             _ => match self.composer.on_key(key) {
                 ComposerResult::Submitted(text) => {
                     self.submitted.push(text.clone());
+                    self.echo_command(&text);
                     self.submit(text, now);
                 }
                 ComposerResult::Unused if key.key == Key::Tab && self.working.is_some() => {
@@ -342,7 +343,7 @@ impl App {
         if let Some((command, argument)) = commands::parse(trimmed) {
             let argument = argument.to_owned();
             self.run_command(command, &argument, now);
-        } else if trimmed.starts_with('/') && !trimmed[1..].contains(['/', ' ', '\n']) {
+        } else if slash::is_unknown_command(trimmed) {
             self.transcript.warning(&format!("there is no command `{trimmed}`; /help lists them"));
         } else if self.working.is_none() {
             self.send(text, now);

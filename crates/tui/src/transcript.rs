@@ -118,6 +118,13 @@ impl Transcript {
         self.finished.push(Line::default());
     }
 
+    /// Adds a command of the session, above what it prints.
+    pub(crate) fn command(&mut self, text: &str) {
+        self.begin_part(LastPart::Other);
+        self.finished.push(Line::default());
+        self.finished.extend(wrapped("› ", text, self.width, dim()));
+    }
+
     /// Adds finished lines.
     pub(crate) fn add(&mut self, lines: Vec<Line<'static>>) {
         self.finished.extend(lines);
