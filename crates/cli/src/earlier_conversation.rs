@@ -31,13 +31,31 @@ fn newest(setup: &ProgramSetup, is_wanted: impl Fn(&SessionEntry) -> bool) -> Op
     entries.into_iter().find(is_wanted).map(|entry| entry.path)
 }
 
+/// Returns true for a message that the program wrote in the name of the person.
+pub(crate) fn is_of_program(text: &str) -> bool {
+    text.starts_with("<environment_context>") || early_end(text).is_some()
+}
+
+/// Returns why a turn ended early, from the message about it to the model.
+fn early_end(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("<turn_aborted>\n")?.strip_suffix("</turn_aborted>")?;
+    let reason = inner.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    Some(match reason {
+        Some(("aborted by user", _)) | None => "cancelled",
+        Some((reason, _)) => reason.strip_prefix("aborted: ").unwrap_or(reason),
+    })
+}
+
 fn last_entries(history: Vec<Item>, secrets: &Secrets) -> Vec<EarlierEntry> {
     let clean = |text: String| secrets.clean(&text).into_owned();
     let entry = |item: Item| match item.body {
         Body::Message { role: Role::User, content } => {
             let text = Content::join(&content);
-            let is_own = text.starts_with("<environment_context>") || text.trim().is_empty();
-            (!is_own).then(|| EarlierEntry::Prompt(clean(text)))
+            match early_end(&text) {
+                Some(word) => Some(EarlierEntry::Ended(clean(word.to_owned()))),
+                None if is_of_program(&text) || text.trim().is_empty() => None,
+                None => Some(EarlierEntry::Prompt(clean(text))),
+            }
         }
         Body::Message { role: Role::Assistant, content } => {
             Some(EarlierEntry::Answer(clean(Content::join(&content))))
@@ -52,4 +70,31 @@ fn last_entries(history: Vec<Item>, secrets: &Secrets) -> Vec<EarlierEntry> {
         entries.insert(0, EarlierEntry::Omitted(omitted));
     }
     entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_ended_early_is_told_apart_from_a_message() {
+        let note = |why: &str| {
+            let text = format!("<turn_aborted>\nThe turn was ended early ({why}). Look.\n</turn_aborted>");
+            Item::message(Role::User, text)
+        };
+        let history = vec![
+            Item::message(Role::User, "<environment_context>here</environment_context>"),
+            Item::message(Role::User, "what is <turn_aborted>?"),
+            note("aborted by user"),
+            note("aborted: the program was ended"),
+        ];
+        let entries = last_entries(history, &Secrets::default());
+        let [EarlierEntry::Prompt(prompt), EarlierEntry::Ended(first), EarlierEntry::Ended(second)] =
+            &entries[..]
+        else {
+            panic!("{entries:?}")
+        };
+        let shown = [prompt, first, second].map(String::as_str);
+        assert_eq!(shown, ["what is <turn_aborted>?", "cancelled", "the program was ended"]);
+    }
 }

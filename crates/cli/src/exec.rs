@@ -136,7 +136,9 @@ fn finish(
 ) -> Result<ProgramExit, CliProblem> {
     let answer = match &report.end {
         Ok(answer) => answer,
-        Err(AgentError::Stopped(Reason::Interrupted)) => return Ok(ProgramExit::Interrupted),
+        Err(AgentError::Stopped(Reason::Interrupted | Reason::Terminated)) => {
+            return Ok(ProgramExit::Interrupted);
+        }
         Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Looping)) => {
             return Ok(ProgramExit::Limit);
         }

@@ -66,7 +66,7 @@ pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<P
     let setup = ProgramSetup::for_session(common, &resume.session)?;
     let which = match &resume.id {
         Some(id) => Which::Id(ids::session_id(&setup, id)?),
-        None if resume.last => Which::LastIn(setup.cwd.clone()),
+        None if resume.last => last(&setup)?,
         None => match choose(&setup, is_plain(&resume.session, &setup))? {
             Some(which) => which,
             None => return Ok(ProgramExit::Done),
@@ -82,6 +82,12 @@ fn check_terminal() -> Result<(), CliProblem> {
     Err(CliProblem::usage("an interactive session needs a terminal; `windlass exec` works without one"))
 }
 
+/// Returns the last session of this directory that has a message.
+fn last(setup: &ProgramSetup) -> Result<Which, CliProblem> {
+    let found = sessions::resumable(setup, 1)?.into_iter().next();
+    Ok(found.map_or_else(|| Which::LastIn(setup.cwd.clone()), |(entry, _)| Which::Id(entry.id)))
+}
+
 /// Lets the person choose a session of this directory.
 fn choose(setup: &ProgramSetup, is_plain: bool) -> Result<Option<Which>, CliProblem> {
     let found = sessions::resumable(setup, MAX_LISTED)?;
@@ -93,7 +99,7 @@ fn choose(setup: &ProgramSetup, is_plain: bool) -> Result<Option<Which>, CliProb
     let chosen = if is_plain {
         pick_by_number(&lines)
     } else {
-        pick("Resume which session? (Enter chooses, Esc leaves)", &lines, end_process)
+        pick("Resume which session? (typing searches, Enter chooses, Esc leaves)", &lines, end_process)
     };
     let chosen = chosen.map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
     Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
@@ -171,7 +177,9 @@ fn start(
 
 /// Says how to go on and how to take changes back.
 fn say_goodbye(setup: &ProgramSetup, end: &SessionEnd) -> ProgramExit {
-    if let Some(thread) = &end.thread {
+    // An empty session is not worth going on with.
+    let thread = end.thread.as_ref().filter(|thread| !sessions::is_empty(setup, thread));
+    if let Some(thread) = thread {
         crate::note(&format!("to go on:          windlass resume {thread}"));
         // If it is not known, the command says so.
         let edits = Edits::of_session(&setup.home, thread).and_then(|edits| edits.list());

@@ -12,7 +12,7 @@ pub(crate) use disk::kept;
 
 use serde_json::{Value, json};
 use windlass::{
-    Body, Content, Role,
+    Body, Content, Role, ThreadId,
     clean::Secrets,
     record::{self, DiskUsage, LoadedSession, SessionEntry, SessionError, SessionNames, SessionSummary},
 };
@@ -21,6 +21,7 @@ use self::disk::size;
 use crate::{
     args::{CommonOptions, SessionsCommand},
     calls::{one_line, when},
+    earlier_conversation::is_of_program,
     exit::ProgramExit,
     ids::{self, FoundThread},
     output::print,
@@ -50,18 +51,33 @@ pub(crate) fn run(common: &CommonOptions, args: &SessionsCommand) -> Result<Prog
     }
 }
 
-/// Returns the sessions of the current directory, newest first, each with a line for a person.
+/// Returns true if nothing was asked or run in a session. One that cannot be read is not empty.
+pub(crate) fn is_empty(setup: &ProgramSetup, id: &ThreadId) -> bool {
+    let path = record::find(&setup.home, id).ok().map(|(_, path)| path);
+    path.and_then(|path| record::summarize(&path).ok()).is_some_and(|summary| has_nothing(&summary))
+}
+
+fn has_nothing(summary: &SessionSummary) -> bool {
+    summary.prompt.is_none() && summary.calls == 0
+}
+
+/// Returns the sessions of the current directory in which something was asked, newest first, each with a line for a person.
 pub(crate) fn resumable(
     setup: &ProgramSetup,
     limit: usize,
 ) -> Result<Vec<(SessionEntry, String)>, CliProblem> {
     let entries = record::list(&setup.home).map_err(|error| failed(&error))?;
-    let here: Vec<_> = entries.into_iter().filter(|entry| entry.cwd == setup.cwd).take(limit).collect();
     let (secrets, names) = (setup.secrets(), ids::names(setup)?);
-    let all: Vec<_> = here.iter().map(|entry| entry.id.to_string()).collect();
-    let described = here.into_iter().map(|entry| {
-        // A session that cannot be read is listed, and the error appears when it is chosen.
-        let summary = record::summarize(&entry.path).ok();
+    let here = entries.into_iter().filter(|entry| entry.cwd == setup.cwd);
+    // A session that cannot be read is listed, and the error appears when it is chosen.
+    let summarized = here.map(|entry| (record::summarize(&entry.path).ok(), entry));
+    let has_name = |entry: &SessionEntry| names.get(&entry.id).is_some();
+    let is_wanted = |(summary, entry): &(Option<SessionSummary>, SessionEntry)| {
+        has_name(entry) || !summary.as_ref().is_some_and(has_nothing)
+    };
+    let found: Vec<_> = summarized.filter(is_wanted).take(limit).collect();
+    let all: Vec<_> = found.iter().map(|(_, entry)| entry.id.to_string()).collect();
+    let described = found.into_iter().map(|(summary, entry)| {
         let title = title(&names, &entry, summary.as_ref(), &secrets);
         let id = ids::shown(entry.id.as_str(), all.iter().map(String::as_str));
         let line = format!("{}  {id}  {title}", when(entry.started));
@@ -216,5 +232,5 @@ fn prompts(session: &LoadedSession) -> impl Iterator<Item = String> {
             Body::Message { role: Role::User, content } => Some(Content::join(content)),
             _ => None,
         })
-        .filter(|text| !text.starts_with("<environment_context>"))
+        .filter(|text| !is_of_program(text))
 }

@@ -195,7 +195,7 @@ pub struct Receipt {
     /// Reason that the call was allowed; empty if it was not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub decision: String,
-    /// Time from the router to the verdict.
+    /// Running time: from the router to the verdict, without the wait for an approval.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
     /// Accesses that the sandbox blocked.

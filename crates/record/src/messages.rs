@@ -15,8 +15,8 @@ use crate::{
     session_paths,
 };
 
-/// The start of messages that the program writes in the name of the user.
-const ENVIRONMENT: &str = "<environment_context>";
+/// The starts of messages that the program writes in the name of the user.
+const OF_PROGRAM: [&str; 2] = ["<environment_context>", "<turn_aborted>\n"];
 
 /// Calls `see` for each prompt and each answer of a session, until it returns `Break`. Only lines
 /// for which `is_candidate` returns true are parsed; it gets the bytes of the whole line.
@@ -60,7 +60,8 @@ fn message_of_line(line: &LineEnvelope<'_>) -> Option<(Role, String)> {
     match item.body {
         Body::Message { role: role @ (Role::User | Role::Assistant), content } => {
             let text = Content::join(&content);
-            (role == Role::Assistant || !text.starts_with(ENVIRONMENT)).then_some((role, text))
+            (role == Role::Assistant || !OF_PROGRAM.iter().any(|start| text.starts_with(start)))
+                .then_some((role, text))
         }
         _ => None,
     }

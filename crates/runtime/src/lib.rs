@@ -8,6 +8,7 @@ mod batch;
 mod call_history;
 mod decisions;
 mod gate;
+mod gate_time;
 mod orchestrator;
 mod preflight;
 mod registry;

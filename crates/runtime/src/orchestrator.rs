@@ -17,6 +17,7 @@ use windlass_shape::{Failure, Secrets};
 use crate::{
     Stop, Toolbox, decisions,
     gate::{CallAdmission, GateRequest},
+    gate_time::GateTime,
     stages::{AttemptReport, RunnableCall},
 };
 
@@ -32,6 +33,7 @@ pub(crate) struct CallAttempt<'a> {
     /// The call as others may see it.
     pub(crate) clean_call: &'a Clean<ToolCall>,
     pub(crate) stop: &'a Stop,
+    pub(crate) gate_time: &'a GateTime,
 }
 
 impl CallAttempt<'_> {
@@ -43,7 +45,7 @@ impl CallAttempt<'_> {
         clean_effects: &Clean<Effects>,
         admission: CallAdmission,
     ) -> AttemptReport {
-        let Self { toolbox, call, clean_call, stop } = *self;
+        let Self { toolbox, call, clean_call, stop, gate_time } = *self;
         let effects = &runnable.effects;
         let CallAdmission { grant, decision } = admission;
         if let Err(failure) = self.intend(clean_effects, &decision) {
@@ -62,12 +64,14 @@ impl CallAttempt<'_> {
             |judged| judged.secrets_in(call, clean_call, &toolbox.shaper.secrets),
         );
         let request = GateRequest { call, effects, secrets: &secrets, events: &*toolbox.events, stop };
-        let further = tokio::select! {
-            biased;
-            _reason = stop.stopped() => return first,
-            further = toolbox.gate.admit_escalated(request, denials) => further,
+        let further = async {
+            tokio::select! {
+                biased;
+                _reason = stop.stopped() => Ok(None),
+                further = toolbox.gate.admit_escalated(request, denials) => further,
+            }
         };
-        let CallAdmission { grant, decision } = match further {
+        let CallAdmission { grant, decision } = match gate_time.count(further).await {
             Ok(Some(admission)) => admission,
             Ok(None) => return first,
             Err(failure) => return AttemptReport { result: Err(failure), ..first },

@@ -16,6 +16,8 @@ pub struct Stop {
 pub enum Reason {
     /// Stopped by a person.
     Interrupted,
+    /// The program was asked to end, or its terminal is gone.
+    Terminated,
     /// The time limit of the turn was reached.
     TimeLimit,
     /// The token limit of the turn was reached.
@@ -29,6 +31,7 @@ impl Reason {
     pub fn message(self) -> &'static str {
         match self {
             Self::Interrupted => "aborted by user",
+            Self::Terminated => "aborted: the program was ended",
             Self::TimeLimit => "aborted: the turn's time limit was reached",
             Self::TokenLimit => "aborted: the turn's token limit was reached",
             Self::Looping => "aborted: the model went in circles, and its calls brought nothing new",

@@ -13,6 +13,7 @@ use windlass_shape::{Failure, Secrets, Shaper};
 use crate::{
     FinishedCall, Gate, PastCall, PreparedCall, Registry, Review, Stop, decisions,
     gate::{CallAdmission, CommandJudgement, GateRequest},
+    gate_time::GateTime,
     orchestrator::{self, CallAttempt},
     preflight,
     router::{self, AcceptedCall, RoutedCall},
@@ -99,12 +100,13 @@ impl Toolbox {
     }
 
     async fn run_to_its_end(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
-        let began = Instant::now();
+        let (began, gate_time) = (Instant::now(), GateTime::default());
         let PreparedCall { call, tool, arguments, repairs, judged, .. } = prepared;
         let clean_call = self.shaper.secrets.clean_call(&call);
         let ended = match judged {
             Ok(judged) => {
-                let attempt = CallAttempt { toolbox: self, call: &call, clean_call: &clean_call, stop };
+                let (call, clean_call, gate_time) = (&call, &clean_call, &gate_time);
+                let attempt = CallAttempt { toolbox: self, call, clean_call, stop, gate_time };
                 self.perform(&attempt, judged).await
             }
             Err(failure) => self.not_started(Effects::none(), failure),
@@ -118,7 +120,7 @@ impl Toolbox {
         }
         let CalledTool { is_unknown: unknown_tool, format, mut criteria } = tool;
         criteria.one_is_an_answer = result.as_ref().is_ok_and(|output| answered(&effects, output));
-        let duration = began.elapsed();
+        let duration = gate_time.running_time(began);
         let receipt =
             Receipt { decision, held, undo_limits, repairs, unknown_tool, duration, ..Receipt::default() };
         let shape = || self.shaper.of(call.name.as_str()).shape(format, &criteria, result, receipt);
@@ -202,7 +204,7 @@ impl Toolbox {
         effects: &Effects,
         judged: Option<CommandJudgement>,
     ) -> Result<CallAdmission, Failure> {
-        let CallAttempt { call, clean_call, stop, .. } = *attempt;
+        let CallAttempt { call, clean_call, stop, gate_time, .. } = *attempt;
         debug_span!("preflight").in_scope(|| preflight::check(effects)).map_err(Failure::Tool)?;
         let class = judged.as_ref().map(CommandJudgement::explain);
         let secrets = match &judged {
@@ -211,13 +213,16 @@ impl Toolbox {
             None => Secrets::kinds_in_call(call, clean_call),
         };
         let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
-        let admitted = tokio::select! {
-            biased;
-            // A question may wait for a person. A stopped turn must neither wait for it nor run the
-            // call.
-            _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
-            admitted = self.gate.admit(request, judged).instrument(debug_span!("gate")) => admitted,
+        let admitted = async {
+            tokio::select! {
+                biased;
+                // A question may wait for a person. A stopped turn must neither wait for it nor run
+                // the call.
+                _reason = stop.stopped() => Err(orchestrator::aborted(stop)),
+                admitted = self.gate.admit(request, judged).instrument(debug_span!("gate")) => admitted,
+            }
         };
+        let admitted = gate_time.count(admitted).await;
         decisions::decided(call, class.as_deref(), &admitted);
         admitted
     }

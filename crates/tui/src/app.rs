@@ -249,6 +249,7 @@ impl App {
     }
 
     pub(crate) fn on_paste(&mut self, text: &str) {
+        self.interrupted = None;
         if self.panel.is_open() {
             self.panel.on_paste(text);
         } else if !self.is_asking() {
@@ -275,6 +276,9 @@ impl App {
     }
 
     pub(crate) fn on_key(&mut self, key: &Input, now: Instant) {
+        if !(key.ctrl && key.key == Key::Char('c')) {
+            self.interrupted = None;
+        }
         if self.panel.is_open() {
             if self.panel.on_key(key, now) == Some(Answer::Abort) {
                 self.cancel();
@@ -306,6 +310,7 @@ impl App {
             _ => match self.composer.on_key(key) {
                 ComposerResult::Submitted(text) => {
                     self.submitted.push(text.clone());
+                    self.echo_command(&text);
                     self.submit(text, now);
                 }
                 ComposerResult::Unused if key.key == Key::Tab && self.working.is_some() => {
@@ -350,7 +355,7 @@ impl App {
         if let Some((command, argument)) = commands::parse(trimmed) {
             let argument = argument.to_owned();
             self.run_command(command, &argument, now);
-        } else if trimmed.starts_with('/') && !trimmed[1..].contains(['/', ' ', '\n']) {
+        } else if slash::is_unknown_command(trimmed) {
             self.transcript.warning(&format!("there is no command `{trimmed}`; /help lists them"));
         } else if self.working.is_none() {
             self.send(text, now);
@@ -394,9 +399,11 @@ impl App {
         self.transcript.running_commands() + self.links.commands.list().len()
     }
 
-    fn upper_lines(&self, now: Instant) -> Vec<Line<'static>> {
+    fn upper_lines(&mut self, now: Instant) -> Vec<Line<'static>> {
         let mut lines = self.transcript.live_lines(now);
-        if let Some(since) = self.working {
+        if self.working.is_some() && self.is_asking() {
+            lines.push(faint("… waits for you".to_owned()));
+        } else if let Some(since) = self.working {
             let word = if self.cancelled { "stopping" } else { "working" };
             let seconds = now.saturating_duration_since(since).as_secs();
             let keys = match (self.composer.is_empty(), self.work) {

@@ -53,6 +53,8 @@ pub(crate) struct Composer {
     pasted: PastedTexts,
     files: FileIndex,
     completion: Option<Completion>,
+    /// The last request for files came before they were known.
+    awaits_files: bool,
     vi: Option<ViKeys>,
 }
 
@@ -66,6 +68,7 @@ impl Composer {
             pasted: PastedTexts::default(),
             files,
             completion: None,
+            awaits_files: false,
             vi: None,
         }
     }
@@ -97,7 +100,7 @@ impl Composer {
         let deleted = self.area.yank_text();
         self.area = new_area(text);
         self.area.set_yank_text(deleted);
-        self.completion = None;
+        (self.completion, self.awaits_files) = (None, false);
     }
 
     /// Backs out of the list of choices, the search or the insert mode. Returns false if there was
@@ -107,6 +110,7 @@ impl Composer {
             self.set_text(&search.into_draft());
             return true;
         }
+        self.awaits_files = false;
         if self.completion.take().is_some() {
             return true;
         }
@@ -279,12 +283,15 @@ impl Composer {
     pub(crate) fn complete(&mut self) {
         let word = self.word_before_cursor();
         let is_whole = self.text().trim_end() == word;
+        // Asked first: the search may end at any moment.
+        let knows_files = self.files.is_ready();
         self.completion = Completion::for_word(&word, is_whole, &mut self.files);
+        self.awaits_files = !knows_files && self.completion.is_none() && word.starts_with('@');
     }
 
     /// Returns true if files are being looked for, so that there may be more choices soon.
     pub(crate) fn awaits_files(&self) -> bool {
-        self.completion.is_none() && !self.files.is_ready() && self.word_before_cursor().starts_with('@')
+        self.awaits_files
     }
 
     /// Returns the height that it needs.

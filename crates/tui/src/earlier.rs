@@ -9,7 +9,7 @@ use ratatui::{
 use windlass::{Effects, ToolCall};
 
 use crate::{
-    render::{Theme, markdown::render_markdown, tool_call::call_words, wrap::cut_spans},
+    render::{Theme, markdown::render_markdown, tool_call::call_words, visible::visible_prose, wrap::cut_spans},
     text_lines::{faint, wrapped},
 };
 
@@ -24,6 +24,8 @@ pub enum EarlierEntry {
     Answer(String),
     /// A call.
     Call(ToolCall),
+    /// The early end of a turn, in words.
+    Ended(String),
 }
 
 /// Renders an earlier conversation.
@@ -46,6 +48,7 @@ pub(crate) fn render_earlier(
                 lines.push(Line::default());
             }
             EarlierEntry::Answer(text) => lines.extend(render_markdown(text, width, theme)),
+            EarlierEntry::Ended(word) => lines.push(faint(format!("— {}", visible_prose(word)))),
             EarlierEntry::Call(call) => {
                 let line = faint(format!("• {}", call_words(call, &Effects::none(), cwd)));
                 lines.push(cut_spans(&line.spans, width).patch_style(line.style));
@@ -76,13 +79,14 @@ mod tests {
             EarlierEntry::Prompt("run the tests".to_owned()),
             EarlierEntry::Call(call),
             EarlierEntry::Answer("They **pass**.".to_owned()),
+            EarlierEntry::Ended("cancelled".to_owned()),
         ];
         let lines = render_earlier(&entries, "/w".as_ref(), 30, &Theme::no_colour());
         assert!(lines.iter().all(|line| line.width() <= 30), "{lines:#?}");
         let text: Vec<_> = lines.iter().map(ToString::to_string).collect();
         assert_eq!(text[0], "… 3 more steps before this");
         assert!(text[2].starts_with("› run") && text[4].starts_with("• run cargo test"), "{text:#?}");
-        assert_eq!(text[5], "They pass.");
+        assert_eq!(text[5..7], ["They pass.", "— cancelled"]);
         assert!(render_earlier(&[], "/w".as_ref(), 30, &Theme::no_colour()).is_empty());
     }
 }

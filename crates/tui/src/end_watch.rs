@@ -19,6 +19,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
 };
+use windlass::Reason;
 
 use crate::{session_worker::WorkerStopper, terminal};
 
@@ -145,7 +146,7 @@ impl EndState {
             return;
         }
         if let Some(stopper) = &self.stopper {
-            stopper.stop();
+            stopper.stop(Reason::Terminated);
         }
         self.requested.notify_one();
         let ending = Arc::clone(self);

@@ -20,6 +20,9 @@ const MAX_MATCHES: usize = 8;
 /// After this time, a request looks for files again: a session makes new ones.
 const MAX_AGE: Duration = Duration::from_secs(10);
 
+/// Folders of version control, which nobody means.
+const HISTORY_FOLDERS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+
 /// Names of files below a directory. Ignored ones are left out.
 #[derive(Debug)]
 pub(crate) struct FileIndex {
@@ -82,7 +85,9 @@ fn lock(found: &Mutex<FoundFiles>) -> MutexGuard<'_, FoundFiles> {
 }
 
 fn walk(root: &Path) -> Vec<String> {
-    let entries = WalkBuilder::new(root).require_git(false).build().flatten();
+    let is_wanted = |entry: &ignore::DirEntry| !HISTORY_FOLDERS.iter().any(|name| entry.file_name() == *name);
+    let mut walker = WalkBuilder::new(root);
+    let entries = walker.require_git(false).hidden(false).filter_entry(is_wanted).build().flatten();
     let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let name = |entry: ignore::DirEntry| {
         entry.path().strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned)
@@ -114,6 +119,12 @@ mod tests {
         fs::write(root.path().join(".gitignore"), "*.log\n").unwrap();
         fs::write(root.path().join("a.log"), "").unwrap();
         fs::write(root.path().join("a.txt"), "").unwrap();
-        assert_eq!(walk(root.path()), ["a.txt"]);
+        for folder in [".git", ".github"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+            fs::write(root.path().join(folder).join("config"), "").unwrap();
+        }
+        let mut found = walk(root.path());
+        found.sort();
+        assert_eq!(found, [".github/config", ".gitignore", "a.txt"]);
     }
 }

@@ -107,6 +107,7 @@ mod tests {
         assert_eq!(best(&names, "zzz"), Vec::<String>::new());
         assert_eq!(best(&names, "SSRS"), ["app/session.rs"]);
         assert_eq!(best(&names, "").len(), 4);
+        assert_eq!(best(&["README.md", "src/lib.rs", "src/main.rs", "tests/m.rs"], "mn"), ["src/main.rs"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod file_index;
 mod frame_clock;
 mod fuzzy_match;
 mod notifications;
+mod pick_list;
 mod plain_session;
 mod plan_question;
 mod prompt_images;

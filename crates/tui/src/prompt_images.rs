@@ -124,18 +124,22 @@ pub(crate) struct PromptContent {
 }
 
 /// Reads the images that a message names. The error is for the person: the message is not sent.
-/// Names of files that do not exist are only text.
+/// Names of files that do not exist are only text, and a warning says so.
 pub(crate) fn load_content(message: String, cwd: &Path, model: &str) -> Result<PromptContent, String> {
-    let mut images = find_images(&message, cwd);
-    images.retain(|image| image.path.is_file());
+    let (images, missing): (Vec<_>, Vec<_>) =
+        find_images(&message, cwd).into_iter().partition(|image| image.path.is_file());
+    let missing: Vec<_> = missing.iter().map(|image| format!("`{}`", visible_command(&image.name))).collect();
+    let missing = (!missing.is_empty())
+        .then(|| format!("there is no file {}; the model gets only the name", missing.join(", ")));
     let takes_images = Family::of(model).shows_images;
     if !images.is_empty() && !takes_images {
-        let warning = "this model takes no images; it gets only their names".to_owned();
+        let warning = ["this model takes no images; it gets only their names".to_owned()];
+        let warning = warning.into_iter().chain(missing).collect::<Vec<_>>().join("\n");
         return Ok(PromptContent { content: vec![Content::Text(message)], warning: Some(warning) });
     }
     let loaded = images.iter().map(PromptImage::load).collect::<Result<Vec<_>, _>>()?;
     let content = [Content::Text(message)].into_iter().chain(loaded).collect();
-    Ok(PromptContent { content, warning: None })
+    Ok(PromptContent { content, warning: missing })
 }
 
 #[cfg(test)]
@@ -185,7 +189,9 @@ pub(crate) mod tests {
         assert_eq!(problem, "`b.png` cannot be sent: it is not a PNG, JPEG, GIF or WebP file");
         let text_only = load("@a.png", "gpt-oss").unwrap();
         assert!(text_only.content.len() == 1 && text_only.warning.is_some());
-        assert_eq!(load("@gone.png", "gpt-5").unwrap().content.len(), 1);
+        let missing = load("see @gone.png", "gpt-5").unwrap();
+        let warning = "there is no file `gone.png`; the model gets only the name";
+        assert_eq!((missing.content.len(), missing.warning.as_deref()), (1, Some(warning)));
         let described = |name: &str| find_images(name, folder.path())[0].describe();
         assert_eq!(described("@a.png"), "[image a.png, 1 KB]");
         assert_eq!(described("@gone.png"), "[gone.png: there is no such file]");

@@ -399,6 +399,8 @@ impl SessionLoop<'_> {
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {
         let commands = self.core.commands;
         let run = || SessionCore::run_program(commands, arguments);
+        // What comes before its output.
+        self.draw(Instant::now())?;
         // Ctrl-C at a question of the command must not end the session.
         self.with_screen(|screen| screen.lend(|| terminal::lent_to_program(run)))
     }

@@ -81,9 +81,9 @@ pub(crate) struct WorkerStopper {
 
 impl WorkerStopper {
     /// Stops everything. The thread ends when its commands have.
-    pub(crate) fn stop(&self) {
-        self.ending.stop(Reason::Interrupted);
-        self.cancel();
+    pub(crate) fn stop(&self, reason: Reason) {
+        self.ending.stop(reason);
+        self.current().stop(reason);
     }
 
     /// Returns true if the thread has ended.
@@ -154,7 +154,7 @@ impl SessionWorker {
 
     /// Stops everything and waits for the end, up to a limit.
     pub(crate) fn finish(self, limit: Duration) {
-        self.stopper.stop();
+        self.stopper.stop(Reason::Interrupted);
         drop(self.orders);
         let deadline = Instant::now() + limit;
         while !self.thread.is_finished() && Instant::now() < deadline {

@@ -36,6 +36,13 @@ impl SessionSettings {
         if self.plan_mode { SandboxMode::ReadOnly } else { self.sandbox }
     }
 
+    /// Returns the name of what answers. A script and the offline rules are no model, whatever the
+    /// configuration says.
+    pub(crate) fn shown_model(&self) -> &str {
+        let has_no_model = matches!(self.provider.as_str(), "rules" | "scripted");
+        if has_no_model { &self.provider } else { &self.model }
+    }
+
     /// Returns what differs from other settings, one line each.
     pub(crate) fn changes_from(&self, former: &Self) -> Vec<String> {
         let model = (&self.model, &self.provider) != (&former.model, &former.provider);

@@ -17,7 +17,6 @@ use ratatui::{
     Frame, Terminal, TerminalOptions, Viewport,
     backend::{Backend, ClearType},
     layout::{Position, Rect, Size},
-    style::{Modifier, Style},
     text::Line,
     widgets::{Paragraph, Widget},
 };
@@ -36,6 +35,7 @@ pub(crate) use self::{
 use crate::{
     app::fitting_height,
     end_watch::{EndProcess, EndWatch},
+    pick_list::{PickEnd, PickList},
     session::Display,
 };
 
@@ -327,24 +327,17 @@ fn new_terminal(display: Display, height: u16, row: u16) -> io::Result<Terminal<
     Terminal::with_options(backend, TerminalOptions { viewport })
 }
 
-/// Lets the person choose one of several lines. Returns `None` if they went back. A signal, or a
+/// Lets the person choose one of several lines; typing narrows them. Returns `None` if they went back. A signal, or a
 /// terminal that is gone, ends the process.
 pub fn pick(title: &str, choices: &[String], end_process: EndProcess) -> io::Result<Option<usize>> {
     let _watch = EndWatch::start(None, end_process)?;
     let mut screen = Screen::open(Display::Inline, false)?;
     let mut typed = VecDeque::from(std::mem::take(&mut screen.typed));
-    let mut selected = 0;
-    let rows = u16::try_from(choices.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let mut list = PickList::new(title, choices);
+    let rows = list.rows().max(2);
     loop {
-        let room = usize::from(fitting_height(rows, Rect::from((Position::ORIGIN, screen.size)))) - 1;
-        let first = (selected + 1_usize).saturating_sub(room);
-        let line = |(number, text): (usize, &String)| {
-            let style =
-                if number == selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
-            Line::styled(format!("  {text}"), style)
-        };
-        let shown = choices.iter().enumerate().skip(first).take(room).map(line);
-        let lines: Vec<_> = std::iter::once(Line::from(title.to_owned())).chain(shown).collect();
+        let room = fitting_height(rows, Rect::from((Position::ORIGIN, screen.size)));
+        let lines = list.lines(room.into());
         screen.draw(Vec::new(), rows, |frame, area| frame.render_widget(Paragraph::new(lines), area))?;
         let input = match typed.pop_front() {
             Some(key) => key,
@@ -357,13 +350,10 @@ pub fn pick(title: &str, choices: &[String], end_process: EndProcess) -> io::Res
                 _ => continue,
             },
         };
-        match input.key {
-            Key::Up => selected = selected.saturating_sub(1),
-            Key::Down => selected = (selected + 1).min(choices.len().saturating_sub(1)),
-            Key::Enter => return Ok((selected < choices.len()).then_some(selected)),
-            Key::Esc | Key::Char('q') => return Ok(None),
-            Key::Char('c') if input.ctrl => return Ok(None),
-            _ => {}
+        match list.on_key(&input) {
+            Some(PickEnd::Chosen(number)) => return Ok(Some(number)),
+            Some(PickEnd::Left) => return Ok(None),
+            None => {}
         }
     }
 }

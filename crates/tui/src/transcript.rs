@@ -6,7 +6,9 @@ use ratatui::{
     style::{Modifier, Style},
     text::{Line, Span},
 };
-use windlass::{Clean, Event, Plan, PlanStatus, Usage, clean::Secrets, counted};
+use windlass::{
+    Clean, Content, Event, Outcome, Plan, PlanStatus, Reason, Status, Usage, clean::Secrets, counted,
+};
 
 use crate::{
     call_log::{CallDisplay, CallLog},
@@ -129,6 +131,13 @@ impl Transcript {
         self.finished.push(Line::default());
     }
 
+    /// Adds a command of the session, above what it prints.
+    pub(crate) fn command(&mut self, text: &str) {
+        self.begin_part(LastPart::Other);
+        self.finished.push(Line::default());
+        self.finished.extend(wrapped("› ", text, self.width, dim()));
+    }
+
     /// Adds finished lines.
     pub(crate) fn add(&mut self, lines: Vec<Line<'static>>) {
         self.finished.extend(lines);
@@ -206,7 +215,8 @@ impl Transcript {
                 self.begin_part(LastPart::Call);
                 let display = CallDisplay { cwd: &self.cwd, width: self.width, theme: &self.theme };
                 let (call, effects) = (call.into_inner(), effects.into_inner());
-                self.finished.extend(self.calls.end(call, effects, Clean::into_inner(*outcome), display));
+                let outcome = without_stop_notice(Clean::into_inner(*outcome));
+                self.finished.extend(self.calls.end(call, effects, outcome, display));
             }
             Event::PlanUpdated(plan) => (self.plan, self.has_live_plan) = (Some(plan), true),
             Event::Retrying { attempt, of, reason, .. } => {
@@ -216,7 +226,11 @@ impl Transcript {
             Event::TurnCompleted { usage, .. } => self.end_turn(usage),
             Event::TurnFailed { message, usage, .. } => {
                 self.end_turn(usage);
-                self.warning(&message);
+                if message == Reason::Interrupted.message() {
+                    self.finished.push(faint("— cancelled".to_owned()));
+                } else {
+                    self.warning(&message);
+                }
             }
             Event::ThreadStarted { .. }
             | Event::UserMessage { .. }
@@ -307,6 +321,16 @@ impl Transcript {
     }
 }
 
+/// Leaves only the output of a call that was stopped: its line says the rest.
+fn without_stop_notice(mut outcome: Outcome) -> Outcome {
+    if outcome.status == Status::Rejected && outcome.receipt.refusal.is_none() {
+        let text = outcome.text();
+        let output = text.split_once("\nOutput until then:\n").map(|(_, output)| output.to_owned());
+        outcome.content = output.map(Content::Text).into_iter().collect();
+    }
+    outcome
+}
+
 fn dim() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
@@ -359,13 +383,14 @@ mod tests {
     }
 
     fn end(transcript: &mut Transcript, id: &str, decision: &str) {
-        let call = windlass::ToolCall {
-            id: id.into(),
-            name: "t".into(),
-            input: windlass::Input::Json("{}".to_owned()),
-        };
-        let mut outcome = windlass::Outcome::plain(windlass::Verdict::success(), "out");
+        let mut outcome = Outcome::plain(windlass::Verdict::success(), "out");
         outcome.receipt.decision = decision.to_owned();
+        end_with(transcript, id, outcome);
+    }
+
+    fn end_with(transcript: &mut Transcript, id: &str, outcome: Outcome) {
+        let input = windlass::Input::Json("{}".to_owned());
+        let call = windlass::ToolCall { id: id.into(), name: "t".into(), input };
         let outcome = Box::new(windlass_fakes::clean(outcome));
         let (call, effects) = (windlass_fakes::clean(call), windlass_fakes::clean(windlass::Effects::none()));
         transcript.on_event(Event::CallEnded { call, effects, outcome }, Instant::now());
@@ -382,6 +407,21 @@ mod tests {
         assert!(lines.contains("allowed because: a rule allows"), "{lines}");
         transcript.expand_call(Some(2));
         assert_eq!(text(&transcript.take_finished()), ["! there is no call #2 to show"]);
+    }
+
+    #[test]
+    fn a_cancelled_turn_is_told_once_and_keeps_the_output_so_far() {
+        for (output, shown) in [("", &[][..]), ("\nOutput until then:\nso far\n", &["  │ so far"][..])] {
+            let (mut transcript, now) = (transcript(), Instant::now());
+            let said = format!("Wall time: 2.0 seconds\naborted by user{output}");
+            let mut outcome = Outcome::plain(windlass::Verdict::failure("stopped"), said);
+            outcome.status = Status::Rejected;
+            end_with(&mut transcript, "1", outcome);
+            let (message, usage) = ("aborted by user".to_owned(), Usage::default());
+            transcript.on_event(Event::TurnFailed { message, usage, refusals: Vec::new() }, now);
+            let lines = text(&transcript.take_finished());
+            assert_eq!(lines[1..], [shown, &["— cancelled"]].concat());
+        }
     }
 
     #[test]

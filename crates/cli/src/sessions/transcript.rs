@@ -14,11 +14,9 @@ use windlass::{
 
 use super::{failed, title};
 use crate::{
-    audit::cleaned, calls, history::gist, ids, problem::CliProblem, setup::ProgramSetup, undo::change_diff,
+    audit::cleaned, calls, earlier_conversation::is_of_program, history::gist, ids, problem::CliProblem,
+    setup::ProgramSetup, undo::change_diff,
 };
-
-/// The start of messages that the program writes in the name of the user.
-const ENVIRONMENT: &str = "<environment_context>";
 
 /// Maximum size of the diff of one call.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
@@ -69,7 +67,7 @@ impl SessionTranscript {
             match &item.body {
                 Body::Message { role: Role::User, content } => {
                     let text = Content::join(content);
-                    if !text.starts_with(ENVIRONMENT) {
+                    if !is_of_program(&text) {
                         parts.push(TranscriptPart::Prompt(secrets.clean(&text).into_owned()));
                     }
                 }

@@ -89,6 +89,7 @@ mod secrets;
 #[cfg(test)]
 mod session_commands;
 #[cfg(test)]
+mod session_ends;
 mod session_modes;
 mod sessions;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests of the second attempt, on a machine whose sandbox blocks all writes outside of `/w`.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Instant};
 
 use serde_json::Value;
 use windlass_contract::{
@@ -71,6 +71,9 @@ impl ProgramFinder for InUsrBin {
     }
 }
 
+/// The time that a person takes for an answer.
+const THINKING_TIME: Duration = Duration::from_millis(20);
+
 /// Gives its answers one after the other, and keeps the questions.
 struct Person(Mutex<Vec<Answer>>, Mutex<Vec<Question>>);
 
@@ -78,7 +81,10 @@ impl Approver for Person {
     fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
         self.1.lock().unwrap().push(question.clone().into_inner());
         let answer = self.0.lock().unwrap().pop().unwrap();
-        Box::pin(async { answer })
+        Box::pin(async {
+            tokio::time::sleep(THINKING_TIME).await;
+            answer
+        })
     }
 }
 
@@ -127,7 +133,11 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
+    let start = Instant::now();
     let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome.into_inner();
+    let questions = u32::try_from(person.1.lock().unwrap().len()).unwrap();
+    let running = outcome.receipt.duration;
+    assert!(running + THINKING_TIME * questions <= start.elapsed(), "waiting is not running: {running:?}");
     let begun = journal.types().iter().filter(|name| *name == "intent").count();
     let asked = person.1.lock().unwrap().iter().map(|question| question.beyond.clone()).collect();
     (outcome.status, outcome.receipt.decision, asked, begun)

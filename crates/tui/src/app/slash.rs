@@ -1,6 +1,6 @@
 //! The commands of the session that begin with `/`.
 
-use std::time::Instant;
+use std::{iter, path::PathBuf, time::Instant};
 
 use windlass::{Network, ThreadId, duration_in_words};
 
@@ -16,6 +16,12 @@ const MAX_COPIED_BYTES: usize = 100 * 1000;
 
 /// The message to the model when its plan is approved.
 const PLAN_APPROVED: &str = "The plan is approved. Begin.";
+
+/// Returns true for one word behind a slash that is no command. A path is a message.
+pub(super) fn is_unknown_command(text: &str) -> bool {
+    let name = text.strip_prefix('/');
+    name.is_some_and(|name| commands::parse(text).is_none() && !name.contains(['/', ' ', '\n']))
+}
 
 impl App {
     pub(super) fn run_command(&mut self, command: SlashCommand, argument: &str, now: Instant) {
@@ -41,11 +47,46 @@ impl App {
                 let first = first
                     .iter()
                     .map(|word| if *word == THIS_SESSION { session.clone() } else { (*word).to_owned() });
-                let arguments = first.chain(commands::words(argument)).collect();
+                let arguments: Vec<_> = first.chain(commands::words(argument)).collect();
+                let arguments = if argument.is_empty() { self.completed(arguments) } else { arguments };
                 self.actions.push(AppAction::Program(arguments));
             }
             SlashCommand::Quit => self.actions.push(AppAction::Quit),
         }
+    }
+
+    /// Shows a command above what it prints.
+    pub(super) fn echo_command(&mut self, text: &str) {
+        let text = text.trim();
+        let is_command = match commands::parse(text) {
+            Some((command, _)) => command != SlashCommand::Quit,
+            None => is_unknown_command(text),
+        };
+        if is_command {
+            self.transcript.command(text);
+        }
+    }
+
+    /// Completes the arguments of a command of the program that was written alone but needs one.
+    fn completed(&mut self, mut arguments: Vec<String>) -> Vec<String> {
+        if arguments == ["policy", "explain"] {
+            return ["policy", "rules"].map(str::to_owned).to_vec();
+        }
+        if arguments.last().is_some_and(|last| last == "--output") {
+            let path = self.export_path();
+            self.note(&format!("writing this session to {}", path.display()));
+            arguments.push(path.to_string_lossy().into_owned());
+        }
+        arguments
+    }
+
+    /// Returns a new file in the working directory.
+    fn export_path(&self) -> PathBuf {
+        let id = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
+        let name = |end: &str| self.info.cwd.join(format!("windlass-{id}{end}.json"));
+        let numbered = (2..).map(|number: u32| name(&format!("-{number}")));
+        let mut names = iter::once(name("")).chain(numbered);
+        names.find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| name(""))
     }
 
     fn note_working(&mut self) {
@@ -240,7 +281,7 @@ impl App {
 
     pub(super) fn set_settings(&mut self, settings: SessionSettings) {
         let status = &mut self.info.status;
-        status.model.clone_from(&settings.model);
+        settings.shown_model().clone_into(&mut status.model);
         status.provider = Some(settings.provider.clone());
         status.approval = settings.approval;
         settings.sandbox_in_force().name().clone_into(&mut status.sandbox);

@@ -122,6 +122,32 @@ fn control_c_cancels_the_turn_and_twice_leaves() {
 }
 
 #[test]
+fn while_a_question_is_open_the_session_waits_and_does_not_work() {
+    let (mut app, now) = (app(), Instant::now());
+    app.submit("work".into(), now);
+    assert!(screen(&mut app, now)[0].starts_with("… working 0 s"));
+    let _given = ask(&mut app, "make", now);
+    assert_eq!(screen(&mut app, now)[0], "… waits for you");
+}
+
+#[test]
+fn a_key_or_a_paste_between_two_control_c_keeps_the_session() {
+    let (mut app, now) = (app(), Instant::now());
+    for between in ["key", "paste"] {
+        write(&mut app, "one", now);
+        control(&mut app, 'c', now);
+        if between == "key" {
+            write(&mut app, "t", now)
+        } else {
+            app.on_paste("two")
+        }
+        control(&mut app, 'c', now);
+        assert_eq!((app.take_actions(), app.input()), (Vec::new(), String::new()), "{between}");
+        press(&mut app, Key::Left, now);
+    }
+}
+
+#[test]
 fn what_was_typed_before_a_question_appeared_does_not_answer_it() {
     let (mut app, now) = (app(), Instant::now());
     let mut given = ask(&mut app, "make", now);
@@ -161,6 +187,43 @@ fn commands_of_the_program_get_the_session_and_wait_for_the_turn() {
     app.take_actions();
     app.submit("/undo".into(), now);
     assert_eq!(app.take_actions(), []);
+}
+
+#[test]
+fn a_command_is_shown_above_its_output_and_one_alone_has_a_default() {
+    let (mut app, now) = (app(), Instant::now());
+    app.on_event(Event::ThreadStarted { thread: "t1".into() }, now);
+    let program = |words: &[&str]| AppAction::Program(words.iter().map(|&word| word.to_owned()).collect());
+    let export = ["audit", "export", "t1", "--redacted", "--output", "/w/windlass-t1.json"];
+    for (line, expected, shown) in [
+        ("/policy", vec![program(&["policy", "rules"])], &["", "› /policy"][..]),
+        ("/policy ls -l", vec![program(&["policy", "explain", "ls", "-l"])], &["", "› /policy ls -l"]),
+        (
+            "/export",
+            vec![program(&export)],
+            &["", "› /export", "  writing this session to /w/windlass-t1.json"],
+        ),
+        ("/what", vec![], &["", "› /what", "! there is no command `/what`; /help lists them"]),
+        ("/quit", vec![AppAction::Quit], &[]),
+    ] {
+        app.set_input(line);
+        press(&mut app, Key::Enter, now);
+        let lines: Vec<_> = app.take_finished().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (app.take_actions(), lines),
+            (expected, shown.iter().map(|&line| line.to_owned()).collect())
+        );
+    }
+}
+
+#[test]
+fn the_list_of_commands_tells_that_there_are_more() {
+    let (mut app, now) = (app(), Instant::now());
+    write(&mut app, "/", now);
+    let more = format!("  … {} more (Up, Down)", commands::COMMANDS.len() - 8);
+    assert_eq!(screen(&mut app, now).iter().rev().nth(1), Some(&more));
+    write(&mut app, "ex", now);
+    assert!(!screen(&mut app, now).iter().any(|line| line.contains("more")));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::{
     file_index::FileIndex,
     prompt_images::file_mark,
     render::{visible::visible_command, wrap::cut_spans},
+    text_lines::faint,
 };
 
 /// Maximum number of choices that are shown at once.
@@ -75,6 +76,12 @@ impl Completion {
             cut_spans(&[Span::styled(text.trim_end().to_owned(), style)], width)
         };
         let first = (self.selected + 1).saturating_sub(MAX_SHOWN);
-        self.choices.iter().enumerate().skip(first).take(MAX_SHOWN).map(line).collect()
+        let mut lines: Vec<_> =
+            self.choices.iter().enumerate().skip(first).take(MAX_SHOWN).map(line).collect();
+        let hidden = self.choices.len().saturating_sub(MAX_SHOWN);
+        if hidden > 0 {
+            lines.push(faint(format!("  … {hidden} more (Up, Down)")));
+        }
+        lines
     }
 }

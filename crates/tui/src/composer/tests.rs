@@ -174,3 +174,20 @@ fn wide_characters_and_words_that_wrap_have_rows() {
     composer.set_text(&"x\n".repeat(100));
     assert_eq!(composer.rows(16), 8);
 }
+
+#[test]
+fn files_that_become_known_between_a_key_and_the_next_tick_are_offered() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    std::fs::write(folder.path().join("src/main.rs"), "").unwrap();
+    let mut composer = Composer::new(Vec::new(), FileIndex::new(folder.path().to_owned()));
+    composer.on_key(&Input { key: Key::Char('@'), ..Input::default() });
+    assert!(composer.awaits_files());
+    while !composer.files.is_ready() {
+        std::thread::yield_now();
+    }
+    assert!(composer.awaits_files());
+    composer.complete();
+    let text = composer.choices(40, &Theme::no_colour())[0].to_string();
+    assert_eq!((text.trim(), composer.awaits_files()), ("@src/main.rs", false));
+}

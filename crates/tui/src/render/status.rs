@@ -1,4 +1,5 @@
-//! The status line. On narrow screens it drops its least important parts.
+//! The status line. On narrow screens its parts become shorter, and then the least important ones
+//! are dropped.
 
 use ratatui::text::{Line, Span};
 use windlass::{ApprovalPolicy, Network};
@@ -79,47 +80,73 @@ fn parts(status: &SessionStatus, theme: &Theme) -> Vec<StatusPart> {
     let nearly_full = status.context_percent.is_some_and(|percent| percent >= 80);
     let context_style = if nearly_full { theme.warning } else { theme.text };
     let processes = (status.processes > 0).then(|| format!("{} running", status.processes));
-    let tokens = (status.tokens > 0).then(|| format!("{} tokens", short_number(status.tokens)));
-    let name =
-        status.directory.rsplit('/').next().filter(|name| !name.is_empty() && *name != status.directory);
-    let name = name.map(|name| Box::new(part(5, name.to_owned(), theme.text)));
+    let with_short = |long: StatusPart, short| StatusPart { shorter: Some(Box::new(short)), ..long };
+    let tokens = (status.tokens > 0).then(|| {
+        let long = part(1, format!("{} tokens", short_number(status.tokens)), theme.dim);
+        with_short(long, part(7, format!("{} tok", shortest_number(status.tokens)), theme.dim))
+    });
+    let directory = part(4, status.directory.clone(), theme.text);
+    let directory = match short_directories(&status.directory) {
+        Some((shorter, name)) => {
+            let name = part(9, name, theme.text);
+            with_short(directory, with_short(part(5, shorter, theme.text), name))
+        }
+        None => StatusPart { importance: 9, ..directory },
+    };
+    let context = status.context_percent.map(|percent| {
+        let short = part(8, format!("ctx {percent} %"), context_style);
+        with_short(part(5, format!("context {percent} %"), context_style), short)
+    });
     // In plan mode nothing is asked.
-    let approval = (!status.plan_mode).then(|| format!("ask: {}", status.approval.name()));
+    let approval = (!status.plan_mode).then(|| {
+        let name = status.approval.name();
+        with_short(part(6, format!("ask: {name}"), theme.text), part(11, name.to_owned(), theme.text))
+    });
+    let provider = status.provider.clone().filter(|provider| *provider != status.model);
     [
-        status.plan_mode.then(|| part(12, "PLAN MODE".to_owned(), theme.warning)),
-        Some(part(10, status.model.clone(), theme.tool)),
-        status.provider.clone().map(|provider| part(0, provider, theme.dim)),
-        Some(StatusPart { shorter: name, ..part(4, status.directory.clone(), theme.text) }),
+        status.plan_mode.then(|| part(14, "PLAN MODE".to_owned(), theme.warning)),
+        Some(part(12, status.model.clone(), theme.tool)),
+        provider.map(|provider| part(0, provider, theme.dim)),
+        Some(directory),
         status.branch.clone().map(|branch| part(3, format!("on {branch}"), theme.dim)),
         Some(sandbox_part(status, theme)),
-        approval.map(|approval| part(8, approval, theme.text)),
-        status.context_percent.map(|percent| part(6, format!("context {percent} %"), context_style)),
-        tokens.map(|tokens| part(1, tokens, theme.dim)),
-        processes.map(|processes| part(7, processes, theme.text)),
+        approval,
+        context,
+        tokens,
+        processes.map(|processes| part(10, processes, theme.text)),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Returns `workspace-write (namespaces, network off)`, with shorter forms. Without a sandbox, the
+/// Returns `~/…/name` and `name` for a directory, if they are shorter.
+fn short_directories(directory: &str) -> Option<(String, String)> {
+    let (above, name) = directory.rsplit_once('/').filter(|(_, name)| !name.is_empty())?;
+    let start = if above.starts_with("~/") { "~/…/" } else { "…/" };
+    let shorter = if above.contains('/') { format!("{start}{name}") } else { directory.to_owned() };
+    Some((shorter, name.to_owned()))
+}
+
+/// Returns `workspace-write (namespaces, network off)`, with shorter forms: a network that is on is
+/// named as long as there is room. Without a sandbox, the
 /// network is no setting.
 fn sandbox_part(status: &SessionStatus, theme: &Theme) -> StatusPart {
     let mode = status.sandbox.as_str();
     if matches!(mode, "unconfined" | "danger-full-access") {
         let span = Span::styled("NO SANDBOX", theme.warning);
-        return StatusPart { importance: 11, span, shorter: None };
+        return StatusPart { importance: 13, span, shorter: None };
     }
-    let (network, style) = match status.network {
-        Network::Any if mode != "read-only" => ("NETWORK ON", theme.warning),
-        Network::Any | Network::None => ("network off", theme.text),
+    let (network, network_importance, style) = match status.network {
+        Network::Any if mode != "read-only" => ("NETWORK ON", 12, theme.warning),
+        Network::Any | Network::None => ("network off", 6, theme.text),
     };
     let form = |importance, text: String, shorter| {
         let span = Span::styled(visible_command(&text).into_owned(), style);
         StatusPart { importance, span, shorter }
     };
-    let shortest = form(11, mode.to_owned(), None);
-    let short = form(9, format!("{mode} ({network})"), Some(Box::new(shortest)));
+    let shortest = form(13, mode.to_owned(), None);
+    let short = form(network_importance, format!("{mode} ({network})"), Some(Box::new(shortest)));
     match &status.mechanism {
         Some(mechanism) => form(2, format!("{mode} ({mechanism}, {network})"), Some(Box::new(short))),
         None => short,
@@ -129,6 +156,15 @@ fn sandbox_part(status: &SessionStatus, theme: &Theme) -> StatusPart {
 fn joined_columns(parts: &[StatusPart]) -> usize {
     let separators = parts.len().saturating_sub(1) * columns(&[Span::raw(SEPARATOR)]);
     parts.iter().map(|part| part.span.width()).sum::<usize>() + separators
+}
+
+/// Writes a number without a fraction: `950`, `12k`, `4M`.
+fn shortest_number(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}M", number / 1_000_000),
+    }
 }
 
 /// Writes a number with at most four digits: `950`, `12.3k`, `4.5M`.
