@@ -302,6 +302,7 @@ mod tests {
             beyond: Beyond::Wider { writable: vec!["/etc".into()], network: true },
             keys: vec!["make".into()],
             rule: Some(Offer { toml: String::new(), allows: "every `make`".into() }),
+            details: windlass::QuestionDetails::default(),
         };
         let expected = "shell wants to run:\n  make 'a\\u{1b}[2K\\nb'\nin /w\nbecause: why\nunclear: $x\n  y  yes: this \
             command, once, in the sandbox, with `/etc` writable and the network as well\n  s  yes, for this session: the \
@@ -330,6 +331,7 @@ mod tests {
             beyond: Beyond::Everything,
             keys: Vec::new(),
             rule: None,
+            details: windlass::QuestionDetails::default(),
         };
         let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
         let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
@@ -359,6 +361,7 @@ mod tests {
             beyond: Beyond::Everything,
             keys: Vec::new(),
             rule: None,
+            details: windlass::QuestionDetails::default(),
         };
         in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80)
     }

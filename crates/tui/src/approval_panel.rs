@@ -304,6 +304,7 @@ mod tests {
             beyond: Beyond::Nothing,
             keys: Vec::new(),
             rule: None,
+            details: windlass::QuestionDetails::default(),
         }
     }
 

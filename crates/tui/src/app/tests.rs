@@ -74,6 +74,7 @@ fn ask(app: &mut App, command: &str, now: Instant) -> oneshot::Receiver<Answer> 
         beyond: Beyond::Nothing,
         keys: Vec::new(),
         rule: None,
+        details: windlass::QuestionDetails::default(),
     });
     let (answer, given) = oneshot::channel();
     app.on_message(SessionMessage::Question(Box::new(PendingQuestion { question, answer })), now);

@@ -100,6 +100,7 @@ fn question(text: &str) -> Question {
         beyond: Beyond::Wider { writable: vec![text.into()], network: true },
         keys: vec![text.into()],
         rule: Some(Offer { toml: text.into(), allows: text.into() }),
+        details: windlass::QuestionDetails::default(),
     }
 }
 

@@ -287,6 +287,7 @@ fn approval() {
             toml: "[[rule]]\nprefix = [\"git\", \"push\"]\ndecision = \"allow\"\n".into(),
             allows: "every command that begins with `git push`".into(),
         }),
+        details: windlass::QuestionDetails::default(),
     };
     insta::assert_snapshot!(
         "approval",
@@ -306,6 +307,7 @@ fn only_the_doubtful_part_of_a_command_is_marked() {
         beyond: Beyond::Nothing,
         keys: Vec::new(),
         rule: None,
+        details: windlass::QuestionDetails::default(),
     };
     let theme = Theme::dark();
     let panel = render_approval(&question, 80, &theme);
