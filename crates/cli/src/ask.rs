@@ -10,7 +10,7 @@ use std::{
 use rustix::termios::QueueSelector;
 use tokio::sync::{Mutex, oneshot};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, Stop, shell_script};
+use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, QuestionDetails, Stop, shell_script};
 use windlass_tui::render::visible::{count_blanks, visible_command};
 
 use crate::{
@@ -96,6 +96,7 @@ const CONTINUED: &str = "      | ";
 /// more, because their lines may be indented.
 const MAX_BLANKS: usize = 8;
 const MAX_BLANKS_IN_COMMAND: usize = 24;
+const MAX_BLANKS_IN_CHANGE: usize = 60;
 
 /// Maximum number of characters shown of the model's justification, and of each other reason.
 const MAX_JUSTIFICATION_CHARS: usize = 300;
@@ -128,7 +129,9 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
     let first = format!("{} wants to {}:", named(tool.as_str()), what.0);
     let mut lines = vec![first.clone()];
     lines.extend(what.1.iter().map(|thing| format!("  {thing}")));
+    lines.extend(change_lines(question));
     lines.push(format!("in {}", paths.show(cwd)));
+    lines.extend(touched(question, paths));
     lines.push(format!("because: {}", limited_text(reason, MAX_REASON_CHARS)));
     let justified = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
     lines.extend(
@@ -146,6 +149,29 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
         lines.extend(broken(&again, columns));
     }
     format!("{}\nAllow it? ", lines.join("\n"))
+}
+
+/// Returns the content of a change. Each line has a bar before it, so that it cannot pose as another
+/// line of the question.
+fn change_lines(question: &Question) -> Vec<String> {
+    let change = &question.details.change;
+    if change.is_empty() {
+        return Vec::new();
+    }
+    let title = if question.effects.writes.is_empty() { "with:" } else { "the change:" };
+    let shown = change.split('\n').map(|line| visible(&count_blanks(line, MAX_BLANKS_IN_CHANGE)));
+    [title.to_owned()].into_iter().chain(shown.map(|line| format!("  | {line}"))).collect()
+}
+
+/// Returns the files that a call would create, and those that its command would write or delete.
+fn touched(question: &Question, paths: &PathDisplay) -> Vec<String> {
+    let QuestionDetails { creates, writes, deletes, .. } = &question.details;
+    let creates = creates.iter().map(|path| paths.show(&question.cwd.join(path))).collect();
+    let files = [("create", creates), ("write", writes.clone()), ("delete", deletes.clone())];
+    let named = files.into_iter().filter(|(_, files)| !files.is_empty());
+    named
+        .map(|(verb, files)| format!("would {verb}: {}", limited_text(&files.join(", "), MAX_REASON_CHARS)))
+        .collect()
 }
 
 /// Returns a command with long runs of blanks counted and tabs shown.
@@ -209,12 +235,17 @@ fn choices(question: &Question, paths: &PathDisplay) -> Vec<String> {
     });
     let mut lines = vec![format!("  y  yes: this {thing}, once, {held}")];
     if OfferedAnswers::from_question(question).session {
-        lines.push(format!("  s  yes, for this session: the same {thing} in the same place, {held}"));
+        let same = match thing {
+            // The answer is kept by the names of the files.
+            "change" if !question.effects.writes.is_empty() => "any change of the same files".to_owned(),
+            thing => format!("the same {thing} in the same place"),
+        };
+        lines.push(format!("  s  yes, for this session: {same}, {held}"));
     }
     if let Some(rule) = &question.rule {
         let allows = visible(&rule.allows);
         lines.push(format!("  p  yes, always in this project: {allows}, {held}"));
-        lines.push(format!("  a  yes, always: {allows}, {held}"));
+        lines.push("  a  yes, always and everywhere: the same".to_owned());
     }
     lines.push("  n  no; text after it is sent to the model".to_owned());
     lines.push("  q  no, and stop".to_owned());
@@ -307,8 +338,8 @@ mod tests {
         let expected = "shell wants to run:\n  make 'a\\u{1b}[2K\\nb'\nin /w\nbecause: why\nunclear: $x\n  y  yes: this \
             command, once, in the sandbox, with `/etc` writable and the network as well\n  s  yes, for this session: the \
             same command in the same place, in the sandbox, with `/etc` writable and the network as well\n  p  yes, always \
-            in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
-            every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; text after it is \
+            in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always \
+            and everywhere: the same\n  n  no; text after it is \
             sent to the model\n  q  no, and stop\nAllow it? ";
         assert_eq!(in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 1000), expected);
     }
