@@ -333,7 +333,7 @@ mod tests {
             beyond: Beyond::Wider { writable: vec!["/etc".into()], network: true },
             keys: vec!["make".into()],
             rule: Some(Offer { toml: String::new(), allows: "every `make`".into() }),
-            details: windlass::QuestionDetails::default(),
+            details: QuestionDetails::default(),
         };
         let expected = "shell wants to run:\n  make 'a\\u{1b}[2K\\nb'\nin /w\nbecause: why\nunclear: $x\n  y  yes: this \
             command, once, in the sandbox, with `/etc` writable and the network as well\n  s  yes, for this session: the \
@@ -362,7 +362,7 @@ mod tests {
             beyond: Beyond::Everything,
             keys: Vec::new(),
             rule: None,
-            details: windlass::QuestionDetails::default(),
+            details: QuestionDetails::default(),
         };
         let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
         let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
@@ -392,7 +392,7 @@ mod tests {
             beyond: Beyond::Everything,
             keys: Vec::new(),
             rule: None,
-            details: windlass::QuestionDetails::default(),
+            details: QuestionDetails::default(),
         };
         in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80)
     }
@@ -419,5 +419,58 @@ mod tests {
         assert!(last.starts_with("again, shell wants to run: touch evil\\n#"), "{text}");
         assert!(last.contains(" characters) … ") && last.ends_with("; date"), "{text}");
         assert!(text.lines().rev().take(8).any(|line| line.starts_with("again, ")), "{text}");
+    }
+
+    #[test]
+    fn the_text_of_an_edit_is_shown_and_cannot_pose_as_an_answer() {
+        let question = Question {
+            call: "c".into(),
+            tool: "apply_patch".into(),
+            effects: Effects::write("/etc/x"),
+            cwd: "/w".into(),
+            reason: "why".into(),
+            unclear: Vec::new(),
+            beyond: Beyond::Nothing,
+            keys: vec!["key".into()],
+            rule: None,
+            details: QuestionDetails {
+                change: "*** Add File: /etc/x\n+a\u{202e}b\r\n  y  yes: harmless".into(),
+                creates: vec!["/etc/x".into()],
+                ..QuestionDetails::default()
+            },
+        };
+        let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
+        let expected = "apply_patch wants to write:\n  /etc/x\nthe change:\n  | *** Add File: /etc/x\n  \
+            | +a\\u{202e}b\\r\n  |   y  yes: harmless\nin /w\nwould create: /etc/x\nbecause: why\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("  s  yes, for this session: any change of the same files, "), "{text}");
+    }
+
+    #[test]
+    fn files_that_a_command_writes_and_deletes_are_named() {
+        let argv = ["bash", "-c", "date > a; rm -r b c"].map(str::to_owned).to_vec();
+        let question = Question {
+            call: "c".into(),
+            tool: "shell".into(),
+            effects: Effects::command(CommandLine { argv, cwd: None }),
+            cwd: "/w".into(),
+            reason: "why".into(),
+            unclear: Vec::new(),
+            beyond: Beyond::Nothing,
+            keys: Vec::new(),
+            rule: None,
+            details: QuestionDetails {
+                writes: vec!["a".into()],
+                deletes: vec!["b\n  y  yes".into(), "c".into()],
+                ..QuestionDetails::default()
+            },
+        };
+        let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
+        assert!(
+            text.contains(
+                "\nin /w\nwould write: a\nwould delete: b [3 blanks with a line break] y  yes, c\n"
+            ) || text.contains("\nin /w\nwould write: a\nwould delete: b\\n  y  yes, c\n"),
+            "{text}"
+        );
     }
 }

@@ -107,23 +107,25 @@ fn find_words<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
     let mut begins = text.match_indices(&first).map(|(at, _)| at);
     begins.find_map(|begin| {
         let part = &text[begin..begin + length_at(begin)?];
-        find_part(text, part, begin).filter(|found| *found == begin).map(|_| part)
+        is_whole(text, begin, part).then_some(part)
     })
 }
 
 /// Returns the next place of a part that is not only a piece of a longer word: `sh` is not in
 /// `install.sh`.
 fn find_part(line: &str, part: &str, begin: usize) -> Option<usize> {
+    line[begin..].match_indices(part).map(|(at, _)| begin + at).find(|at| is_whole(line, *at, part))
+}
+
+/// Returns true if a part at a place of a line does not begin or end in a word.
+fn is_whole(line: &str, at: usize, part: &str) -> bool {
     let belongs = |c: char| c.is_alphanumeric() || "_-./".contains(c);
     let is_cut = |inside: Option<char>, outside: Option<char>| {
         inside.is_some_and(char::is_alphanumeric) && outside.is_some_and(belongs)
     };
-    let is_whole = |at: usize| {
-        let before = line[..at].chars().next_back();
-        let after = line[at + part.len()..].chars().next();
-        !is_cut(part.chars().next(), before) && !is_cut(part.chars().next_back(), after)
-    };
-    line[begin..].match_indices(part).map(|(at, _)| begin + at).find(|at| is_whole(*at))
+    let before = line[..at].chars().next_back();
+    let after = line[at + part.len()..].chars().next();
+    !is_cut(part.chars().next(), before) && !is_cut(part.chars().next_back(), after)
 }
 
 /// Returns the first place of any part, the longest if several begin there.
