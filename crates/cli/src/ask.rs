@@ -9,7 +9,9 @@ use std::{
 
 use rustix::termios::QueueSelector;
 use tokio::sync::{Mutex, oneshot};
-use windlass::{Answer, Approver, Beyond, BoxFuture, Clean, Question, Stop, counted, shell_script};
+use windlass::{
+    Answer, Approver, Beyond, BoxFuture, Clean, Question, QuestionDetails, Stop, counted, shell_script,
+};
 use windlass_tui::render::visible::{count_blanks, visible_command};
 
 use crate::{
@@ -95,6 +97,7 @@ const CONTINUED: &str = "      | ";
 /// more, because their lines may be indented.
 const MAX_BLANKS: usize = 8;
 const MAX_BLANKS_IN_COMMAND: usize = 24;
+const MAX_BLANKS_IN_CHANGE: usize = 60;
 
 /// Maximum number of characters shown of the model's justification, and of each other reason.
 const MAX_JUSTIFICATION_CHARS: usize = 300;
@@ -127,7 +130,9 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
     let first = format!("{} wants to {}:", named(tool.as_str()), what.0);
     let mut lines = vec![first.clone()];
     lines.extend(what.1.iter().map(|thing| format!("  {thing}")));
+    lines.extend(change_lines(question));
     lines.push(format!("in {}", paths.show(cwd)));
+    lines.extend(touched(question, paths));
     lines.push(format!("because: {}", limited_text(reason, MAX_REASON_CHARS)));
     let justified = effects.escalation.as_ref().and_then(|escalation| escalation.justification.as_deref());
     lines.extend(
@@ -145,6 +150,29 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
         lines.extend(wrap_line(&again, columns, CONTINUED));
     }
     format!("{}\nAllow it? ", lines.join("\n"))
+}
+
+/// Returns the content of a change. Each line has a bar before it, so that it cannot pose as another
+/// line of the question.
+fn change_lines(question: &Question) -> Vec<String> {
+    let change = &question.details.change;
+    if change.is_empty() {
+        return Vec::new();
+    }
+    let title = if question.effects.writes.is_empty() { "with:" } else { "the change:" };
+    let shown = change.split('\n').map(|line| visible(&count_blanks(line, MAX_BLANKS_IN_CHANGE)));
+    [title.to_owned()].into_iter().chain(shown.map(|line| format!("  | {line}"))).collect()
+}
+
+/// Returns the files that a call would create, and those that its command would write or delete.
+fn touched(question: &Question, paths: &PathDisplay) -> Vec<String> {
+    let QuestionDetails { creates, writes, deletes, .. } = &question.details;
+    let creates = creates.iter().map(|path| paths.show(&question.cwd.join(path))).collect();
+    let files = [("create", creates), ("write", writes.clone()), ("delete", deletes.clone())];
+    let named = files.into_iter().filter(|(_, files)| !files.is_empty());
+    named
+        .map(|(verb, files)| format!("would {verb}: {}", limited_text(&files.join(", "), MAX_REASON_CHARS)))
+        .collect()
 }
 
 /// Returns a command with long runs of blanks counted and tabs shown.
@@ -192,12 +220,17 @@ fn choices(question: &Question, paths: &PathDisplay) -> Vec<String> {
     });
     let mut lines = vec![format!("  y  yes: this {thing}, once, {held}")];
     if OfferedAnswers::from_question(question).session {
-        lines.push(format!("  s  yes, for this session: the same {thing} in the same place, {held}"));
+        let same = match thing {
+            // The answer is kept by the names of the files.
+            "change" if !question.effects.writes.is_empty() => "any change of the same files".to_owned(),
+            thing => format!("the same {thing} in the same place"),
+        };
+        lines.push(format!("  s  yes, for this session: {same}, {held}"));
     }
     if let Some(rule) = &question.rule {
         let allows = visible(&rule.allows);
         lines.push(format!("  p  yes, always in this project: {allows}, {held}"));
-        lines.push(format!("  a  yes, always: {allows}, {held}"));
+        lines.push("  a  yes, always and everywhere: the same".to_owned());
     }
     lines.push("  n  no; text after it is sent to the model".to_owned());
     lines.push("  q  no, and stop".to_owned());
@@ -286,12 +319,13 @@ mod tests {
             beyond: Beyond::Wider { writable: vec!["/etc".into()], network: true },
             keys: vec!["make".into()],
             rule: Some(Offer { toml: String::new(), allows: "every `make`".into() }),
+            details: QuestionDetails::default(),
         };
         let expected = "shell wants to run:\n  make 'a\\u{1b}[2K\\nb'\nin /w\nbecause: why\nunclear: $x\n  y  yes: this \
             command, once, in the sandbox, with `/etc` writable and the network as well\n  s  yes, for this session: the \
             same command in the same place, in the sandbox, with `/etc` writable and the network as well\n  p  yes, always \
-            in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always: \
-            every `make`, in the sandbox, with `/etc` writable and the network as well\n  n  no; text after it is \
+            in this project: every `make`, in the sandbox, with `/etc` writable and the network as well\n  a  yes, always \
+            and everywhere: the same\n  n  no; text after it is \
             sent to the model\n  q  no, and stop\nAllow it? ";
         assert_eq!(in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 1000), expected);
     }
@@ -314,6 +348,7 @@ mod tests {
             beyond: Beyond::Everything,
             keys: Vec::new(),
             rule: None,
+            details: QuestionDetails::default(),
         };
         let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 79);
         let begins = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
@@ -341,6 +376,7 @@ mod tests {
             beyond: Beyond::Everything,
             keys: Vec::new(),
             rule: None,
+            details: QuestionDetails::default(),
         };
         in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 79)
     }
@@ -367,5 +403,58 @@ mod tests {
         assert!(last.starts_with("again, shell wants to run: touch evil\\n#"), "{text}");
         assert!(last.contains(" characters) … ") && last.ends_with("; date"), "{text}");
         assert!(text.lines().rev().take(8).any(|line| line.starts_with("again, ")), "{text}");
+    }
+
+    #[test]
+    fn the_text_of_an_edit_is_shown_and_cannot_pose_as_an_answer() {
+        let question = Question {
+            call: "c".into(),
+            tool: "apply_patch".into(),
+            effects: Effects::write("/etc/x"),
+            cwd: "/w".into(),
+            reason: "why".into(),
+            unclear: Vec::new(),
+            beyond: Beyond::Nothing,
+            keys: vec!["key".into()],
+            rule: None,
+            details: QuestionDetails {
+                change: "*** Add File: /etc/x\n+a\u{202e}b\r\n  y  yes: harmless".into(),
+                creates: vec!["/etc/x".into()],
+                ..QuestionDetails::default()
+            },
+        };
+        let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
+        let expected = "apply_patch wants to write:\n  /etc/x\nthe change:\n  | *** Add File: /etc/x\n  \
+            | +a\\u{202e}b\\r\n  |   y  yes: harmless\nin /w\nwould create: /etc/x\nbecause: why\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("  s  yes, for this session: any change of the same files, "), "{text}");
+    }
+
+    #[test]
+    fn files_that_a_command_writes_and_deletes_are_named() {
+        let argv = ["bash", "-c", "date > a; rm -r b c"].map(str::to_owned).to_vec();
+        let question = Question {
+            call: "c".into(),
+            tool: "shell".into(),
+            effects: Effects::command(CommandLine { argv, cwd: None }),
+            cwd: "/w".into(),
+            reason: "why".into(),
+            unclear: Vec::new(),
+            beyond: Beyond::Nothing,
+            keys: Vec::new(),
+            rule: None,
+            details: QuestionDetails {
+                writes: vec!["a".into()],
+                deletes: vec!["b\n  y  yes".into(), "c".into()],
+                ..QuestionDetails::default()
+            },
+        };
+        let text = in_words(&question, &PathDisplay::seen_from("/x".as_ref()), 80);
+        assert!(
+            text.contains(
+                "\nin /w\nwould write: a\nwould delete: b [3 blanks with a line break] y  yes, c\n"
+            ) || text.contains("\nin /w\nwould write: a\nwould delete: b\\n  y  yes, c\n"),
+            "{text}"
+        );
     }
 }

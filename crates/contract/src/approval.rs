@@ -37,6 +37,24 @@ pub struct Question {
     /// Rule that would make this question unnecessary. Without one, a yes cannot outlive the
     /// session.
     pub rule: Option<Offer>,
+    /// Content of the call, as far as it is known.
+    pub details: QuestionDetails,
+}
+
+/// What is known about a call before it runs, beside its effects.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct QuestionDetails {
+    /// Arguments of a call without a program, one line each or in blocks of lines. Text to be
+    /// removed from a file begins with `-` and text to be added with `+`; a patch is as written.
+    pub change: String,
+    /// Files the call would create. They do not exist yet.
+    pub creates: Vec<PathBuf>,
+    /// Words of the program in the command that is the reason for the question.
+    pub cause: Vec<String>,
+    /// Files that the redirections of the command would write, as written.
+    pub writes: Vec<String>,
+    /// Files that the command would delete, as written.
+    pub deletes: Vec<String>,
 }
 
 /// Access that a yes grants in addition to the sandbox mode.

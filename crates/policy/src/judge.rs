@@ -8,7 +8,9 @@ use windlass_contract::effects::{CommandLine, OutwardEffect, Typed};
 
 use crate::{
     Class, CommandDanger, CommandRule, DangerSeverity, FileAccess, FileUse, Judgement, Part, Reason,
-    RuleDecision, RuleMatch, Rules, Surroundings, UnclearKind, UnclearText, danger, known,
+    RuleDecision, RuleMatch, Rules, Surroundings, UnclearKind, UnclearText, danger,
+    judgement::strictest,
+    known,
     outward::{self, CommandContext, SourceText},
     path::WorkingDirectories,
     secret,
@@ -371,10 +373,7 @@ impl<'a> CommandJudge<'a> {
 
     fn finish(self) -> Judgement {
         let Self { parts, mut unclear, files, mut outward, is_at_home, .. } = self;
-        // A program that only runs another one explains nothing by itself.
-        let says = |part: &&Part| (part.class, part.reason != Reason::Wrapper);
-        let strictest = parts.iter().rev().max_by_key(says);
-        let (mut class, mut why) = match strictest {
+        let (mut class, mut why) = match strictest(&parts) {
             Some(part) => (part.class, explain(part)),
             None => (Class::Ordinary, "there is nothing to run".to_owned()),
         };

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use windlass_contract::effects::OutwardEffect;
 
-use crate::{CommandDanger, CommandRule, RuleDecision, UnclearText};
+use crate::{CommandDanger, CommandRule, RuleDecision, UnclearText, wrapper::base_name};
 
 /// The judgement of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,6 +113,55 @@ pub enum FileAccess {
     Append,
 }
 
+/// Programs that delete the files they are given.
+const DELETING_PROGRAMS: &[&str] = &["rm", "rmdir", "unlink", "shred"];
+
+impl Judgement {
+    /// Returns the program that makes the command dangerous, if one does.
+    pub fn cause(&self) -> Option<&Part> {
+        strictest(&self.parts).filter(|part| part.class >= Class::Dangerous && part.class == self.class)
+    }
+
+    /// Returns the files that redirections write, as written, each once.
+    pub fn written_files(&self) -> Vec<String> {
+        let written = self.files.iter().filter(|file| file.access != FileAccess::Read);
+        each_once(written.map(|file| &file.path))
+    }
+
+    /// Returns the files that programs such as `rm` delete, as written, each once.
+    pub fn deleted_files(&self) -> Vec<String> {
+        each_once(self.parts.iter().flat_map(|part| deleted_by(&part.argv)))
+    }
+}
+
+/// Returns the part that decides the class of a command: the first of the strictest ones. A program
+/// that only runs another one explains nothing by itself.
+pub(crate) fn strictest(parts: &[Part]) -> Option<&Part> {
+    parts.iter().rev().max_by_key(|part| (part.class, part.reason != Reason::Wrapper))
+}
+
+fn deleted_by(argv: &[String]) -> Vec<&String> {
+    let Some((program, words)) = argv.split_first() else { return Vec::new() };
+    if !DELETING_PROGRAMS.contains(&base_name(program)) {
+        return Vec::new();
+    }
+    let options_end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let is_file = |(at, word): &(usize, &String)| {
+        if *at < options_end { !word.starts_with('-') } else { *at > options_end }
+    };
+    words.iter().enumerate().filter(is_file).map(|(_, word)| word).collect()
+}
+
+fn each_once<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut seen = Vec::new();
+    for text in texts {
+        if !seen.contains(text) {
+            seen.push(text.clone());
+        }
+    }
+    seen
+}
+
 impl Class {
     /// Returns the name used in output.
     pub fn name(self) -> &'static str {
@@ -152,5 +201,34 @@ impl fmt::Display for Reason {
             }
             Self::NotKnown { why } => f.write_str(why),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_contract::effects::CommandLine;
+
+    use super::*;
+    use crate::{Rules, judge};
+
+    fn judged(line: &str) -> Judgement {
+        let argv = ["bash", "-c", line].map(str::to_owned).to_vec();
+        judge(&CommandLine { argv, cwd: None }, &Rules::default())
+    }
+
+    #[test]
+    fn the_dangerous_program_of_a_command_is_its_cause() {
+        let cause = |line| judged(line).cause().map(|part| part.argv.join(" "));
+        assert_eq!(cause("echo > out/a.txt && rm -rf build").as_deref(), Some("rm -rf build"));
+        assert_eq!(cause("ls; sudo rm -rf build").as_deref(), Some("rm -rf build"));
+        assert_eq!(cause("make && make install"), None);
+    }
+
+    #[test]
+    fn written_and_deleted_files_are_known_from_the_text() {
+        let judged =
+            judged("echo a > out/a.txt 2>/dev/null; date >> log; rm -rf build -- -x build; cat < in");
+        assert_eq!(judged.written_files(), ["out/a.txt", "log"]);
+        assert_eq!(judged.deleted_files(), ["build", "-x"]);
     }
 }

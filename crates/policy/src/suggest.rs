@@ -58,7 +58,9 @@ fn uncovered(command: &CommandLine) -> Vec<Vec<String>> {
             && part.facts.is_empty()
             && matches!(part.reason, Reason::NotKnown { .. })
     });
-    ordinary.map(|part| part.argv).filter(|argv| !argv.is_empty()).collect()
+    // `{}` stands for names that another program fills in: a rule with it would say nothing.
+    let is_whole = |argv: &Vec<String>| !argv.is_empty() && !argv.iter().any(|word| word.contains("{}"));
+    ordinary.map(|part| part.argv).filter(is_whole).collect()
 }
 
 fn suggestion(group: &[Vec<String>], recorded: &[Vec<String>]) -> Option<RuleSuggestion> {
@@ -147,6 +149,8 @@ mod tests {
             "PATH=. make",
             "make > f",
             "git push --force",
+            "find . -name x -exec touch {} \\;",
+            "ls | xargs -I{} touch {}.bak",
         ];
         assert_eq!(suggest(&approved.map(line), &[]), []);
         // Their common words do not determine what they do.

@@ -25,9 +25,11 @@ use windlass_shape::{Failure, Secrets};
 
 use crate::Stop;
 use decision::GateDecision;
+use details::QuestionGrounds;
 use question::GivenApproval;
 
 mod decision;
+mod details;
 mod escalation;
 mod files;
 mod leaving;
@@ -185,6 +187,7 @@ impl Gate {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).iter().count();
         let judged = judged.filter(|judged| judged.rules == rules).or_else(|| self.judge(effects));
         let missing = self.missing_program(effects, judged.as_ref());
+        let details = judged.as_ref().map(CommandJudgement::details).unwrap_or_default();
         let decision = self.decide(&request, judged);
         tracing::debug!(call.id = %call.id, tool.name = %call.name, decision = decision.name(), why = decision.why(), "decided");
         match decision {
@@ -195,7 +198,10 @@ impl Gate {
             GateDecision::Refuse { reason } => Err(Failure::Refused(reason)),
             GateDecision::Ask { confinement, reason, unclear } => match missing {
                 Some(error) => Err(Failure::Tool(error)),
-                None => self.admit_by_answer(&request, confinement, reason, unclear).await,
+                None => {
+                    let grounds = QuestionGrounds { reason, unclear, details };
+                    self.admit_by_answer(&request, confinement, grounds).await
+                }
             },
         }
     }
@@ -212,12 +218,11 @@ impl Gate {
         &self,
         request: &GateRequest<'_>,
         confinement: Confinement,
-        reason: String,
-        unclear: Vec<String>,
+        grounds: QuestionGrounds,
     ) -> Result<CallAdmission, Failure> {
         let effects = request.effects;
         let program = self.direct_program(effects, &confinement);
-        let question = self.question(request, &confinement, program.as_ref(), reason, unclear);
+        let question = self.question(request, &confinement, program.as_ref(), grounds);
         let GivenApproval { decision, lasts } = self.ask(&question, request).await?;
         match program.filter(|_| lasts) {
             Some(program) => Ok(self.admit_directly(effects, program, &decision)),
@@ -240,7 +245,8 @@ impl Gate {
         let Some(confinement) = escalation::escalate(&walls, denials).filter(|_| may_ask) else {
             return Ok(None);
         };
-        match self.admit_by_answer(&request, confinement, escalation::reason(denials), Vec::new()).await {
+        let grounds = QuestionGrounds { reason: escalation::reason(denials), ..QuestionGrounds::default() };
+        match self.admit_by_answer(&request, confinement, grounds).await {
             Ok(CallAdmission { grant, decision }) => {
                 Ok(Some(CallAdmission { grant, decision: format!("{decision}, after a denial") }))
             }
@@ -378,8 +384,7 @@ impl Gate {
         request: &GateRequest<'_>,
         confinement: &Confinement,
         program: Option<&DirectProgram>,
-        reason: String,
-        unclear: Vec<String>,
+        grounds: QuestionGrounds,
     ) -> Question {
         let GateRequest { call, effects, secrets, .. } = *request;
         let beyond = escalation::extra_access(&self.policy.confinement(), confinement);
@@ -420,6 +425,8 @@ impl Gate {
             _ if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
             _ => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
         };
+        let QuestionGrounds { reason, unclear, details } =
+            grounds.with_call(call, effects, &cwd, &self.secrets);
         Question {
             call: call.id.clone(),
             tool: call.name.clone(),
@@ -430,6 +437,7 @@ impl Gate {
             beyond,
             keys: keys.iter().map(ToString::to_string).collect(),
             rule,
+            details,
         }
     }
 }

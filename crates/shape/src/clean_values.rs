@@ -9,7 +9,7 @@ use std::{
 use serde::de::IgnoredAny;
 use windlass_contract::{
     Clean, Effects, Event, Input, Item, ToolCall, ToolName,
-    approval::{Answer, Beyond, Offer, Question},
+    approval::{Answer, Beyond, Offer, Question, QuestionDetails},
     event::{FileEdit, Plan},
     item::Body,
     outcome::Refusal,
@@ -206,9 +206,21 @@ impl Secrets {
             unclear: question.unclear.iter().map(text).collect(),
             keys: question.keys.iter().map(text).collect(),
             rule,
+            details: self.clean_details(&question.details),
             ..question.clone()
         };
         Clean::new(CleanSeal, question)
+    }
+
+    fn clean_details(&self, details: &QuestionDetails) -> QuestionDetails {
+        let texts = |texts: &[String]| texts.iter().map(|text| self.clean_owned(text)).collect();
+        QuestionDetails {
+            change: self.clean_owned(&details.change),
+            creates: details.creates.iter().map(|path| self.clean_path(path)).collect(),
+            cause: self.clean_words(&details.cause),
+            writes: texts(&details.writes),
+            deletes: texts(&details.deletes),
+        }
     }
 
     /// Redacts each word in the context of the words before it. The last word of `curl -u
@@ -349,6 +361,7 @@ mod tests {
             beyond: Beyond::Wider { writable: vec![place], network: false },
             keys: Vec::new(),
             rule: None,
+            details: QuestionDetails::default(),
         };
         let asked = Secrets::default().clean_question(&question);
         assert!(!format!("{asked:?}").contains(&secret), "{asked:?}");

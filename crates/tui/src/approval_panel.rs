@@ -36,6 +36,8 @@ pub(crate) struct QuestionQueue {
     quiet_since: Option<Instant>,
     /// The note to the model, while it is typed.
     note: Option<String>,
+    /// The key of the answer that allows it everywhere was pressed, and must be pressed again.
+    confirms_always: bool,
     /// The first question is too long for the screen and was printed above it.
     printed: bool,
     /// The number of questions answered since none waited.
@@ -105,10 +107,16 @@ impl QuestionQueue {
         }
         let effect = match &mut self.note {
             Some(note) => typed_note(note, key),
+            None if std::mem::take(&mut self.confirms_always) => confirmed(key),
             None => self.chosen(key),
         };
         match effect {
             KeyEffect::None => None,
+            KeyEffect::ConfirmAlways => {
+                // A key that is held down does not confirm.
+                (self.confirms_always, self.quiet_since) = (true, Some(now));
+                None
+            }
             KeyEffect::BeginNote => {
                 self.note = Some(String::new());
                 None
@@ -149,6 +157,7 @@ impl QuestionQueue {
 
     fn next(&mut self) -> Option<PendingQuestion> {
         (self.quiet_since, self.note, self.printed, self.rendered) = (None, None, false, None);
+        self.confirms_always = false;
         self.waiting.pop_front()
     }
 
@@ -161,7 +170,7 @@ impl QuestionQueue {
             Key::Char('y') if plain => Answer::Once,
             Key::Char('s') if plain && session => Answer::Session,
             Key::Char('p') if plain && rule => Answer::Project,
-            Key::Char('a') if plain && rule => Answer::Always,
+            Key::Char('a') if plain && rule => return KeyEffect::ConfirmAlways,
             Key::Char('n') if plain => return KeyEffect::BeginNote,
             Key::Char('N') if plain && self.waiting.len() > 1 => return KeyEffect::DenyAll,
             Key::Char('q') if plain => Answer::Abort,
@@ -238,6 +247,10 @@ impl QuestionQueue {
     fn prompt_lines(&self, width: u16, theme: &Theme, now: Instant) -> Vec<Line<'static>> {
         let (text, style) = match &self.note {
             Some(note) => (format!("Why not? Enter sends the note, Esc goes back: {note}▏"), theme.text),
+            None if self.confirms_always => {
+                let text = "Press a again to allow it everywhere (Esc: back)";
+                (text.to_owned(), theme.warning)
+            }
             None if self.is_armed(now) => ("Allow it? (Esc: no)".to_owned(), theme.text),
             None => ("Allow it? (keys count in a moment)".to_owned(), theme.dim),
         };
@@ -269,8 +282,18 @@ enum KeyEffect {
     /// Back to the choices.
     EndNote,
     Answer(Answer),
+    /// Asks for the key of the answer that allows it everywhere again.
+    ConfirmAlways,
     /// A no to all questions that wait.
     DenyAll,
+}
+
+/// Takes the key after the one that allows it everywhere.
+fn confirmed(key: &Input) -> KeyEffect {
+    match key.key {
+        Key::Char('a') | Key::Enter if !key.ctrl && !key.alt => KeyEffect::Answer(Answer::Always),
+        _ => KeyEffect::None,
+    }
 }
 
 /// Takes a key of the note.
@@ -304,6 +327,7 @@ mod tests {
             beyond: Beyond::Nothing,
             keys: Vec::new(),
             rule: None,
+            details: windlass::QuestionDetails::default(),
         }
     }
 
@@ -365,6 +389,26 @@ mod tests {
         let enter = Input { key: Key::Enter, ..Input::default() };
         assert_eq!(panel.on_key(&enter, later), Some(Answer::Deny("no".into())));
         assert_eq!(given[0].try_recv(), Ok(Answer::Deny("no".into())));
+    }
+
+    #[test]
+    fn only_a_second_key_allows_it_everywhere() {
+        let (mut panel, mut given) = panel(&["make"]);
+        let mut question: Question = (*panel.waiting[0].question).clone();
+        question.rule = Some(windlass::Offer { toml: String::new(), allows: "every `make`".into() });
+        panel.waiting[0].question = windlass_fakes::clean(question);
+        let start = Instant::now();
+        panel.drawn(start);
+        let times: Vec<_> = (1..=5).map(|count| start + count * QUIET_TIME).collect();
+        assert_eq!(panel.on_key(&key('a'), times[0]), None);
+        assert_eq!(shown(&mut panel, 99).last().unwrap(), "Press a again to allow it everywhere (Esc: back)",);
+        assert_eq!(panel.on_key(&key('y'), times[1]), None, "another key only goes back");
+        assert_eq!(panel.on_key(&key('a'), times[2]), None);
+        assert_eq!(panel.on_key(&key('a'), times[2]), None, "a key that is held down");
+        assert!(given[0].try_recv().is_err());
+        let enter = Input { key: Key::Enter, ..Input::default() };
+        assert_eq!(panel.on_key(&enter, times[3]), Some(Answer::Always));
+        assert_eq!(given[0].try_recv(), Ok(Answer::Always));
     }
 
     fn shown(panel: &mut QuestionQueue, rows: usize) -> Vec<String> {

@@ -9,7 +9,9 @@ use ratatui::{
 use windlass::{Effects, ToolCall};
 
 use crate::{
-    render::{Theme, markdown::render_markdown, tool_call::call_words, visible::visible_prose, wrap::cut_spans},
+    render::{
+        Theme, markdown::render_markdown, tool_call::call_words, visible::visible_prose, wrap::cut_spans,
+    },
     text_lines::{faint, wrapped},
 };
 

@@ -78,7 +78,7 @@ pub use windlass_agent::{
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
     Outcome, Output, ParsedCall, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
-    approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, Reach, Rulebook},
+    approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, QuestionDetails, Reach, Rulebook},
     call::InputKind,
     edit::{Action, Archive, Change, Changed, CommitError, Expected, Version},
     effects::{CommandLine, Escalation, Network, OutwardEffect, Typed},

@@ -61,7 +61,9 @@ impl SessionApprovals {
         if keys.is_empty() {
             return approver.ask(question).await;
         }
-        let cell = Arc::clone(self.state().pending.entry(keys.to_vec()).or_default());
+        // The keys of an edit are its files. Another edit of them is another question.
+        let asked: Vec<_> = keys.iter().chain([&question.details.change]).cloned().collect();
+        let cell = Arc::clone(self.state().pending.entry(asked.clone()).or_default());
         let answer = cell.get_or_init(|| approver.ask(question)).await.clone();
         let mut state = self.state();
         if answer == Answer::Session && !state.allowed.iter().any(|allowed| allowed == keys) {
@@ -70,8 +72,8 @@ impl SessionApprovals {
         }
         // The next question about it is a new one. A question that was asked meanwhile stays
         // pending.
-        if state.pending.get(keys).is_some_and(|pending| Arc::ptr_eq(pending, &cell)) {
-            state.pending.remove(keys);
+        if state.pending.get(&asked).is_some_and(|pending| Arc::ptr_eq(pending, &cell)) {
+            state.pending.remove(&asked);
         }
         answer
     }
@@ -125,6 +127,7 @@ mod tests {
             beyond: windlass_contract::approval::Beyond::Nothing,
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
             rule: None,
+            details: windlass_contract::approval::QuestionDetails::default(),
         })
     }
 
@@ -146,6 +149,25 @@ mod tests {
         person.ready.notify_one();
         memory.ask(&person, &question.keys, &question).await;
         assert_eq!(person.asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn an_edit_of_the_same_file_with_another_text_is_asked_about_for_itself() {
+        let (memory, person) = (SessionApprovals::default(), WaitingPerson::who_says(Answer::Once));
+        let one = question(&["a"]);
+        let mut other = Question::clone(&one);
+        other.details.change = "+evil".to_owned();
+        let other = clean(other);
+        let answer = async {
+            while person.asked.load(Ordering::SeqCst) < 2 {
+                tokio::task::yield_now().await;
+            }
+            person.ready.notify_waiters();
+        };
+        let (one, other) = (memory.ask(&person, &one.keys, &one), memory.ask(&person, &other.keys, &other));
+        let answers = async { tokio::join!(one, other, answer) };
+        let limit = std::time::Duration::from_secs(20);
+        assert!(tokio::time::timeout(limit, answers).await.is_ok(), "one answer counted for both");
     }
 
     #[tokio::test]

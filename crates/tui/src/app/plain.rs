@@ -103,6 +103,7 @@ mod tests {
             beyond: Beyond::Nothing,
             keys: Vec::new(),
             rule: None,
+            details: windlass::QuestionDetails::default(),
         };
         let (answer, given) = oneshot::channel();
         let question = windlass_fakes::clean(question);

@@ -75,6 +75,7 @@ fn ask(app: &mut App, command: &str, now: Instant) -> oneshot::Receiver<Answer> 
         beyond: Beyond::Nothing,
         keys: Vec::new(),
         rule: None,
+        details: windlass::QuestionDetails::default(),
     });
     let (answer, given) = oneshot::channel();
     app.on_message(SessionMessage::Question(Box::new(PendingQuestion { question, answer })), now);
@@ -220,7 +221,7 @@ fn a_command_is_shown_above_its_output_and_one_alone_has_a_default() {
 fn the_list_of_commands_tells_that_there_are_more() {
     let (mut app, now) = (app(), Instant::now());
     write(&mut app, "/", now);
-    let more = format!("  … {} more (Up, Down)", commands::COMMANDS.len() - 8);
+    let more = format!("  … {} more (Up, Down)", commands::all().count() - 8);
     assert_eq!(screen(&mut app, now).iter().rev().nth(1), Some(&more));
     write(&mut app, "ex", now);
     assert!(!screen(&mut app, now).iter().any(|line| line.contains("more")));

@@ -3,13 +3,18 @@
 //! No text of a model can pose as a part of the panel: the lines of a command have a bar before
 //! them, and all other texts are on one logical line.
 
-use ratatui::text::{Line, Span};
-use windlass::{Beyond, Network, Offer, Question, counted};
+use std::path::PathBuf;
+
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+use windlass::{Beyond, Network, Question, counted};
 
 use crate::render::{
     Theme,
     tool_call::shown_path,
-    visible::{escapes, path_text, visible_command},
+    visible::{escapes, path_text, visible, visible_command},
     wrap::{HangingIndent, wrap_spans},
 };
 use marks::{DoubtfulParts, excerpt};
@@ -25,6 +30,9 @@ const MAX_REASON_CHARS: usize = 600;
 
 /// Maximum number of unclear texts that are named.
 const MAX_UNCLEAR: usize = 5;
+
+/// Maximum number of files that are named for each effect.
+const MAX_FILES: usize = 8;
 
 /// Lines of the command that are kept on a screen with too little room, if there are as many.
 const MIN_SUBJECT_LINES: usize = 5;
@@ -118,7 +126,7 @@ impl ApprovalChoice {
 /// Renders a question.
 pub fn render_approval(question: &Question, width: u16, theme: &Theme) -> ApprovalPanel {
     let subject = ApprovalSubject::from_question(question);
-    let doubtful = DoubtfulParts::from_question(question, &subject.text);
+    let doubtful = DoubtfulParts::from_question(question, &subject);
     let painter = PanelPainter { question, subject, width, theme, doubtful };
     ApprovalPanel { subject: painter.subject(), reasons: painter.reasons(), choices: painter.choices() }
 }
@@ -139,10 +147,29 @@ impl PanelPainter<'_> {
         let bar = |sign| vec![Span::styled(sign, self.theme.border)];
         let indent = HangingIndent { first: bar("  │ "), rest: bar("  ┊ ") };
         for line in self.subject.text.split('\n') {
-            let spans = self.doubtful.mark(&visible_command(line), self.theme);
+            let spans = self.doubtful.mark(&visible_command(line), self.theme.text, self.theme);
+            lines.extend(wrap_spans(&spans, self.width, &indent));
+        }
+        if self.subject.change.is_empty() {
+            return lines;
+        }
+        let title = if self.question.effects.writes.is_empty() { "with:" } else { "the change:" };
+        lines.extend(self.wrap(&[Span::styled(format!("  {title}"), self.theme.dim)], 2));
+        for line in self.subject.change.split('\n') {
+            let spans = self.doubtful.mark(&visible(line), self.change_style(line), self.theme);
             lines.extend(wrap_spans(&spans, self.width, &indent));
         }
         lines
+    }
+
+    /// Returns the style of a line of a change, by its sign.
+    fn change_style(&self, line: &str) -> Style {
+        match line {
+            _ if line.starts_with('+') => self.theme.added,
+            _ if line.starts_with('-') => self.theme.removed,
+            _ if line.starts_with("*** ") || line.starts_with("@@") => self.theme.heading,
+            _ => self.theme.text,
+        }
     }
 
     fn reasons(&self) -> Vec<Line<'static>> {
@@ -168,22 +195,24 @@ impl PanelPainter<'_> {
 
     /// Returns what a yes would let the call touch.
     fn touched(&self) -> Vec<(&'static str, String)> {
-        let Question { effects, cwd, .. } = self.question;
-        let paths = |paths: &[std::path::PathBuf]| {
-            paths.iter().map(|path| shown_path(path, cwd)).collect::<Vec<_>>().join(", ")
-        };
-        let mut touched = Vec::new();
-        if effects.has_program() && !effects.writes.is_empty() {
-            touched.push(("would write", paths(&effects.writes)));
-        }
-        if !effects.reads.is_empty() {
-            touched.push(("would read", paths(&effects.reads)));
-        }
+        let Question { effects, cwd, details, .. } = self.question;
+        let shown = |path: &PathBuf| shown_path(path, cwd);
+        let declared = effects.writes.iter().filter(|_| effects.has_program()).map(shown);
+        // The file of an edit is written; reading it as well is no news.
+        let reads = effects.reads.iter().filter(|path| !effects.writes.contains(path));
+        let files: [(_, Vec<_>); 4] = [
+            ("would create", details.creates.iter().map(shown).collect()),
+            ("would write", declared.chain(details.writes.iter().cloned()).collect()),
+            ("would delete", details.deletes.clone()),
+            ("would read", reads.map(shown).collect()),
+        ];
+        let named = files.into_iter().filter(|(_, files)| !files.is_empty());
+        let mut touched: Vec<_> = named.map(|(label, files)| (label, file_list(&files))).collect();
         if effects.network == Network::Any {
             touched.push(("would use", "the network".to_owned()));
         }
         touched.extend(effects.outward.iter().map(|effect| ("beware", format!("it {}", effect.in_words()))));
-        if !escapes(&self.subject.text).is_empty() {
+        if !escapes(&self.subject.text).is_empty() || !escapes(&self.subject.change).is_empty() {
             let text = "some characters are invisible or look like others; they are written as `\\u{…}`";
             touched.push(("beware", text.to_owned()));
         }
@@ -195,67 +224,54 @@ impl PanelPainter<'_> {
 
     fn choices(&self) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
-        for part in self.doubtful.found() {
+        for part in self.doubtful.found().filter(|part| *part != self.subject.text) {
             let label = Span::styled("  look at: ", self.theme.warning);
             let part = excerpt(part, MAX_REASON_CHARS);
             lines.extend(self.wrap(&[label, Span::styled(part, self.theme.danger)], 4));
         }
+        lines.extend(self.confinement());
         let choices = ApprovalChoice::from_question(self.question);
         lines.extend(choices.into_iter().flat_map(|choice| self.choice(choice)));
         lines
     }
 
     fn choice(&self, choice: ApprovalChoice) -> Vec<Line<'static>> {
-        let thing = match (&self.question.effects.command, &self.question.effects.typed) {
-            (Some(_), _) => "command",
-            (None, Some(_)) => "text",
-            (None, None) => "change",
+        let effects = &self.question.effects;
+        let same = match (&effects.command, &effects.typed) {
+            (Some(_), _) => "the same command in the same place",
+            (None, Some(_)) => "the same text in the same place",
+            (None, None) if effects.writes.is_empty() => "the same call",
+            // The answer is kept by the names of the files.
+            (None, None) => "any change of the same files",
         };
         let allows = self.question.rule.as_ref().map(|rule| rule.allows.as_str()).unwrap_or_default();
-        let held = self.confinement();
         let text = match choice {
-            ApprovalChoice::Once => format!("yes, once: this {thing}, {held}"),
-            ApprovalChoice::Session => {
-                format!("yes, for this session: the same {thing} in the same place, {held}")
-            }
-            ApprovalChoice::Project => format!("yes, always in this project: {allows}, {held}"),
-            ApprovalChoice::Always => format!("yes, always and everywhere: {allows}, {held}"),
+            ApprovalChoice::Once => "yes, once".to_owned(),
+            ApprovalChoice::Session => format!("yes, for this session: {same}"),
+            ApprovalChoice::Project => format!("yes, always in this project: {allows}"),
+            ApprovalChoice::Always => "yes, always and everywhere: the same".to_owned(),
             ApprovalChoice::Deny => "no, and write a note to the model".to_owned(),
             ApprovalChoice::Stop => "no, and stop the turn".to_owned(),
         };
         let key = Span::styled(format!("  {}  ", choice.key()), self.theme.key);
         let text = Span::styled(visible_command(&text).into_owned(), self.theme.text);
-        let mut lines = wrap_spans(&[text], self.width, &HangingIndent::from_marker(key));
-        if let (ApprovalChoice::Always, Some(rule)) = (choice, &self.question.rule) {
-            lines.extend(self.rule(rule));
-        }
-        lines
+        wrap_spans(&[text], self.width, &HangingIndent::from_marker(key))
     }
 
-    /// Shows the rule of the two answers above it, to the letter.
-    fn rule(&self, rule: &Offer) -> Vec<Line<'static>> {
-        let mut lines = self.wrap(&[Span::styled("     the rule that p and a keep:", self.theme.dim)], 5);
-        let bar = |sign| vec![Span::styled(sign, self.theme.border)];
-        let indent = HangingIndent { first: bar("     │ "), rest: bar("     ┊ ") };
-        for line in rule.toml.lines().filter(|line| !line.trim().is_empty()) {
-            let spans = [Span::styled(visible_command(line).into_owned(), self.theme.code)];
-            lines.extend(wrap_spans(&spans, self.width, &indent));
-        }
-        lines
-    }
-
-    /// Describes how a call that is allowed would be held.
-    fn confinement(&self) -> String {
-        match &self.question.beyond {
-            Beyond::Nothing => "with the current sandbox mode".to_owned(),
+    /// Describes how a call that is allowed would be held, whichever yes is given.
+    fn confinement(&self) -> Vec<Line<'static>> {
+        let (text, style) = match &self.question.beyond {
+            Beyond::Nothing => ("the current mode".to_owned(), self.theme.text),
             Beyond::Wider { writable, network } => {
                 let cwd = &self.question.cwd;
                 let places = writable.iter().map(|path| format!("`{}` writable", shown_path(path, cwd)));
                 let more: Vec<_> = places.chain(network.then(|| "the network".to_owned())).collect();
-                format!("in the sandbox, with {} as well", more.join(" and "))
+                (format!("on, with {} as well", more.join(" and ")), self.theme.text)
             }
-            Beyond::Everything => "WITHOUT the sandbox".to_owned(),
-        }
+            Beyond::Everything => ("NONE: a yes runs it WITHOUT the sandbox".to_owned(), self.theme.danger),
+        };
+        let label = Span::styled("  sandbox: ", self.theme.dim);
+        self.wrap(&[label, Span::styled(visible_command(&text).into_owned(), style)], 4)
     }
 
     fn fact(&self, label: &str, text: &str) -> Vec<Line<'static>> {
@@ -268,4 +284,12 @@ impl PanelPainter<'_> {
         let indent = HangingIndent { first: Vec::new(), ..HangingIndent::from_columns(columns) };
         wrap_spans(spans, self.width, &indent)
     }
+}
+
+/// Names the first of many files, and counts the others.
+fn file_list(files: &[String]) -> String {
+    let named: Vec<_> = files.iter().take(MAX_FILES).map(|file| excerpt(file, MAX_REASON_CHARS)).collect();
+    let more = files.len().saturating_sub(MAX_FILES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
 }

@@ -100,6 +100,13 @@ fn question(text: &str) -> Question {
         beyond: Beyond::Wider { writable: vec![text.into()], network: true },
         keys: vec![text.into()],
         rule: Some(Offer { toml: text.into(), allows: text.into() }),
+        details: windlass::QuestionDetails {
+            change: format!("+{text}"),
+            creates: vec![text.into()],
+            cause: text.split(' ').map(str::to_owned).collect(),
+            writes: vec![text.into()],
+            deletes: vec![text.into(); 20],
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use windlass::{
     ApprovalPolicy, Beyond, CallId, CommandLine, Effects, Held, Input, Mechanism, Network, Offer, Outcome,
-    OutwardEffect, Plan, PlanStatus, PlanStep, Question, Status, ToolCall, Verdict,
+    OutwardEffect, Plan, PlanStatus, PlanStep, Question, QuestionDetails, Status, ToolCall, Verdict,
 };
 use windlass_tui::render::{
     Theme,
@@ -287,6 +287,7 @@ fn approval() {
             toml: "[[rule]]\nprefix = [\"git\", \"push\"]\ndecision = \"allow\"\n".into(),
             allows: "every command that begins with `git push`".into(),
         }),
+        details: QuestionDetails::default(),
     };
     insta::assert_snapshot!(
         "approval",
@@ -306,6 +307,7 @@ fn only_the_doubtful_part_of_a_command_is_marked() {
         beyond: Beyond::Nothing,
         keys: Vec::new(),
         rule: None,
+        details: QuestionDetails::default(),
     };
     let theme = Theme::dark();
     let panel = render_approval(&question, 80, &theme);
@@ -315,4 +317,91 @@ fn only_the_doubtful_part_of_a_command_is_marked() {
     };
     assert_eq!(marked(&panel.subject), ["sh", "$HOME"]);
     assert_eq!(marked(&panel.choices), ["$HOME", "sh"]);
+}
+
+/// Returns the texts of a panel that have a style.
+fn styled(lines: &[ratatui::text::Line<'_>], style: ratatui::style::Style) -> Vec<String> {
+    let spans = lines.iter().flat_map(|line| &line.spans);
+    spans.filter(|span| span.style == style).map(|span| span.content.to_string()).collect()
+}
+
+fn plain_question(effects: Effects, details: QuestionDetails) -> Question {
+    Question {
+        call: "c".into(),
+        tool: "shell_command".into(),
+        effects,
+        cwd: "/work".into(),
+        reason: "`rm -r` deletes directories".into(),
+        unclear: Vec::new(),
+        beyond: Beyond::Nothing,
+        keys: vec!["key".into()],
+        rule: None,
+        details,
+    }
+}
+
+#[test]
+fn approval_of_an_edit() {
+    let change = "*** Begin Patch\n*** Update File: /etc/windlass-x\n@@ fn main() {\n \tlet a = 1;\n-\tlet b = 2;\n\
+                  +\tlet b = 3; // \u{202e}hidden\n+  y  yes, once\n*** Add File: src/new.rs\n+fn new() {}\n\
+                  *** End Patch";
+    let paths = vec!["/etc/windlass-x".into(), "/work/src/new.rs".into()];
+    let effects = Effects { reads: paths.clone(), writes: paths, ..Effects::default() };
+    let creates = vec!["/work/src/new.rs".into()];
+    let details = QuestionDetails { change: change.into(), creates, ..QuestionDetails::default() };
+    let question = Question {
+        tool: "apply_patch".into(),
+        reason: "it writes outside of what the sandbox mode allows".into(),
+        beyond: Beyond::Wider { writable: vec!["/etc/windlass-x".into()], network: false },
+        ..plain_question(effects, details)
+    };
+    let theme = Theme::dark();
+    insta::assert_snapshot!(
+        "approval_of_an_edit",
+        at_each_width(|width| render_approval(&question, width, &theme).into_lines())
+    );
+    let panel = render_approval(&question, 80, &theme);
+    assert_eq!(styled(&panel.subject, theme.removed), ["-       let b = 2;"]);
+    assert!(styled(&panel.subject, theme.added).contains(&"+fn new() {}".to_owned()));
+    assert_eq!(styled(&panel.subject, theme.danger), ["\\u{202e}"]);
+}
+
+#[test]
+fn the_dangerous_part_and_the_files_of_a_command_are_shown() {
+    let cause = |words: &str| words.split(' ').map(str::to_owned).collect();
+    let panel = |script: &str, words: &str| {
+        let details = QuestionDetails {
+            cause: cause(words),
+            writes: vec!["out/a.txt".into()],
+            deletes: vec!["build".into()],
+            ..QuestionDetails::default()
+        };
+        render_approval(&plain_question(shell(script), details), 80, &Theme::dark())
+    };
+    let danger = Theme::dark().danger;
+    let shown = panel("echo rm > out/a.txt && rm -rf build", "rm -rf build");
+    assert_eq!(styled(&shown.subject, danger), ["rm -rf build"]);
+    assert_eq!(styled(&shown.choices, danger), ["rm -rf build"]);
+    let reasons: Vec<_> = shown.reasons.iter().map(ToString::to_string).collect();
+    assert_eq!(reasons[1..3], ["  would write: out/a.txt", "  would delete: build"]);
+    let quoted = panel("ls; 'rm'  -rf \"my build\"; ls", "rm -rf my build");
+    assert_eq!(styled(&quoted.subject, danger), ["rm'  -rf \"my build\""]);
+    let whole = panel("rm -rf build", "rm -rf build");
+    assert_eq!(styled(&whole.subject, danger), ["rm -rf build"]);
+    assert_eq!(styled(&whole.choices, danger), [] as [&str; 0], "it need not be said again");
+    assert_eq!(styled(&panel("xrm -rf build", "rm -rf build").subject, danger), [] as [&str; 0]);
+}
+
+#[test]
+fn only_an_unusual_shell_is_named() {
+    let heading = |program: &str, option: &str| {
+        let argv = [program, option, "make"].map(str::to_owned).to_vec();
+        let effects = Effects::command(CommandLine { argv, cwd: None });
+        let panel = render_approval(&plain_question(effects, QuestionDetails::default()), 80, &Theme::dark());
+        panel.subject[0].to_string()
+    };
+    assert_eq!(heading("/bin/bash", "-lc"), "shell_command wants to run:");
+    assert_eq!(heading("/usr/bin/zsh", "-c"), "shell_command wants to run:");
+    assert_eq!(heading("bash", "-c"), "shell_command wants to run with `bash -c`:");
+    assert_eq!(heading("/usr/local/bin/sh", "-c"), "shell_command wants to run with `/usr/local/bin/sh -c`:");
 }

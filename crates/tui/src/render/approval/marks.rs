@@ -1,8 +1,9 @@
 //! Finds the dangerous and unclear parts of a command that the policy names in its reasons.
 
-use ratatui::text::Span;
+use ratatui::{style::Style, text::Span};
 use windlass::{Question, shortened};
 
+use super::subject::ApprovalSubject;
 use crate::render::{
     Theme,
     visible::{count_blanks, escapes, visible_command},
@@ -10,6 +11,9 @@ use crate::render::{
 
 /// Maximum number of parts that are marked.
 const MAX_PARTS: usize = 8;
+
+/// Maximum number of characters of the dangerous part that are searched.
+const MAX_CAUSE_CHARS: usize = 400;
 
 /// Maximum number of blanks in a row of a reason; longer runs are counted instead of shown.
 const MAX_BLANKS: usize = 8;
@@ -20,11 +24,15 @@ pub(super) struct DoubtfulParts {
 }
 
 impl DoubtfulParts {
-    /// Collects the parts that a reason quotes and that occur in the text of the command, and the
-    /// characters of it that are not shown as themselves.
-    pub(super) fn from_question(question: &Question, text: &str) -> Self {
+    /// Collects the dangerous part of a command, the parts that a reason quotes and that occur in
+    /// its text, and the characters of the subject that are not shown as themselves.
+    pub(super) fn from_question(question: &Question, subject: &ApprovalSubject) -> Self {
+        let text = &subject.text;
         let lines: Vec<_> = text.split('\n').map(visible_command).collect();
-        let mut parts: Vec<String> = Vec::new();
+        let cause = find_words(text, &question.details.cause).unwrap_or_default();
+        let cause = cause.split('\n').map(str::trim).filter(|line| !line.is_empty());
+        let mut parts: Vec<String> =
+            cause.take(MAX_PARTS).map(|line| visible_command(line).into_owned()).collect();
         for reason in question.unclear.iter().chain([&question.reason]) {
             let quoted = reason.split('`').skip(1).step_by(2);
             for part in quoted.flat_map(|part| part.split("\\n")).map(str::trim) {
@@ -38,7 +46,8 @@ impl DoubtfulParts {
                 }
             }
         }
-        let escapes = escapes(text).into_iter().filter(|escape| !parts.contains(escape));
+        let escapes = [escapes(text), escapes(&subject.change)].concat();
+        let escapes = escapes.into_iter().filter(|escape| !parts.contains(escape));
         let escapes: Vec<_> = escapes.take(MAX_PARTS).collect();
         parts.extend(escapes);
         Self { parts }
@@ -49,39 +58,74 @@ impl DoubtfulParts {
         self.parts.iter().map(String::as_str)
     }
 
-    /// Returns a line of the command, escaped already, with its doubtful parts marked.
-    pub(super) fn mark(&self, line: &str, theme: &Theme) -> Vec<Span<'static>> {
+    /// Returns a line of the subject, escaped already, with its doubtful parts marked.
+    pub(super) fn mark(&self, line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
         // The next place of each part is kept: searching all parts again at each place would take
         // time that grows with the square of the line.
         let first = |part: &String| find_part(line, part, 0);
         let mut next: Vec<_> = self.parts.iter().map(|part| (part.as_str(), first(part))).collect();
         let (mut spans, mut done) = (Vec::new(), 0);
         while let Some((begin, end)) = first_place(&next) {
-            spans.push(Span::styled(line[done..begin].to_owned(), theme.text));
+            spans.push(Span::styled(line[done..begin].to_owned(), style));
             spans.push(Span::styled(line[begin..end].to_owned(), theme.danger));
             done = end;
             for (part, place) in next.iter_mut().filter(|(_, place)| place.is_some_and(|at| at < end)) {
                 *place = find_part(line, part, end);
             }
         }
-        spans.push(Span::styled(line[done..].to_owned(), theme.text));
+        spans.push(Span::styled(line[done..].to_owned(), style));
         spans
     }
+}
+
+/// Returns the first place of a text where a program is started with these words. Quotes and
+/// backslashes do not count, because the words are those that the program gets.
+fn find_words<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
+    let is_quote = |c: &char| matches!(c, '\'' | '"' | '\\');
+    let joined = words.join(" ");
+    let wanted: Vec<_> = joined.chars().filter(|c| !is_quote(c)).take(MAX_CAUSE_CHARS).collect();
+    let first: String = wanted.iter().take_while(|c| !c.is_whitespace()).collect();
+    if first.is_empty() {
+        return None;
+    }
+    let length_at = |begin: usize| {
+        let mut chars = text[begin..].char_indices().filter(|(_, c)| !is_quote(c)).peekable();
+        let mut end = 0;
+        for wanted in &wanted {
+            let (at, c) = chars.next()?;
+            if wanted.is_whitespace() && c.is_whitespace() {
+                while chars.next_if(|(_, c)| c.is_whitespace()).is_some() {}
+            } else if c != *wanted {
+                return None;
+            }
+            end = at + c.len_utf8();
+        }
+        // The quote that ends the last word belongs to it.
+        let quotes = text[begin + end..].chars().take_while(|c| matches!(c, '\'' | '"')).count();
+        Some(end + quotes)
+    };
+    let mut begins = text.match_indices(&first).map(|(at, _)| at);
+    begins.find_map(|begin| {
+        let part = &text[begin..begin + length_at(begin)?];
+        is_whole(text, begin, part).then_some(part)
+    })
 }
 
 /// Returns the next place of a part that is not only a piece of a longer word: `sh` is not in
 /// `install.sh`.
 fn find_part(line: &str, part: &str, begin: usize) -> Option<usize> {
+    line[begin..].match_indices(part).map(|(at, _)| begin + at).find(|at| is_whole(line, *at, part))
+}
+
+/// Returns true if a part at a place of a line does not begin or end in a word.
+fn is_whole(line: &str, at: usize, part: &str) -> bool {
     let belongs = |c: char| c.is_alphanumeric() || "_-./".contains(c);
     let is_cut = |inside: Option<char>, outside: Option<char>| {
         inside.is_some_and(char::is_alphanumeric) && outside.is_some_and(belongs)
     };
-    let is_whole = |at: usize| {
-        let before = line[..at].chars().next_back();
-        let after = line[at + part.len()..].chars().next();
-        !is_cut(part.chars().next(), before) && !is_cut(part.chars().next_back(), after)
-    };
-    line[begin..].match_indices(part).map(|(at, _)| begin + at).find(|at| is_whole(*at))
+    let before = line[..at].chars().next_back();
+    let after = line[at + part.len()..].chars().next();
+    !is_cut(part.chars().next(), before) && !is_cut(part.chars().next_back(), after)
 }
 
 /// Returns the first place of any part, the longest if several begin there.

@@ -11,6 +11,26 @@ use crate::render::{
 /// of a command may be indented.
 const MAX_BLANKS: usize = 24;
 
+/// Maximum number of blanks in a row of a change. Code may be indented deeply.
+const MAX_BLANKS_IN_CHANGE: usize = 60;
+
+/// The shells that run most commands. Another one is named, because it may read a script otherwise
+/// or be another program.
+const USUAL_SHELLS: [&str; 12] = [
+    "/bin/bash -c",
+    "/bin/bash -lc",
+    "/bin/sh -c",
+    "/bin/sh -lc",
+    "/bin/zsh -c",
+    "/bin/zsh -lc",
+    "/usr/bin/bash -c",
+    "/usr/bin/bash -lc",
+    "/usr/bin/sh -c",
+    "/usr/bin/sh -lc",
+    "/usr/bin/zsh -c",
+    "/usr/bin/zsh -lc",
+];
+
 /// Maximum number of characters of a question that waits.
 const MAX_GIST_CHARS: usize = 200;
 
@@ -19,6 +39,8 @@ pub(super) struct ApprovalSubject {
     pub(super) verb: String,
     /// The text, not escaped, in which long runs of blanks are counted.
     pub(super) text: String,
+    /// The content of the change, in the same form; empty if there is none.
+    pub(super) change: String,
     pub(super) has_counted_blanks: bool,
 }
 
@@ -29,6 +51,9 @@ impl ApprovalSubject {
             (Some(command), _) => {
                 let terminal = if effects.terminal { " in a terminal that can be typed to" } else { "" };
                 match split_shell(command) {
+                    Some((shell, script)) if USUAL_SHELLS.contains(&shell.as_str()) => {
+                        (format!("run{terminal}"), script.to_owned())
+                    }
                     Some((shell, script)) => (format!("run with `{shell}`{terminal}"), script.to_owned()),
                     None => (format!("run{terminal}"), command.display()),
                 }
@@ -41,7 +66,11 @@ impl ApprovalSubject {
             }
         };
         let text = count_blanks(&whole, MAX_BLANKS);
-        Self { verb, has_counted_blanks: text != whole, text }
+        let lines = question.details.change.split('\n');
+        let change =
+            lines.map(|line| count_blanks(line, MAX_BLANKS_IN_CHANGE)).collect::<Vec<_>>().join("\n");
+        let has_counted_blanks = text != whole || change != question.details.change;
+        Self { verb, text, change, has_counted_blanks }
     }
 }
 
