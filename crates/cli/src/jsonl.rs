@@ -13,7 +13,7 @@ use windlass::{
     Reason, Refusal, Status, Stop, ToolCall, Typed, Usage,
 };
 
-use crate::allow_hints::AllowHints;
+use crate::{allow_hints::AllowHints, output::escape_obeyed};
 
 /// Writes events as lines.
 pub(crate) struct JsonlWriter {
@@ -53,7 +53,7 @@ impl EventSink for JsonlWriter {
         let lines = self.lines(&mut state, event);
         let text: String = lines.iter().map(|line| format!("{}\n", ordered(line))).collect();
         let mut out = io::stdout().lock();
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        if out.write_all(escape_obeyed(&text).as_bytes()).and_then(|()| out.flush()).is_err() {
             self.stop.stop(Reason::Interrupted);
         }
     }

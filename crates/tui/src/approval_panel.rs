@@ -111,7 +111,13 @@ impl QuestionQueue {
             None => self.chosen(key),
         };
         match effect {
-            KeyEffect::None => None,
+            KeyEffect::None => {
+                // It may be the first of many: a word, or a late answer of the terminal.
+                if self.note.is_none() {
+                    self.quiet_since = Some(now);
+                }
+                None
+            }
             KeyEffect::ConfirmAlways => {
                 // A key that is held down does not confirm.
                 (self.confirms_always, self.quiet_since) = (true, Some(now));

@@ -64,13 +64,18 @@ impl PlanQuestion {
             self.quiet_since = self.quiet_since.map(|_| now);
             return None;
         }
-        match key.key {
+        let answer = match key.key {
             Key::Esc => Some(PlanAnswer::KeepPlanning),
             Key::Char(c) if !key.ctrl && !key.alt => {
                 CHOICES.iter().find(|(key, ..)| *key == c).map(|(_, answer, _)| *answer)
             }
             _ => None,
+        };
+        if answer.is_none() {
+            // It may be the first of many: a word, or a late answer of the terminal.
+            self.quiet_since = Some(now);
         }
+        answer
     }
 
     pub(crate) fn lines(&self, width: u16, theme: &Theme, now: Instant) -> Vec<Line<'static>> {

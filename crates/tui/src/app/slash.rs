@@ -269,7 +269,14 @@ impl App {
         match changed {
             Ok(settings) => {
                 settings.changes_from(&self.info.settings).iter().for_each(|line| self.transcript.note(line));
+                let (begins, running) =
+                    (settings.plan_mode && !self.info.settings.plan_mode, self.processes());
                 self.set_settings(settings);
+                if begins && running > 0 {
+                    let commands = windlass::counted(running as u64, "command");
+                    let text = format!("{commands} from before still may change files (/ps, /ps kill N)");
+                    self.transcript.warning(&text);
+                }
             }
             Err(problem) => {
                 self.transcript.warning(&format!("the settings stay as they were: {problem}"));

@@ -22,9 +22,12 @@ pub(super) fn size() -> Size {
     }
 }
 
+/// Maximum number of columns and rows that are used. A cell takes memory.
+const MAX_SIDE: u16 = 1000;
+
 /// A size of zero is that of a serial line, or of a terminal whose program did not set it.
 fn known_size(columns: u16, rows: u16) -> Size {
-    let known = |reported: u16, default: u16| if reported == 0 { default } else { reported };
+    let known = |reported: u16, default: u16| if reported == 0 { default } else { reported.min(MAX_SIDE) };
     Size::new(known(columns, DEFAULT_SIZE.width), known(rows, DEFAULT_SIZE.height))
 }
 
