@@ -61,7 +61,8 @@ fn has_nothing(summary: &SessionSummary) -> bool {
     summary.prompt.is_none() && summary.calls == 0
 }
 
-/// Returns the sessions of the current directory in which something was asked, newest first, each with a line for a person.
+/// Returns the sessions of the current directory in which something was asked, newest first, each
+/// with a line for a person.
 pub(crate) fn resumable(
     setup: &ProgramSetup,
     limit: usize,

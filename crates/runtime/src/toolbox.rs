@@ -134,7 +134,7 @@ impl Toolbox {
             // The turn loop writes next, meets the same error, and ends the turn.
             tracing::error!(call.id = %call.id, %error, "the outcome is not on record");
         }
-        decisions::ended(&call, &outcome, began.elapsed());
+        decisions::ended(&call, &outcome, gate_time.running_time(began));
         let event =
             Event::CallEnded { call: clean_call, effects: clean_effects, outcome: Box::new(outcome.clone()) };
         self.events.emit(event);

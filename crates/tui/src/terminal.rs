@@ -327,8 +327,8 @@ fn new_terminal(display: Display, height: u16, row: u16) -> io::Result<Terminal<
     Terminal::with_options(backend, TerminalOptions { viewport })
 }
 
-/// Lets the person choose one of several lines; typing narrows them. Returns `None` if they went back. A signal, or a
-/// terminal that is gone, ends the process.
+/// Lets the person choose one of several lines; typing narrows them. Returns `None` if they went
+/// back. A signal, or a terminal that is gone, ends the process.
 pub fn pick(title: &str, choices: &[String], end_process: EndProcess) -> io::Result<Option<usize>> {
     let _watch = EndWatch::start(None, end_process)?;
     let mut screen = Screen::open(Display::Inline, false)?;

@@ -90,6 +90,7 @@ mod secrets;
 mod session_commands;
 #[cfg(test)]
 mod session_ends;
+#[cfg(test)]
 mod session_modes;
 mod sessions;
 #[cfg(test)]

@@ -33,7 +33,7 @@ fn busy(user: &User) -> Emulator {
 fn assert_can_be_resumed(user: &User) {
     let outcome = user.records().into_iter().find(|record| record["type"] == "outcome").unwrap();
     let text = outcome["payload"]["outcome"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-    assert!(text.contains("aborted by user") && text.contains("so far"), "{outcome}");
+    assert!(text.contains("aborted: the program was ended") && text.contains("so far"), "{outcome}");
     let script = user.work().join("script.json");
     let arguments = ["exec", "--script", script.to_str().unwrap(), "resume", "--last", "go on"];
     assert_eq!(user.run(&arguments).assert_code(0).stdout, "Here again.\n");
