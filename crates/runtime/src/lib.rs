@@ -9,6 +9,7 @@ mod call_history;
 mod decisions;
 mod gate;
 mod orchestrator;
+mod plan_mode;
 mod preflight;
 mod registry;
 mod review;

@@ -17,6 +17,7 @@ use windlass_shape::{Failure, Secrets};
 use crate::{
     Stop, Toolbox, decisions,
     gate::{CallAdmission, GateRequest},
+    plan_mode,
     stages::{AttemptReport, RunnableCall},
 };
 
@@ -129,6 +130,7 @@ impl CallAttempt<'_> {
             Ok(output) if was_cancelled(&output) => {
                 Err(Failure::CutShort(why_stopped(self.stop), Box::new(output)))
             }
+            Ok(output) if self.toolbox.gate.is_planning() => Ok(plan_mode::with_its_remedy(output)),
             result => result,
         };
         let held = host.held();
