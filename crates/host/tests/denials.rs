@@ -144,7 +144,8 @@ async fn a_refused_write_is_told_by_its_path_however_the_program_names_it() {
             assert_eq!(told, [(Layer::Files, text(&world.path("ws")), vec![world.path("ws")])]);
         }
         let told = world.run(World::read_only(), "touch m2").await.report.denials;
-        assert_eq!((told[0].proof, told[0].remedy.as_str()), (Proof::Verified, "`-s workspace-write`"));
+        let remedy = "`-s workspace-write`, or `/sandbox workspace-write` in a session";
+        assert_eq!((told[0].proof, told[0].remedy.as_str()), (Proof::Verified, remedy));
     }
 }
 
@@ -159,7 +160,7 @@ async fn a_path_outside_of_the_roots_is_told_with_the_key_that_allows_it() {
         assert_eq!(denial.need, Effects::none(), "what programs keep in a home directory is not offered");
         let roots =
             format!("-c 'sandbox_workspace_write.writable_roots=[\"{}\"]'", text(&world.path("home/.tool")));
-        assert_eq!(denial.remedy, format!("`{roots}`"));
+        assert_eq!(denial.remedy, format!("start windlass with `{roots}`"));
         assert!(finished.report.denials[0].advice().unwrap().contains(&denial.what));
         assert_eq!(world.stopped(world.writing(), "touch inside && false").await, []);
     }

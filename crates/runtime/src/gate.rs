@@ -73,6 +73,13 @@ pub(crate) struct CommandJudgement {
     rules: usize,
 }
 
+impl Gate {
+    /// Returns true in plan mode, in which nothing is changed.
+    pub(crate) fn is_planning(&self) -> bool {
+        self.policy.plan_mode
+    }
+}
+
 impl CommandJudgement {
     /// Returns true if the command is known to change nothing.
     pub(crate) fn changes_nothing(&self) -> bool {

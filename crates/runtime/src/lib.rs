@@ -10,6 +10,7 @@ mod decisions;
 mod gate;
 mod gate_time;
 mod orchestrator;
+mod plan_mode;
 mod preflight;
 mod registry;
 mod review;

@@ -18,6 +18,7 @@ use crate::{
     Stop, Toolbox, decisions,
     gate::{CallAdmission, GateRequest},
     gate_time::GateTime,
+    plan_mode,
     stages::{AttemptReport, RunnableCall},
 };
 
@@ -133,6 +134,7 @@ impl CallAttempt<'_> {
             Ok(output) if was_cancelled(&output) => {
                 Err(Failure::CutShort(why_stopped(self.stop), Box::new(output)))
             }
+            Ok(output) if self.toolbox.gate.is_planning() => Ok(plan_mode::with_its_remedy(output)),
             result => result,
         };
         let held = host.held();

@@ -126,10 +126,11 @@ fn offline(what: &str, proof: Proof, held: &Held) -> Denial {
     }
 }
 
-/// Writes options of the program after the mode that they are for, up to the closing mark.
+/// Writes options of the program after the mode that they are for, up to the closing mark. A running
+/// session cannot change them.
 fn with_mode(held: &Held, options: &str) -> String {
     let mode = if held.writable.is_empty() { "-s workspace-write " } else { "" };
-    format!("`{mode}{options}")
+    format!("start windlass with `{mode}{options}")
 }
 
 /// Begins the name of a lookup of which only the name server is known.
@@ -202,8 +203,11 @@ mod tests {
     fn the_remedy_says_the_mode_only_where_it_is_another() {
         let remedy = |held: &Held| offline("x", Proof::Observed, held).remedy;
         let read_only = Held::by(Mechanism::Namespaces);
-        assert_eq!(remedy(&read_only), "`-s workspace-write -c sandbox_workspace_write.network_access=true`");
+        assert_eq!(
+            remedy(&read_only),
+            "start windlass with `-s workspace-write -c sandbox_workspace_write.network_access=true`"
+        );
         let writing = Held { writable: vec!["/w".into()], ..read_only };
-        assert_eq!(remedy(&writing), "`-c sandbox_workspace_write.network_access=true`");
+        assert_eq!(remedy(&writing), "start windlass with `-c sandbox_workspace_write.network_access=true`");
     }
 }

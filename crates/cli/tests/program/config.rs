@@ -167,7 +167,8 @@ fn only_what_is_near_is_suggested() {
     let user = User::new();
     let said = |args: &[&str]| user.run(args).assert_code(2).stderr.clone();
     assert_eq!(said(&["-c", "foo=1", "config", "show"]), "error: -c: unknown key `foo`\n");
-    assert!(!said(&["frobnicate"]).contains("tip:"));
+    assert!(!said(&["frobnicate"]).contains("similar"));
+    assert!(said(&["fix"]).contains("tip: a prompt of one word needs `windlass chat fix`\n"));
     for (word, tip) in [("logni", "'login'"), ("probe", "'models probe'"), ("sesions", "'sessions'\n")] {
         let said = said(&[word]);
         assert!(said.contains("tip:") && said.contains(tip), "{said}");

@@ -108,16 +108,23 @@ fn a_failed_result_begins_with_what_was_refused_and_how_to_allow_it() {
     let outside = outside.path().canonicalize().unwrap();
     let connect = "python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 1)\"";
     let cases = [
-        ("read-only", "touch made".to_owned(), "`-s workspace-write`".to_owned()),
+        (
+            "read-only",
+            "touch made".to_owned(),
+            "`-s workspace-write`, or `/sandbox workspace-write` in a session".to_owned(),
+        ),
         (
             "workspace-write",
             format!("touch {}/made", outside.display()),
-            format!("`-c 'sandbox_workspace_write.writable_roots=[\"{}\"]'`", outside.display()),
+            format!(
+                "start windlass with `-c 'sandbox_workspace_write.writable_roots=[\"{}\"]'`",
+                outside.display()
+            ),
         ),
         (
             "workspace-write",
             connect.to_owned(),
-            "`-c sandbox_workspace_write.network_access=true`".to_owned(),
+            "start windlass with `-c sandbox_workspace_write.network_access=true`".to_owned(),
         ),
     ];
     for (mode, command, remedy) in cases {
@@ -231,7 +238,7 @@ fn a_package_manager_that_cannot_write_its_directory_is_told_which_and_how_to_al
     let cargo = home.join(".cargo").display().to_string();
     let expected = format!(
         "sandbox: it is outside of what may be written: {cargo}/.package-cache; to allow it: \
-         `-c 'sandbox_workspace_write.writable_roots=[\"{cargo}\"]'`"
+         start windlass with `-c 'sandbox_workspace_write.writable_roots=[\"{cargo}\"]'`"
     );
     assert_eq!(first_line(&told), expected, "{told:#}");
     assert!(!told.to_string().contains("-s workspace-write"), "it holds already: {told:#}");
@@ -265,7 +272,7 @@ fn a_package_manager_without_a_network_gives_up_at_once_and_says_how_to_grant_it
         let told = run_script(&user, home.path(), (name, &script), line);
         let expected = format!(
             "sandbox: the network is off: its output names `{host}`; to allow it: \
-             `-c sandbox_workspace_write.network_access=true`"
+             start windlass with `-c sandbox_workspace_write.network_access=true`"
         );
         assert_eq!(first_line(&told), expected, "{told:#}");
         let text = told["content"][0]["text"].as_str().unwrap();

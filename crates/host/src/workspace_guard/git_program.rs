@@ -179,7 +179,7 @@ impl SandboxedGit<'_> {
     fn run_in_place(&mut self, arguments: &[&str], file: &Path, codes: &[i32]) -> Result<(), String> {
         match self.start(&config_call(arguments), Path::new("/dev/null"), file.parent())? {
             (Exit::Code(code), _) if codes.contains(&code) => Ok(()),
-            (exit, _) => Err(format!("git ended with {exit:?}")),
+            (exit, _) => Err(format!("git ended with exit code {}", exit.code())),
         }
     }
 
@@ -187,14 +187,14 @@ impl SandboxedGit<'_> {
     fn run_there(&mut self, call: &GitCall<'_>) -> Result<Vec<u8>, String> {
         match self.start(call, Path::new("/dev/null"), None)? {
             (Exit::Code(0), output) => Ok(output),
-            (exit, _) => Err(format!("git cannot read it ({exit:?})")),
+            (exit, _) => Err(format!("git cannot read it (exit code {})", exit.code())),
         }
     }
 
     fn run(&mut self, arguments: &[&str], input: &Path, writable: Option<&Path>) -> Result<Vec<u8>, String> {
         match self.start(&config_call(arguments), input, writable)? {
             (Exit::Code(0), output) => Ok(output),
-            (exit, _) => Err(format!("git cannot read it ({exit:?})")),
+            (exit, _) => Err(format!("git cannot read it (exit code {})", exit.code())),
         }
     }
 

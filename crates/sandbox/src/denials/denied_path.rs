@@ -255,7 +255,7 @@ impl DeniedPathCheck<'_> {
     /// Returns the options that allow a path from the start.
     fn remedy(&self, path: &Path, hidden: &[PathBuf]) -> String {
         if self.held.writable.is_empty() && path.starts_with(self.workspace()) {
-            return "`-s workspace-write`".to_owned();
+            return "`-s workspace-write`, or `/sandbox workspace-write` in a session".to_owned();
         }
         let homes = home_directories(self.spec.home.as_deref());
         // The directory of one program, such as `~/.cargo`.

@@ -16,6 +16,7 @@ pub(super) fn verdict(case: &CallEvidence<'_>) -> Verdict {
     if let Some(tests) = case.insight.and_then(Insight::tests).filter(|tests| tests.failed > 0) {
         verdict.reasons.push(failed_tests(tests));
     }
+    verdict.reasons.extend(stopped(case));
     verdict.suggestions.extend(suggestion(case));
     verdict
 }
@@ -68,7 +69,7 @@ fn suggestion(case: &CallEvidence<'_>) -> Option<String> {
         ExitClass::TimedOut if waited(case) => "it waited for input: give it its answers in the call",
         ExitClass::TimedOut => "allow more time, or do less at once",
         ExitClass::KilledForMemory => "it needed more memory than it may have: do less at once",
-        ExitClass::Denied | ExitClass::Failed | ExitClass::Signalled => return stopped(case),
+        ExitClass::Denied | ExitClass::Failed | ExitClass::Signalled => return way_around(case),
         ExitClass::Ok | ExitClass::Cancelled => return None,
     };
     Some(what.to_owned())
@@ -78,7 +79,21 @@ fn waited(case: &CallEvidence<'_>) -> bool {
     matches!(case.facts, Facts::Command(command) if command.waits_for_input)
 }
 
+/// Suggests to do without what the sandbox blocked, unless the result begins with the way to allow
+/// it.
+fn way_around(case: &CallEvidence<'_>) -> Option<String> {
+    let denials = &case.receipt.denials;
+    let has_advice = denials.iter().any(|denial| denial.advice().is_some());
+    let first = denials.first().filter(|_| !has_advice)?;
+    Some(format!("do without what the sandbox blocks ({})", first.what))
+}
+
+/// Returns what the sandbox blocked, if that may be why a command failed.
 fn stopped(case: &CallEvidence<'_>) -> Option<String> {
+    let Detail::Command(command) = &case.insight?.detail else { return None };
+    if !matches!(command.class, ExitClass::Denied | ExitClass::Failed | ExitClass::Signalled) {
+        return None;
+    }
     let denial = case.receipt.denials.first()?;
     let sure = if denial.proof == Proof::Suspected { "may have stopped" } else { "stopped" };
     Some(format!("the sandbox {sure} it ({})", denial.what))
