@@ -5,9 +5,13 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
-use rustix::termios::QueueSelector;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec},
+    termios::QueueSelector,
+};
 use tokio::sync::{Mutex, oneshot};
 use windlass::{
     Answer, Approver, Beyond, BoxFuture, Clean, Question, QuestionDetails, Stop, counted, shell_script,
@@ -242,13 +246,32 @@ fn more(writable: &[PathBuf], network: bool, paths: &PathDisplay) -> String {
     places.chain(network.then(|| "the network".to_owned())).collect::<Vec<_>>().join(" and ")
 }
 
+/// Drops what was typed before a person can have read the question, until nothing arrives.
+fn drop_early_input() -> io::Result<()> {
+    const QUIET_TIME: Duration = Duration::from_millis(300);
+    const MAX_TRIES: usize = 20;
+    for _ in 0..MAX_TRIES {
+        rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush)?;
+        thread::sleep(QUIET_TIME);
+        let stdin = io::stdin();
+        let mut typed = [PollFd::new(&stdin, PollFlags::IN)];
+        if rustix::event::poll(&mut typed, Some(&Timespec::default()))? == 0 {
+            break;
+        }
+    }
+    // The beginning of a line cannot be seen.
+    Ok(rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush)?)
+}
+
 /// Asks until the answer is valid.
 fn ask(text: &str, offered: OfferedAnswers) -> Answer {
-    // Keys typed before the question are not an answer to it.
-    if rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush).is_err() {
+    let (question, prompt) = text.rsplit_once('\n').unwrap_or(("", text));
+    // If it cannot be written, the prompt cannot either.
+    let _gone = writeln!(io::stderr().lock(), "{question}");
+    if drop_early_input().is_err() {
         return Answer::Unavailable;
     }
-    let (mut shown, again) = (text, offered.in_short());
+    let (mut shown, again) = (prompt, offered.in_short());
     loop {
         // Input in another encoding than UTF-8 is accepted, as far as it matters.
         let mut line = Vec::new();

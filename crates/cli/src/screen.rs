@@ -122,23 +122,16 @@ impl ProgressScreen {
     /// Lists the refused calls. The reason of each is shown where it was refused; a hint is shown
     /// once for all calls that it is about.
     fn show_refusals(&self, state: &mut ScreenState, refusals: &[Refusal]) {
-        let mut hints = Vec::new();
+        let mut hints = HashSet::new();
         for refusal in refusals {
-            let line = match state.refused.remove(&refusal.call) {
-                Some((title, hint)) => {
-                    hints.push(hint.filter(|_| !refusal.made_up_for));
-                    title
-                }
-                None => {
-                    hints.push(None);
-                    format!("{}: {}", named(refusal.tool.as_str()), visible(reason(&refusal.reason)))
-                }
-            };
+            let known = state.refused.remove(&refusal.call);
+            let (line, hint) = known.unwrap_or_else(|| {
+                let tool = named(refusal.tool.as_str());
+                (format!("{tool}: {}", visible(reason(&refusal.reason))), None)
+            });
             let made_up = if refusal.made_up_for { " (a later call replaced it)" } else { "" };
             self.show(state, &self.style.yellow(&format!("refused: {line}{made_up}")));
-            let hint = hints.last().cloned().flatten();
-            let is_new = !hints[..hints.len() - 1].contains(&hint);
-            if let Some(hint) = hint.filter(|_| is_new) {
+            if let Some(hint) = hint.filter(|hint| !refusal.made_up_for && hints.insert(hint.clone())) {
                 self.show(state, &format!("  {}", visible(&hint)));
             }
         }

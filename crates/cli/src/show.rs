@@ -70,13 +70,9 @@ fn described(call: &Call, recorded: &CallRecord, secrets: &Secrets) -> String {
     for line in held(&outcome["receipt"]) {
         say("receipt", &clean(&line));
     }
-    match &call.status {
-        None => say("status", "running, or its end was not recorded"),
-        Some(_) => {
-            let status = visible(&status_words(call));
-            say("status", &format!("{status} after {}", brief(call.duration)));
-        }
-    }
+    let ended = format!("{} after {}", visible(&status_words(call)), brief(call.duration));
+    let is_over = call.status.is_some();
+    say("status", if is_over { &ended } else { "running, or its end was not recorded" });
     say("verdict", &clean(&verdict(&outcome["verdict"])));
     say("insight", &clean(&insight(&outcome["insight"])));
     if let Some(Feedback { rating: Some(rating), note, .. }) = &recorded.feedback {

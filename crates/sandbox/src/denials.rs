@@ -126,8 +126,8 @@ fn offline(what: &str, proof: Proof, held: &Held) -> Denial {
     }
 }
 
-/// Writes options of the program after the mode that they are for, up to the closing mark. A running
-/// session cannot change them.
+/// Writes options of the program after the mode that they are for, up to the closing mark. A
+/// running session cannot change them.
 fn with_mode(held: &Held, options: &str) -> String {
     let mode = if held.writable.is_empty() { "-s workspace-write " } else { "" };
     format!("start windlass with `{mode}{options}")

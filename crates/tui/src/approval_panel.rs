@@ -20,7 +20,7 @@ use crate::{
 
 /// Keys count only after the panel has been visible for so long without a key. A person who is
 /// typing when it appears must not answer it by accident.
-const QUIET_TIME: Duration = Duration::from_millis(300);
+pub(crate) const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// Maximum number of questions that wait and are shown, one line each.
 const MAX_SHOWN_WAITING: usize = 3;
@@ -76,6 +76,11 @@ impl QuestionQueue {
         if let Some(note) = &mut self.note {
             text.split_whitespace().for_each(|word| push_note(note, &format!("{word} ")));
         }
+    }
+
+    /// Takes the next key at once: the person has sent a whole line.
+    pub(crate) fn arm(&mut self, now: Instant) {
+        self.quiet_since = now.checked_sub(QUIET_TIME);
     }
 
     /// Returns true if keys are accepted.
@@ -389,6 +394,7 @@ mod tests {
         for c in ['s', 'p', 'a', 'x'] {
             assert_eq!(panel.on_key(&key(c), later), None, "{c}");
         }
+        let later = later + Duration::from_secs(1);
         for c in ['n', 'n', 'o'] {
             assert_eq!(panel.on_key(&key(c), later), None);
         }

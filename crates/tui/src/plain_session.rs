@@ -18,6 +18,7 @@ use tokio::{
 use windlass::Event;
 
 use crate::{
+    approval_panel::QUIET_TIME,
     event_queue::SessionMessage,
     session_core::{LoopAction, SessionCore, revoke_arguments},
 };
@@ -31,6 +32,8 @@ const ANSWER_PROMPT: &str = "Your answer, then Enter: ";
 /// A session of lines that runs.
 pub(crate) struct PlainLoop<'a> {
     pub(crate) core: SessionCore<'a>,
+    /// The time at which the last question was shown.
+    pub(crate) asked: Option<Instant>,
 }
 
 impl PlainLoop<'_> {
@@ -48,6 +51,7 @@ impl PlainLoop<'_> {
             output.add(self.core.app.take_finished());
             let question = self.core.app.new_question();
             if !question.is_empty() {
+                self.asked = Some(Instant::now());
                 // What was typed before it is no answer. If this fails, the terminal is gone.
                 let _gone = tcflush(io::stdin(), QueueSelector::IFlush);
                 output.add(question);
@@ -86,7 +90,10 @@ impl PlainLoop<'_> {
     }
 
     fn on_line(&mut self, line: &str) {
-        if self.core.app.has_question() {
+        let is_early = self.asked.is_some_and(|asked| asked.elapsed() < QUIET_TIME);
+        if self.core.app.has_question() && is_early {
+            self.core.app.note("that was too early to be an answer");
+        } else if self.core.app.has_question() {
             self.core.app.answer_with(line);
         } else if !line.trim().is_empty() {
             self.core.remember(line);

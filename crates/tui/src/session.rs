@@ -189,7 +189,7 @@ impl InteractiveSession<'_> {
 
 /// Runs a session of lines.
 fn run_plain(core: SessionCore<'_>, runtime: &tokio::runtime::Runtime) -> SessionEnd {
-    let mut running = PlainLoop { core };
+    let mut running = PlainLoop { core, asked: None };
     // Ctrl-C is a signal here. It cancels the turn.
     let result = terminal::lent_to_program(|| runtime.block_on(running.run()));
     let SessionCore { app, worker, end, .. } = running.core;

@@ -98,3 +98,25 @@ fn summary(insight: &Insight, shown: &str) -> Option<String> {
         None => Some(insight.summary.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windlass::insight::{CommandInsight, Diagnostics};
+
+    use super::*;
+
+    #[test]
+    fn an_error_that_is_shown_is_not_repeated_as_the_summary() {
+        let insight = |class: ExitClass, error: &str| {
+            let summary = format!("{}: {error}", class.name());
+            let (first_error, diagnostics) = (Some(error.to_owned()), Diagnostics::default());
+            let detail = Detail::Command(CommandInsight { class, first_error, diagnostics, tests: None });
+            Insight { summary, detail }
+        };
+        let (error, shown) = ("curl: (6) no such host", "\n  | % Total\n  |   curl: (6) no such host");
+        assert_eq!(summary(&insight(ExitClass::Denied, error), shown).as_deref(), Some("denied"));
+        assert_eq!(summary(&insight(ExitClass::Failed, error), shown), None);
+        let hidden = insight(ExitClass::Denied, "an earlier line");
+        assert_eq!(summary(&hidden, shown).as_deref(), Some("denied: an earlier line"));
+    }
+}

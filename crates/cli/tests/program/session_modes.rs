@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Emulator, FULL_ACCESS, User};
 
+/// Longer than the time in which a question takes no input.
+const READING_TIME: Duration = Duration::from_millis(600);
+
 const SIZE: (u16, u16) = (24, 80);
 
 fn shell(command: &str) -> Value {
@@ -227,11 +230,13 @@ fn a_plain_session_asks_and_answers_in_lines_and_moves_no_cursor() {
         terminal.type_in("go on\n");
         let screen = terminal.until("Your answer");
         assert!(screen.contains("echo one > first") && !user.work().join("first").exists(), "{screen}");
+        thread::sleep(READING_TIME);
         terminal.type_in("perhaps\n");
         terminal.until("answer with one of");
         terminal.type_in("y\n");
         terminal.until("echo two > second");
         terminal.until_screen("a second question", |screen| screen.matches("Your answer").count() >= 3);
+        thread::sleep(READING_TIME);
         terminal.type_in("n not now\n");
         terminal.until("All done.");
         terminal.type_in("!echo mine\n");

@@ -1,16 +1,12 @@
 //! The session without a picture: lines in, lines out.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ratatui::text::Line;
 use ratatui_textarea::{Input, Key};
 use windlass::Answer;
 
 use super::App;
-
-/// Longer than a new question takes no keys. A line for it is typed after it, because earlier input
-/// is thrown away.
-const READING_TIME: Duration = Duration::from_secs(1);
 
 impl App {
     pub(crate) fn is_working(&self) -> bool {
@@ -66,13 +62,15 @@ impl App {
             }
             _ => return self.note("answer with one of the letters above"),
         };
-        self.press([Key::Char(letter)]);
+        // The line is the confirmation that a single key would need.
+        self.press(std::iter::repeat_n(Key::Char(letter), if letter == 'a' { 2 } else { 1 }));
     }
 
     fn press(&mut self, keys: impl IntoIterator<Item = Key>) {
-        let now = Instant::now() + READING_TIME;
+        let now = Instant::now();
         for key in keys {
             let input = Input { key, ..Input::default() };
+            self.panel.arm(now);
             if self.panel.on_key(&input, now) == Some(Answer::Abort) {
                 self.cancel();
             }

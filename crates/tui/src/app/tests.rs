@@ -165,6 +165,23 @@ fn what_was_typed_before_a_question_appeared_does_not_answer_it() {
 }
 
 #[test]
+fn a_burst_that_begins_with_no_answer_is_no_answer() {
+    // The report of a background colour, and a word.
+    for burst in ["]11;rgb:1a1a/1b1b/yyyy", "maybe yes"] {
+        let (mut app, mut now) = (app(), Instant::now());
+        app.submit("work".into(), now);
+        let mut given = ask(&mut app, "make", now);
+        app.drawn(now);
+        now += Duration::from_secs(1);
+        write(&mut app, burst, now);
+        assert!(given.try_recv().is_err(), "{burst}");
+        now += Duration::from_secs(1);
+        write(&mut app, "y", now);
+        assert_eq!(given.try_recv(), Ok(Answer::Once), "{burst}");
+    }
+}
+
+#[test]
 fn a_question_longer_than_the_screen_is_printed_whole_and_once() {
     let (mut app, now) = (app(), Instant::now());
     let command = (0..40).map(|number| format!("echo {number}\n")).collect::<String>();

@@ -174,5 +174,6 @@ mod tests {
         assert_eq!(known_size(0, 0), DEFAULT_SIZE);
         assert_eq!(known_size(0, 3), Size::new(80, 3));
         assert_eq!(known_size(1, 1), Size::new(1, 1));
+        assert_eq!(known_size(u16::MAX, u16::MAX), Size::new(MAX_SIDE, MAX_SIDE));
     }
 }

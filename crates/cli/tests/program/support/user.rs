@@ -172,18 +172,24 @@ pub(crate) struct Running {
     child: Child,
     stdout: Lines,
     stderr: Lines,
+    is_on_a_terminal: bool,
 }
+
+/// Longer than the time in which a question takes no input.
+const READING_TIME: Duration = Duration::from_millis(600);
 
 impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
+        let is_on_a_terminal = command.get_args().any(|word| word == "script");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = Lines::of(child.stdout.take().unwrap());
         let stderr = Lines::of(child.stderr.take().unwrap());
-        Self { child, stdout, stderr }
+        Self { child, stdout, stderr, is_on_a_terminal }
     }
 
     /// Writes something to its stdin, which must be a pipe, and closes it.
     pub(crate) fn feed(mut self, input: &[u8]) -> Self {
+        self.read();
         // A program that does not want it may be gone already.
         let _gone = self.child.stdin.take().unwrap().write_all(input);
         self
@@ -191,7 +197,15 @@ impl Running {
 
     /// Writes something to its stdin, which must be a pipe and stays open.
     pub(crate) fn type_in(&mut self, keys: &str) {
+        self.read();
         self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Reads what is on a terminal before typing, as a person does.
+    fn read(&self) {
+        if self.is_on_a_terminal {
+            thread::sleep(READING_TIME);
+        }
     }
 
     /// Waits for a line on stderr that holds this text.
