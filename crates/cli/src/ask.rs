@@ -156,8 +156,8 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
     format!("{}\nAllow it? ", lines.join("\n"))
 }
 
-/// Returns the content of a change. Each line has a bar before it, so that it cannot pose as another
-/// line of the question.
+/// Returns the content of a change. Each line has a bar before it, so that it cannot pose as
+/// another line of the question.
 fn change_lines(question: &Question) -> Vec<String> {
     let change = &question.details.change;
     if change.is_empty() {

@@ -41,7 +41,7 @@ pub struct Question {
     pub details: QuestionDetails,
 }
 
-/// What is known about a call before it runs, beside its effects.
+/// Facts about a call that are known before it runs, beside its effects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct QuestionDetails {
     /// Arguments of a call without a program, one line each or in blocks of lines. Text to be

@@ -203,13 +203,13 @@ impl Gate {
             }
             GateDecision::Leave { program, why } => Ok(self.admit_directly(effects, program, &why)),
             GateDecision::Refuse { reason } => Err(Failure::Refused(reason)),
-            GateDecision::Ask { confinement, reason, unclear } => match missing {
-                Some(error) => Err(Failure::Tool(error)),
-                None => {
-                    let grounds = QuestionGrounds { reason, unclear, details };
-                    self.admit_by_answer(&request, confinement, grounds).await
+            GateDecision::Ask { confinement, reason, unclear } => {
+                if let Some(error) = missing {
+                    return Err(Failure::Tool(error));
                 }
-            },
+                let grounds = QuestionGrounds { reason, unclear, details };
+                self.admit_by_answer(&request, confinement, grounds).await
+            }
         }
     }
 

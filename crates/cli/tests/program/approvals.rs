@@ -52,6 +52,23 @@ fn always_outside_the_sandbox_is_exactly_what_was_approved() {
 }
 
 #[test]
+fn a_person_sees_the_text_of_an_edit_before_it_is_written() {
+    let user = User::new();
+    let input = json!({ "path": "notes.txt", "content": "first\nse\u{202e}cond\n" });
+    let mut program =
+        user.program_on_a_terminal(&format!("call write_file '{input}' -s read-only -a on-request"));
+    program.stdin(Stdio::piped());
+    let mut running = Running::start(program);
+    running.until_stdout("  q  no, and stop");
+    let ended = running.feed(b"y\n").end();
+    ended.assert_code(0);
+    let shown = ended.stdout.replace("\r\n", "\n");
+    assert!(shown.contains("the change:\n  | +first\n  | +se\\u{202e}cond\nin "), "{shown}");
+    assert!(shown.contains("\nwould create: ") && !shown.contains("would read"), "{shown}");
+    assert_eq!(fs::read_to_string(user.work().join("notes.txt")).unwrap(), "first\nse\u{202e}cond\n");
+}
+
+#[test]
 fn a_program_planted_in_front_of_the_approved_one_stays_in_the_sandbox() {
     let user = User::new();
     let rule = "[[rule]]\nargv = [\"/usr/bin/touch\", \"x\"]\ndecision = \"allow\"\nescape_sandbox = true\n";

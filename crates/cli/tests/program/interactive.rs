@@ -81,6 +81,37 @@ fn a_command_is_approved_and_another_denied_with_a_note() {
 }
 
 #[test]
+fn a_person_sees_a_patch_and_the_dangerous_part_of_a_command() {
+    let user = User::new();
+    let lines: String = (0..200).map(|number| format!("+line {number}\n")).collect();
+    let patch = format!("*** Begin Patch\n*** Add File: notes\n{lines}*** End Patch\n");
+    let edit = json!({"calls": [{"name": "apply_patch", "arguments": {"input": patch}}]});
+    let turns = json!([edit, shell("echo a > out && rm -rf build"), {"text": "All done."}]);
+    let mut terminal = session(&user, &turns, &["-s", "danger-full-access", "-a", "untrusted"]);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("go on\r");
+    let screen = terminal.until("Allow it? (Esc: no)");
+    for shown in ["the change:", "more lines, printed above", "│ +line 199", "would create: notes"] {
+        assert!(screen.contains(shown), "no `{shown}`: {screen}");
+    }
+    assert!(!screen.contains("would read") && !screen.contains("+line 100"), "{screen}");
+    assert!(terminal.scrollback().iter().any(|line| line.contains("│ +line 100")), "{screen}");
+    assert_ne!(terminal.colour_of("+line 199"), terminal.colour_of("would create"), "{screen}");
+    terminal.type_in("y");
+    terminal.until("echo a > out && rm -rf build");
+    let screen = terminal.until("Allow it? (Esc: no)");
+    assert_eq!(user.read("notes").lines().count(), 200);
+    for shown in ["wants to run:", "would write: out", "would delete: build", "look at: rm -rf build"] {
+        assert!(screen.contains(shown), "no `{shown}`: {screen}");
+    }
+    terminal.type_in("n\r");
+    terminal.until("All done.");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("\x04");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn a_huge_command_keeps_its_ends_and_the_choices_in_view() {
     let user = User::new();
     let lines: String = (0..4000).map(|number| format!("echo line number {number}\n")).collect();
