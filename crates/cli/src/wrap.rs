@@ -198,9 +198,9 @@ fn broken(word: &str, first: usize, columns: usize) -> Vec<&str> {
         if end == rest.len() {
             break;
         }
-        // Paths and lists break between their parts, unless most of the line would stay empty.
+        // Paths, lists and names break between their parts, unless most of the line stays empty.
         let parts = cells(&rest[..end]).filter(|cell| !cell.is_colour);
-        let part = parts.filter(|cell| "/,&;".contains(cell.character)).last().map(|cell| cell.at + 1);
+        let part = parts.filter(|cell| "/,&;_".contains(cell.character)).last().map(|cell| cell.at + 1);
         let end = part.filter(|part| width(&rest[..*part]) * 2 > room).unwrap_or(end);
         // At least one character, however narrow the room.
         let end = if end == 0 { rest.chars().next().map_or(rest.len(), char::len_utf8) } else { end };
