@@ -147,6 +147,11 @@ impl UndoRecorder {
         self.jobs().map(drop)
     }
 
+    /// Waits until the changes of commands so far are recorded, up to a limit.
+    pub fn settle(&self) {
+        self.wait_for(UndoJob::BeforeCommit);
+    }
+
     /// Brings the snapshot up to date before a command starts. Returns what cannot be undone of it.
     pub(crate) async fn begin(&self, call: CallId, line: String) -> (Option<CommandTicket>, Vec<String>) {
         let jobs = match self.jobs() {
@@ -199,7 +204,7 @@ impl UndoRecorder {
 
 impl CommitObserver for UndoRecorder {
     fn before_commit(&self) {
-        self.wait_for(UndoJob::BeforeCommit);
+        self.settle();
     }
 
     fn after_commit(&self) {

@@ -69,7 +69,11 @@ impl SessionCore<'_> {
             AppAction::NewSession => self.begin_session(),
             AppAction::List(list) => self.list(list),
             AppAction::EndCommand(id) => self.worker.end_command(self.links.commands.clone(), id),
-            AppAction::Program(arguments) => return Some(LoopAction::Program(arguments)),
+            AppAction::Program(arguments) => {
+                // It may undo or show what commands have changed.
+                self.links.undo.settle();
+                return Some(LoopAction::Program(arguments));
+            }
             AppAction::RevokeRule(id) => return Some(LoopAction::RevokeRule(id)),
             AppAction::Copy(text) => return Some(LoopAction::Copy(text)),
             AppAction::Clear => return Some(LoopAction::Clear),
@@ -144,6 +148,7 @@ impl SessionCore<'_> {
                 approval_list(self.app.settings().approval, &self.links.approvals.list(), &rules)
             }),
             SessionList::Diff => {
+                self.links.undo.settle();
                 let thread = self.app.thread().cloned();
                 let diff = thread.map_or(Ok(String::new()), |thread| self.agents.session_diff(&thread));
                 diff.map(|diff| {

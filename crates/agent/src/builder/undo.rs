@@ -18,6 +18,16 @@ use crate::StorageSettings;
 #[derive(Debug, Clone, Default)]
 pub struct UndoRecording(Arc<OnceLock<Arc<UndoRecorder>>>);
 
+impl UndoRecording {
+    /// Waits until the changes of commands so far are recorded, up to a limit. They are recorded in
+    /// the background after a command has ended.
+    pub fn settle(&self) {
+        if let Some(recorder) = self.0.get() {
+            recorder.settle();
+        }
+    }
+}
+
 impl AgentBuilder {
     /// Creates a recorder for the directories that commands may write. A session starts it at once;
     /// a single call starts it with its command.

@@ -164,8 +164,6 @@ fn ctrl_c_at_a_question_of_a_command_ends_the_command_and_not_the_session() {
     let mut terminal = start(&user, &turns, &["-a", "never", "write a file"], &[]);
     terminal.until("Done it.");
     terminal.until_screen("idle", |screen| !screen.contains("working"));
-    // What the command changed is recorded in the background.
-    thread::sleep(READING_TIME);
     terminal.type_in("/undo\r");
     terminal.until("Undo this?");
     terminal.type_in("\x03");
