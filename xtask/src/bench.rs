@@ -8,15 +8,12 @@ mod process;
 mod server;
 mod terminal;
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, io, path::Path, process::Command, time::Duration};
 
 use process::Cost;
 use server::Server;
+
+use crate::scratch::ScratchDirectory;
 
 const RUNS: usize = 15;
 const CALLS: usize = 300;
@@ -38,7 +35,7 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
     let (cost, gaps, connections) = session(&binary, Scene::default(), CALLS)?;
     rows.push(row(&format!("{CALLS} calls of `true`"), &cost));
     let workspace = workspace().map_err(|error| vec![format!("cannot make a workspace: {error}")])?;
-    let scene = Scene { sandbox: "workspace-write", directory: &workspace.0, ..Scene::default() };
+    let scene = Scene { sandbox: "workspace-write", directory: workspace.path(), ..Scene::default() };
     let (cost, sandboxed, _) = session(&binary, scene, CALLS)?;
     rows.push(row(&format!("the same, sandboxed, with undo, in a repository of {FILES} files"), &cost));
     let terminal = terminal::measure(&binary)?;
@@ -85,26 +82,16 @@ impl Default for Scene<'_> {
     }
 }
 
-/// A directory that is removed in the end.
-struct Workspace(PathBuf);
-
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        let _gone = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Makes a repository with files in 50 directories.
-fn workspace() -> io::Result<Workspace> {
-    let workspace =
-        Workspace(std::env::temp_dir().join(format!("windlass-bench-work-{}", std::process::id())));
+fn workspace() -> io::Result<ScratchDirectory> {
+    let workspace = ScratchDirectory::create("bench-work")?;
     for at in 0..FILES {
-        let directory = workspace.0.join(format!("d{}/e{}", at % 5, at % 50));
+        let directory = workspace.path().join(format!("d{}/e{}", at % 5, at % 50));
         fs::create_dir_all(&directory)?;
         fs::write(directory.join(format!("{at}.txt")), format!("file {at}\n").repeat(100))?;
     }
     let commit = "git init -q && git add -A && git -c user.name=bench -c user.email= commit -qm files";
-    let made = Command::new("sh").args(["-c", commit]).current_dir(&workspace.0).status()?;
+    let made = Command::new("sh").args(["-c", commit]).current_dir(workspace.path()).status()?;
     if made.success() { Ok(workspace) } else { Err(io::Error::other("git does not work")) }
 }
 

@@ -8,7 +8,9 @@ mod house_rules;
 mod languages;
 mod pictures;
 mod platforms;
+mod recorder;
 mod report;
+mod scratch;
 mod tidy;
 
 use std::{path::PathBuf, process::ExitCode};

@@ -3,7 +3,6 @@
 //! `cargo xtask pictures` builds the program, plays each scene with a scripted model, and writes
 //! `docs/pictures/*.svg`.
 
-mod recorder;
 mod scenes;
 mod svg;
 
@@ -13,8 +12,9 @@ use std::{
     process::Command,
 };
 
-use recorder::Recorder;
-use scenes::{Scene, Step};
+use scenes::{PictureScene, SceneStep};
+
+use crate::{recorder::TerminalRecorder, scratch::ScratchDirectory};
 
 /// Plays all scenes and writes their pictures.
 pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
@@ -46,9 +46,9 @@ fn build(root: &Path) -> Result<PathBuf, Vec<String>> {
 }
 
 /// Plays one scene in an empty project and returns the last screen as SVG.
-fn play(program: &Path, scene: &Scene) -> io::Result<String> {
-    let directory = ScratchDirectory::new(scene.name)?;
-    let project = directory.0.join("shop");
+fn play(program: &Path, scene: &PictureScene) -> io::Result<String> {
+    let directory = ScratchDirectory::create(&format!("picture-{}", scene.name))?;
+    let project = directory.path().join("shop");
     for (name, text) in scenes::FILES {
         let file = project.join(name);
         fs::create_dir_all(file.parent().unwrap_or(&project))?;
@@ -58,35 +58,18 @@ fn play(program: &Path, scene: &Scene) -> io::Result<String> {
     if !git.success() {
         return Err(io::Error::other("`git init` failed"));
     }
-    let script = directory.0.join("script.json");
+    let script = directory.path().join("script.json");
     fs::write(&script, scene.script.to_string())?;
     let mut command = Command::new(program);
     command.arg("chat").arg("--script").arg(&script).args(scene.options).current_dir(&project);
-    command.env("WINDLASS_HOME", directory.0.join("home")).env("HOME", &directory.0);
-    let mut recorder = Recorder::start(&command, scene.size)?;
+    command.env("WINDLASS_HOME", directory.path().join("home")).env("HOME", directory.path());
+    let mut recorder = TerminalRecorder::start(&command, scene.size)?;
     for step in scene.steps {
         match step {
-            Step::Wait(text) => recorder.wait_for(text)?,
-            Step::Type(keys) => recorder.type_in(keys)?,
-            Step::Read => std::thread::sleep(scenes::READING_TIME),
+            SceneStep::Wait(text) => recorder.wait_for(text)?,
+            SceneStep::Type(keys) => recorder.type_in(keys)?,
+            SceneStep::Read => std::thread::sleep(scenes::READING_TIME),
         }
     }
     Ok(svg::draw(scene.title, &recorder.screen()))
-}
-
-/// A directory that is removed in the end.
-struct ScratchDirectory(PathBuf);
-
-impl ScratchDirectory {
-    fn new(name: &str) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("windlass-picture-{name}-{}", std::process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for ScratchDirectory {
-    fn drop(&mut self) {
-        let _gone = fs::remove_dir_all(&self.0);
-    }
 }

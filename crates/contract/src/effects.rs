@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::wording::shell_quote;
+use crate::{remote::RemoteCall, wording::shell_quote};
 
 /// Resources a call would use. A tool that cannot know them declares the widest effects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct Effects {
     /// words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outward: Vec<OutwardEffect>,
+    /// Tool of an MCP server that it would call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteCall>,
     /// Request of the model to run the program without the sandbox. It is never a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
@@ -84,6 +87,11 @@ impl Effects {
         Self { typed: Some(typed), ..Self::default() }
     }
 
+    /// Returns the effect of calling a tool of an MCP server.
+    pub fn remote(call: RemoteCall) -> Self {
+        Self { remote: Some(call), ..Self::default() }
+    }
+
     /// Returns true if a program does the work: one that would be started, or one that is typed to.
     pub fn has_program(&self) -> bool {
         self.command.is_some() || self.typed.is_some()
@@ -93,7 +101,8 @@ impl Effects {
     /// default.
     pub fn may_change(&self) -> bool {
         let beyond = self.network != Network::None || !self.outward.is_empty();
-        !self.writes.is_empty() || self.has_program() || beyond
+        let remote = self.remote.as_ref().is_some_and(RemoteCall::may_change);
+        !self.writes.is_empty() || self.has_program() || beyond || remote
     }
 }
 

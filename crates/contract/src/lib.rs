@@ -27,6 +27,7 @@ pub mod model;
 pub mod outcome;
 pub mod policy;
 pub mod program;
+pub mod remote;
 pub mod report;
 pub mod secret_names;
 pub mod secret_paths;

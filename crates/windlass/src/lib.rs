@@ -117,6 +117,12 @@ pub mod host {
     pub use windlass_host::*;
 }
 
+/// The Model Context Protocol.
+pub mod mcp {
+    pub use windlass_contract::remote::*;
+    pub use windlass_mcp::*;
+}
+
 /// Clients of models.
 pub mod model {
     pub use windlass_model::*;

@@ -1,4 +1,4 @@
-//! What is played for each picture.
+//! The scenes that are played for the pictures.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ pub(super) const FILES: [(&str, &str); 2] = [
 ];
 
 /// One picture.
-pub(super) struct Scene {
+pub(super) struct PictureScene {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) size: (u16, u16),
     pub(super) options: &'static [&'static str],
     pub(super) script: Value,
-    pub(super) steps: &'static [Step],
+    pub(super) steps: &'static [SceneStep],
 }
 
 /// Something that happens in a scene.
-pub(super) enum Step {
+pub(super) enum SceneStep {
     /// Waits until the screen shows a text.
     Wait(&'static str),
     Type(&'static str),
@@ -36,7 +36,7 @@ pub(super) enum Step {
     Read,
 }
 
-/// What the model says in a scene.
+/// The words of the model in a scene.
 struct ModelWords {
     begin: &'static str,
     finding: &'static str,
@@ -59,9 +59,9 @@ const CHINESE: ModelWords = ModelWords {
 };
 
 /// Returns all scenes.
-pub(super) fn all() -> [Scene; 4] {
+pub(super) fn all() -> [PictureScene; 4] {
     const WRITES: &[&str] = &["-s", "workspace-write"];
-    let fix = |name, title, words: &ModelWords, steps| Scene {
+    let fix = |name, title, words: &ModelWords, steps| PictureScene {
         name,
         title,
         size: (44, 92),
@@ -69,7 +69,7 @@ pub(super) fn all() -> [Scene; 4] {
         script: fix_script(words),
         steps,
     };
-    let question = |name, title, words: &ModelWords, steps| Scene {
+    let question = |name, title, words: &ModelWords, steps| PictureScene {
         name,
         title,
         size: (44, 92),
@@ -83,11 +83,11 @@ pub(super) fn all() -> [Scene; 4] {
             "windlass",
             &ENGLISH,
             &[
-                Step::Wait("Ask, or /"),
-                Step::Type("why does test_price.py fail? please fix it\r"),
-                Step::Wait("Both tests pass"),
-                Step::Wait("Ask, or /"),
-                Step::Read,
+                SceneStep::Wait("Ask, or /"),
+                SceneStep::Type("why does test_price.py fail? please fix it\r"),
+                SceneStep::Wait("Both tests pass"),
+                SceneStep::Wait("Ask, or /"),
+                SceneStep::Read,
             ],
         ),
         fix(
@@ -95,24 +95,34 @@ pub(super) fn all() -> [Scene; 4] {
             "windlass",
             &CHINESE,
             &[
-                Step::Wait("Ask, or /"),
-                Step::Type("test_price.py 为什么失败？请修好\r"),
-                Step::Wait("两个测试都通过"),
-                Step::Wait("Ask, or /"),
-                Step::Read,
+                SceneStep::Wait("Ask, or /"),
+                SceneStep::Type("test_price.py 为什么失败？请修好\r"),
+                SceneStep::Wait("两个测试都通过"),
+                SceneStep::Wait("Ask, or /"),
+                SceneStep::Read,
             ],
         ),
         question(
             "approval",
             "windlass",
             &ENGLISH,
-            &[Step::Wait("Ask, or /"), Step::Type("push the branch\r"), Step::Wait("Allow it?"), Step::Read],
+            &[
+                SceneStep::Wait("Ask, or /"),
+                SceneStep::Type("push the branch\r"),
+                SceneStep::Wait("Allow it?"),
+                SceneStep::Read,
+            ],
         ),
         question(
             "approval.zh",
             "windlass",
             &CHINESE,
-            &[Step::Wait("Ask, or /"), Step::Type("推送分支\r"), Step::Wait("Allow it?"), Step::Read],
+            &[
+                SceneStep::Wait("Ask, or /"),
+                SceneStep::Type("推送分支\r"),
+                SceneStep::Wait("Allow it?"),
+                SceneStep::Read,
+            ],
         ),
     ]
 }

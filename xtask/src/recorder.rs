@@ -21,16 +21,26 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 /// The request for the position of the cursor, which a terminal answers.
 const POSITION_REQUEST: &[u8] = b"\x1b[6n";
 
+/// The sequence that hides the cursor, once in each picture that a session draws.
+const PICTURE: &[u8] = b"\x1b[?25l";
+
 /// A program in a terminal. It is killed when it is dropped.
-pub(super) struct Recorder {
+pub(crate) struct TerminalRecorder {
     master: File,
-    parser: Arc<Mutex<vt100::Parser>>,
-    child: Child,
+    shown: Arc<Mutex<ShownOutput>>,
+    child: Option<Child>,
 }
 
-impl Recorder {
+/// What the program has written so far.
+struct ShownOutput {
+    parser: vt100::Parser,
+    /// The times at which pictures were drawn.
+    pictures: Vec<Instant>,
+}
+
+impl TerminalRecorder {
     /// Starts a program in a terminal of so many rows and columns.
-    pub(super) fn start(program: &Command, (rows, columns): (u16, u16)) -> io::Result<Self> {
+    pub(crate) fn start(program: &Command, (rows, columns): (u16, u16)) -> io::Result<Self> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&master)?;
         unlockpt(&master)?;
@@ -46,18 +56,19 @@ impl Recorder {
         }
         command.stdin(Stdio::from(terminal.try_clone()?)).stdout(Stdio::from(terminal.try_clone()?));
         let child = command.stderr(Stdio::from(terminal)).spawn()?;
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
-        let (source, shown) = (master.try_clone()?, Arc::clone(&parser));
-        thread::spawn(move || interpret(source, &shown));
-        Ok(Self { master: File::from(master), parser, child })
+        let parser = vt100::Parser::new(rows, columns, 0);
+        let shown = Arc::new(Mutex::new(ShownOutput { parser, pictures: Vec::new() }));
+        let (source, kept) = (master.try_clone()?, Arc::clone(&shown));
+        thread::spawn(move || interpret(source, &kept));
+        Ok(Self { master: File::from(master), shown, child: Some(child) })
     }
 
-    pub(super) fn type_in(&mut self, keys: &str) -> io::Result<()> {
+    pub(crate) fn type_in(&mut self, keys: &str) -> io::Result<()> {
         self.master.write_all(keys.as_bytes())
     }
 
     /// Waits until the screen shows a text.
-    pub(super) fn wait_for(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn wait_for(&self, text: &str) -> io::Result<()> {
         let deadline = Instant::now() + MAX_WAIT;
         while !self.screen().contents().contains(text) {
             if Instant::now() > deadline {
@@ -70,27 +81,46 @@ impl Recorder {
     }
 
     /// Returns what the terminal shows now.
-    pub(super) fn screen(&self) -> vt100::Screen {
-        self.parser.lock().unwrap_or_else(PoisonError::into_inner).screen().clone()
+    pub(crate) fn screen(&self) -> vt100::Screen {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().clone()
+    }
+
+    /// Returns the most pictures in any second.
+    pub(crate) fn most_pictures(&self) -> usize {
+        let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = &shown.pictures;
+        let within = |start: &Instant| {
+            times.iter().filter(|time| *time >= start && **time < *start + Duration::from_secs(1)).count()
+        };
+        times.iter().map(within).max().unwrap_or(0)
+    }
+
+    /// Takes the process, which the caller then waits for.
+    pub(crate) fn take_child(&mut self) -> Option<Child> {
+        self.child.take()
     }
 }
 
-impl Drop for Recorder {
+impl Drop for TerminalRecorder {
     fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _ended = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ended = child.kill();
+            let _ended = child.wait();
+        }
     }
 }
 
 /// Interprets what the program writes, and answers where the cursor is.
-fn interpret(source: OwnedFd, parser: &Mutex<vt100::Parser>) {
+fn interpret(source: OwnedFd, shown: &Mutex<ShownOutput>) {
     let mut terminal = File::from(source);
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = terminal.read(&mut bytes) {
-        let mut parser = parser.lock().unwrap_or_else(PoisonError::into_inner);
-        parser.process(&bytes[..count]);
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.parser.process(&bytes[..count]);
+        let drawn = bytes[..count].windows(PICTURE.len()).filter(|part| *part == PICTURE).count();
+        shown.pictures.extend((0..drawn).map(|_| Instant::now()));
         if bytes[..count].windows(POSITION_REQUEST.len()).any(|part| part == POSITION_REQUEST) {
-            let (row, column) = parser.screen().cursor_position();
+            let (row, column) = shown.parser.screen().cursor_position();
             // The program that asked may have ended.
             let _gone = write!(terminal, "\x1b[{};{}R", row + 1, column + 1);
         }
