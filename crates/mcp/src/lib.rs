@@ -2,5 +2,21 @@
 //!
 //! The only crate that names the types of `rmcp`.
 
+pub mod catalogue;
 pub mod config;
+pub mod credentials;
 pub mod definition;
+pub mod gateway;
+pub mod listing;
+pub mod names;
+pub mod oauth;
+pub mod output;
+pub mod pins;
+pub mod pool;
+pub mod resources;
+pub mod result;
+pub mod schemas;
+pub mod serve;
+pub mod status;
+pub mod tool;
+pub mod tool_source;

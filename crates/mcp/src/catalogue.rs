@@ -1,0 +1,1 @@
+//! The catalogue: lists of tools saved between sessions.

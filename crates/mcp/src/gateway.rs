@@ -1,0 +1,1 @@
+//! The gateway: configured servers behind one endpoint.

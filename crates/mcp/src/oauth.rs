@@ -1,0 +1,1 @@
+//! OAuth logins of HTTP servers.

@@ -1,0 +1,1 @@
+//! Results of servers as outputs of tools.

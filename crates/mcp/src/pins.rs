@@ -1,0 +1,1 @@
+//! Pins: the definitions of tools that the user has approved.

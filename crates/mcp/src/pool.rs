@@ -1,0 +1,242 @@
+//! The servers of a process: one connection per configured server, shared by all agents.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use windlass_contract::remote::{Elicitor, ServerLauncher};
+
+use crate::{
+    config::McpServerConfig,
+    listing::ServerListing,
+    result::{
+        RemoteArguments, RemotePage, RemotePrompt, RemotePromptMessage, RemoteResource,
+        RemoteResourceContent, RemoteResult,
+    },
+    status::ServerStatus,
+};
+
+/// What a pool needs.
+pub struct PoolSettings {
+    /// The servers by name, checked with [`McpServerConfig::check`]. Disabled ones are left out.
+    pub servers: BTreeMap<String, McpServerConfig>,
+    /// The environment of Windlass, for `env_vars`, `bearer_token_env_var` and `env_http_headers`.
+    pub environment: BTreeMap<String, String>,
+    /// Directory of the catalogue, the pins and the credentials. Without it nothing is kept.
+    pub directory: Option<PathBuf>,
+    /// The workspace, which is the root of old servers that ask for roots.
+    pub workspace: PathBuf,
+    /// Starts stdio servers.
+    pub launcher: Arc<dyn ServerLauncher>,
+}
+
+impl fmt::Debug for PoolSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolSettings").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}
+
+/// One connection per configured server. Dropping the pool kills the process trees of its servers.
+pub struct ServerPool {
+    settings: PoolSettings,
+}
+
+impl fmt::Debug for ServerPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerPool").finish_non_exhaustive()
+    }
+}
+
+/// A call of a tool.
+pub struct RemoteToolCall<'a> {
+    /// Name of the server.
+    pub server: &'a str,
+    /// Name of the tool, as the server writes it.
+    pub tool: &'a str,
+    /// Arguments.
+    pub arguments: &'a RemoteArguments,
+    /// Receives progress. Must not block.
+    pub progress: &'a (dyn Fn(RemoteProgress) + Send + Sync),
+    /// Answers questions of the server; without it they are declined.
+    pub elicitor: Option<Arc<dyn Elicitor>>,
+    /// Cancels the call.
+    pub cancel: &'a CancellationToken,
+}
+
+impl fmt::Debug for RemoteToolCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteToolCall")
+            .field("server", &self.server)
+            .field("tool", &self.tool)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Progress of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RemoteProgress {
+    /// Progress so far.
+    pub progress: f64,
+    /// Progress at the end, if known.
+    pub total: Option<f64>,
+    /// Message of the server. Untrusted.
+    pub message: Option<String>,
+}
+
+/// The reason why a server has not answered a request.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RemoteError {
+    /// No such server.
+    #[error("there is no MCP server `{server}`")]
+    UnknownServer {
+        /// The name.
+        server: String,
+    },
+    /// The server did not start.
+    #[error("MCP server `{server}` did not start: {reason}")]
+    NotStarted {
+        /// The server.
+        server: String,
+        /// The reason, with the tail of its standard error and the remedy.
+        reason: String,
+    },
+    /// The server demands a login.
+    #[error("MCP server `{server}` needs a login: run `windlass mcp login {server}`")]
+    NeedsLogin {
+        /// The server.
+        server: String,
+    },
+    /// The server died or closed the connection during the request.
+    #[error("MCP server `{server}` ended during the call: {reason}; what the call did is not known")]
+    Died {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The server answered with an error of the protocol.
+    #[error("MCP server `{server}` answered with error {code}: {message}")]
+    Protocol {
+        /// The server.
+        server: String,
+        /// JSON-RPC code.
+        code: i32,
+        /// Message. Untrusted.
+        message: String,
+    },
+    /// The answer is too large or no valid message.
+    #[error("MCP server `{server}` sent an unusable answer: {reason}")]
+    BadAnswer {
+        /// The server.
+        server: String,
+        /// The problem.
+        reason: String,
+    },
+    /// The time limit was reached; the call was cancelled.
+    #[error(
+        "MCP server `{server}` did not answer within {seconds} s; the call was cancelled (`tool_timeout_sec`)"
+    )]
+    TimedOut {
+        /// The server.
+        server: String,
+        /// The limit.
+        seconds: f64,
+    },
+    /// The caller cancelled the call.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+impl ServerPool {
+    /// Creates a pool. Nothing is started.
+    pub fn new(settings: PoolSettings) -> Arc<Self> {
+        Arc::new(Self { settings })
+    }
+
+    /// Returns the enabled servers, sorted by name.
+    pub fn servers(&self) -> impl Iterator<Item = (&str, &McpServerConfig)> {
+        self.settings
+            .servers
+            .iter()
+            .filter(|(_, config)| config.is_enabled())
+            .map(|(name, config)| (name.as_str(), config))
+    }
+
+    /// Returns the state of every server, sorted by name.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        Vec::new()
+    }
+
+    /// Returns a receiver whose value changes when a state or a list of tools changes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        watch::channel(0).1
+    }
+
+    /// Returns the tools of a server: as it listed them, or saved from an earlier session.
+    pub fn listing(&self, server: &str) -> Option<Arc<ServerListing>> {
+        let _ = server;
+        None
+    }
+
+    /// Starts servers in the background: those without a saved list, and those that are required.
+    pub fn start_in_background(self: &Arc<Self>) {
+        let _ = self;
+    }
+
+    /// Starts a server if necessary, and waits until it answers or has failed.
+    pub async fn start(&self, server: &str) -> Result<Arc<ServerListing>, RemoteError> {
+        Err(RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    /// Calls a tool.
+    pub async fn call(&self, call: RemoteToolCall<'_>) -> Result<RemoteResult, RemoteError> {
+        Err(RemoteError::UnknownServer { server: call.server.to_owned() })
+    }
+
+    /// Returns one page of the resources of a server.
+    pub async fn list_resources(
+        &self,
+        server: &str,
+        cursor: Option<String>,
+    ) -> Result<RemotePage<RemoteResource>, RemoteError> {
+        Err(RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    /// Returns one page of the resource templates of a server.
+    pub async fn list_resource_templates(
+        &self,
+        server: &str,
+        cursor: Option<String>,
+    ) -> Result<RemotePage<RemoteResource>, RemoteError> {
+        Err(RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    /// Reads a resource.
+    pub async fn read_resource(
+        &self,
+        server: &str,
+        uri: &str,
+    ) -> Result<Vec<RemoteResourceContent>, RemoteError> {
+        Err(RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    /// Returns the prompts of a server.
+    pub async fn list_prompts(&self, server: &str) -> Result<Vec<RemotePrompt>, RemoteError> {
+        Err(RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    /// Returns the messages of a prompt.
+    pub async fn get_prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: &RemoteArguments,
+    ) -> Result<Vec<RemotePromptMessage>, RemoteError> {
+        Err(RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    /// Ends all servers: asks them to end, and kills their process trees after two seconds.
+    pub async fn shut_down(&self) {
+        let _ = self;
+    }
+}

@@ -1,0 +1,1 @@
+//! The tools that list and read resources.

@@ -1,0 +1,1 @@
+//! Schemas of remote tools, normalized for models.

@@ -1,0 +1,1 @@
+//! A tool of a server as a tool of Windlass.

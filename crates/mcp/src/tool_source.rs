@@ -1,0 +1,1 @@
+//! Supplies the tools of all servers to a session.
