@@ -111,6 +111,13 @@ impl JsonlWriter {
                 vec![line("item.delta", json!({"item_id": state.open.get(id), "delta": text}))]
             }
             Event::InputAwaited { id } => input_awaited(state, id),
+            Event::CallProgress { id, progress, total, message } => {
+                let known = state.open.get(id);
+                let fields = json!({"progress": progress, "total": total, "message": message});
+                let updated =
+                    known.map(|id| line("item.progress", json!({"item_id": id, "progress": fields})));
+                updated.into_iter().collect()
+            }
             Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::CallOutput { .. }

@@ -11,7 +11,7 @@ use std::{
 
 use windlass::{
     CallId, CallWords, Clean, Denial, Effects, Event, EventSink, Outcome, Plan, PlanStatus, Refusal,
-    ToolCall, clean::Secrets, shortened,
+    ToolCall, clean::Secrets, progress_line, shortened,
 };
 use windlass_tui::render::visible::visible_prose;
 pub(crate) use windlass_tui::render::visible::{path_text, visible, visible_lines, visible_path};
@@ -270,6 +270,9 @@ impl EventSink for ProgressScreen {
         match event {
             Event::CallStarted { call, effects } => self.begin_call(state, call, effects),
             Event::CallOutput { id, text } => self.terminal.set_output(id, text),
+            Event::CallProgress { id, progress, total, message } => {
+                self.terminal.set_output(id, &progress_line(*progress, *total, message.as_deref()));
+            }
             Event::CallEnded { call, effects, outcome } => self.end_call(state, call, effects, outcome),
             Event::TextDelta { text } if self.terminal.is_live() => self.show_text(state, text),
             Event::ReasoningDelta { .. } => self.terminal.begin_waiting("the model is thinking"),

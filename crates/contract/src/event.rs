@@ -150,6 +150,19 @@ pub enum Event {
         /// The call.
         id: CallId,
     },
+    /// A running call reports its progress.
+    CallProgress {
+        /// The call.
+        id: CallId,
+        /// Progress so far.
+        progress: f64,
+        /// Progress at the end, if known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        /// Message of the tool. Untrusted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// A call has its outcome; it may never have started.
     CallEnded {
         /// The call.

@@ -14,6 +14,18 @@ pub fn counted<N: fmt::Display + From<u8> + PartialEq + Copy>(count: N, noun: &s
     format!("{count} {noun}{plural}")
 }
 
+/// Formats the progress of a call: `3 of 10: copying`.
+pub fn progress_line(progress: f64, total: Option<f64>, message: Option<&str>) -> String {
+    let counted = match total {
+        Some(total) => format!("{progress} of {total}"),
+        None => progress.to_string(),
+    };
+    match message.map(str::trim).filter(|message| !message.is_empty()) {
+        Some(message) => format!("{counted}: {message}"),
+        None => counted,
+    }
+}
+
 /// Cuts a text to a number of characters. A cut is marked with `…`, which does not count.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {

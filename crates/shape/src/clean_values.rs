@@ -87,6 +87,11 @@ impl Secrets {
             | Event::Warning { message: text }
             | Event::Retrying { reason: text, .. }
             | Event::CallOutput { text, .. } => self.replace(text),
+            Event::CallProgress { message, .. } => {
+                if let Some(message) = message {
+                    self.replace(message);
+                }
+            }
             Event::ApprovalAsked { tool, reason, beyond, .. } => {
                 *tool = self.clean_name(tool);
                 self.replace(reason);

@@ -8,6 +8,7 @@ use ratatui::{
 };
 use windlass::{
     Clean, Content, Event, Outcome, Plan, PlanStatus, Reason, Status, Usage, clean::Secrets, counted,
+    progress_line,
 };
 
 use crate::{
@@ -205,6 +206,10 @@ impl Transcript {
                 self.calls.start(call.into_inner(), effects.into_inner(), now);
             }
             Event::CallOutput { id, text } => self.calls.add_output(&id, &text),
+            Event::CallProgress { id, progress, total, message } => {
+                let line = progress_line(progress, total, message.as_deref());
+                self.calls.add_output(&id, &format!("{line}\n"));
+            }
             Event::ColouredOutput { id, text } => self.calls.colour(&id, text),
             Event::InputAwaited { id } => self.calls.await_input(&id),
             Event::EditEnded { id, changed, success: true, .. } => {
