@@ -2,6 +2,7 @@
 //!
 //! The only crate that names the types of `rmcp`.
 
+pub mod access_tokens;
 pub mod catalogue;
 pub mod config;
 pub mod credentials;

@@ -1,4 +1,4 @@
-//! What is known of a server before and after it has started: its tools, and how it was reached.
+//! The listing of a server: its tools, and the protocol version that reached it.
 
 use std::time::{Duration, SystemTime};
 
@@ -32,8 +32,7 @@ pub struct ServerListing {
     pub unusable: Vec<UnusableTool>,
     /// Time of the listing.
     pub listed_at: SystemTime,
-    /// How long the list may be used without asking again (`ttlMs`); `None` if the server did not
-    /// say.
+    /// Time for which the list may be used without asking again (`ttlMs`), if the server gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh_for: Option<Duration>,
     /// True if the list is for this user only (`cacheScope: private`).

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_contract::remote::{Elicitor, ServerLauncher};
 
 use crate::{
+    access_tokens::AccessTokens,
     config::McpServerConfig,
     listing::ServerListing,
     result::{
@@ -16,7 +17,7 @@ use crate::{
     status::ServerStatus,
 };
 
-/// What a pool needs.
+/// The servers of a pool and everything it needs to start them.
 pub struct PoolSettings {
     /// The servers by name, checked with [`McpServerConfig::check`]. Disabled ones are left out.
     pub servers: BTreeMap<String, McpServerConfig>,
@@ -28,6 +29,8 @@ pub struct PoolSettings {
     pub workspace: PathBuf,
     /// Starts stdio servers.
     pub launcher: Arc<dyn ServerLauncher>,
+    /// Supplies the access tokens of HTTP servers that need a login.
+    pub tokens: Option<Arc<dyn AccessTokens>>,
 }
 
 impl fmt::Debug for PoolSettings {
@@ -147,6 +150,7 @@ pub enum RemoteError {
     Cancelled,
 }
 
+#[expect(clippy::unused_async, unused_variables, reason = "interface only")]
 impl ServerPool {
     /// Creates a pool. Nothing is started.
     pub fn new(settings: PoolSettings) -> Arc<Self> {

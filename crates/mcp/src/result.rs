@@ -1,4 +1,4 @@
-//! What a server sends back: results of calls, resources, prompts. Every text is untrusted.
+//! Results of calls, resources and prompts, as a server sends them. Every text is untrusted.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
