@@ -18,6 +18,7 @@ pub mod resources;
 pub mod result;
 pub mod schemas;
 pub mod serve;
+mod state_file;
 pub mod status;
 pub mod tool;
 pub mod tool_source;
