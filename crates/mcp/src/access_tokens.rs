@@ -18,6 +18,14 @@ pub trait AccessTokens: Send + Sync {
         server: &'a str,
         refused: &'a str,
     ) -> BoxFuture<'a, Result<String, LoginNeeded>>;
+
+    /// Notes the `WWW-Authenticate` header with which the server refused a request, so that the
+    /// next login uses it. The pool calls this after a 401 that no other token can help, and after
+    /// a 403 with `insufficient_scope`.
+    fn note_challenge<'a>(&'a self, server: &'a str, challenge: &'a str) -> BoxFuture<'a, LoginNeeded> {
+        let _ = (server, challenge);
+        Box::pin(async { LoginNeeded { reason: "the server refused the request".to_owned() } })
+    }
 }
 
 /// The user must log in again.
