@@ -22,3 +22,4 @@ mod state_file;
 pub mod status;
 pub mod tool;
 pub mod tool_source;
+mod untrusted_text;
