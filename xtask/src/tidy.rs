@@ -118,7 +118,7 @@ impl Source {
         /// What may be written only in some places, and why.
         const ONLY: [(&str, &[&str], &str); 4] = [
             ("unsafe {", &["crates/sandbox/src/sys"], "only `sandbox/src/sys` may be unsafe"),
-            ("reqwest::", &["crates/model/src/"], "only `model` speaks HTTP"),
+            ("reqwest::", &["crates/model/src/", "crates/mcp/"], "only `model` and `mcp` speak HTTP"),
             ("std::env::var", &["crates/cli/src/"], "only `cli` reads the environment"),
             ("env::var(", &["crates/cli/src/"], "only `cli` reads the environment"),
         ];
