@@ -242,3 +242,6 @@ fn is_initialize(body: &[u8]) -> bool {
     let message = serde_json::from_slice::<MethodOnly<'_>>(body);
     message.is_ok_and(|message| message.method.as_deref() == Some("initialize"))
 }
+
+#[cfg(test)]
+mod tests;
