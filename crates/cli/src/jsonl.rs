@@ -211,7 +211,7 @@ fn ended(state: &mut JsonlState, call: &ToolCall, effects: &Effects, outcome: &O
     let (kind, mut fields) = edit.unwrap_or_else(|| describe(call, effects));
     let session = match &outcome.facts {
         Facts::Session(session) if session.report.exit.is_none() => Some(session),
-        Facts::None | Facts::Command(_) | Facts::Session(_) => None,
+        Facts::None | Facts::Command(_) | Facts::Session(_) | Facts::Remote(_) => None,
     };
     fields["status"] = json!(match outcome.status {
         _ if session.is_some() && kind == "command_execution" => "in_progress",

@@ -62,6 +62,13 @@ pub trait Host: Send + Sync {
         Box::pin(async { Err(error) })
     }
 
+    /// Keeps the output of a tool in full if it is longer than a model is shown, as the outputs of
+    /// commands are kept. The default keeps nothing.
+    fn keep_output(&self, output: Vec<u8>) -> BoxFuture<'_, Option<Whole>> {
+        drop(output);
+        Box::pin(async { None })
+    }
+
     /// Returns the confinement that is actually enforced.
     fn held(&self) -> Held;
 

@@ -10,7 +10,7 @@ use crate::{
     host::{Exit, Whole},
     insight::Insight,
     meta::Format,
-    report::{ProcessReport, SessionReport, ToolReport, record_form::boxed_command},
+    report::{ProcessReport, RemoteReport, SessionReport, ToolReport, record_form::boxed_command},
 };
 
 mod for_model;
@@ -124,6 +124,8 @@ pub enum Facts {
     Command(#[serde(with = "boxed_command")] Box<ProcessReport>),
     /// A command ran or still runs as a session.
     Session(Box<SessionReport>),
+    /// A tool of an MCP server ran.
+    Remote(RemoteReport),
 }
 
 impl Facts {
@@ -133,13 +135,14 @@ impl Facts {
             Self::None => None,
             Self::Command(command) => command.whole.as_ref(),
             Self::Session(session) => session.report.whole.as_ref(),
+            Self::Remote(remote) => remote.whole.as_ref(),
         }
     }
 
     /// Returns the end of the command, if it has ended.
     pub fn exit(&self) -> Option<Exit> {
         match self {
-            Self::None => None,
+            Self::None | Self::Remote(_) => None,
             Self::Command(command) => Some(command.exit),
             Self::Session(session) => session.report.exit,
         }
@@ -148,7 +151,7 @@ impl Facts {
     /// Returns the names of the programs that still ran at the end and were killed.
     pub fn killed(&self) -> &[String] {
         match self {
-            Self::None => &[],
+            Self::None | Self::Remote(_) => &[],
             Self::Command(command) => &command.killed,
             Self::Session(session) => &session.report.killed,
         }
@@ -157,7 +160,7 @@ impl Facts {
     /// Returns what the sandbox blocked.
     pub fn denials(&self) -> &[Denial] {
         match self {
-            Self::None => &[],
+            Self::None | Self::Remote(_) => &[],
             Self::Command(command) => &command.denials,
             Self::Session(session) => &session.report.denials,
         }
@@ -166,7 +169,7 @@ impl Facts {
     /// Takes the parts that belong to the receipt: the denials, and the confinement of the process.
     pub fn take_confinement(&mut self) -> (Vec<Denial>, Option<Held>) {
         match self {
-            Self::None => (Vec::new(), None),
+            Self::None | Self::Remote(_) => (Vec::new(), None),
             Self::Command(command) => command.take_confinement(),
             Self::Session(session) => session.report.take_confinement(),
         }
@@ -178,6 +181,7 @@ impl Facts {
             Self::None => None,
             Self::Command(command) => Some(command.output_bytes),
             Self::Session(session) => Some(session.report.output_bytes),
+            Self::Remote(remote) => Some(remote.output_bytes),
         }
     }
 

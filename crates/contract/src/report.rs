@@ -89,6 +89,19 @@ pub struct SessionReport {
     pub report: ProcessReport<Option<Exit>>,
 }
 
+/// Everything that was observed of a call of a remote tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteReport {
+    /// True if its server says that the tool has failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// Number of bytes of the texts of its result.
+    pub output_bytes: u64,
+    /// Location of the full texts, if they are long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
+}
+
 /// Data that a tool returns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, from = "Value")]

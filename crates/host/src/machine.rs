@@ -333,7 +333,7 @@ impl Sandbox for Machine {
         // For every confinement: a workspace that a killed session left in doubt must not be used.
         self.guard.check_interrupted(std::slice::from_ref(grant.cwd())).map_err(unusable)?;
         let held = match grant.confinement() {
-            Confinement::InProcess => return Ok(Arc::new(ProcesslessHost)),
+            Confinement::InProcess => return Ok(Arc::new(ProcesslessHost { outputs: self.outputs.clone() })),
             Confinement::Unconfined | Confinement::External(_) if self.preview.is_some() => {
                 let (asked, reason) =
                     (Box::new(grant.confinement().clone()), preview::refusal(OUTSIDE_SANDBOX));

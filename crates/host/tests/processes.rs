@@ -23,7 +23,7 @@ use windlass_contract::{
     Effects, Host, Sandbox,
     effects::Network,
     grant::{Confinement, Held, Limits, Mechanism},
-    host::{ApartOutput, Command, Exit, FinishedCommand, HostError},
+    host::{ApartOutput, Command, Exit, FinishedCommand, HostError, Whole},
 };
 use windlass_fakes::issue_grant;
 use windlass_host::Machine;
@@ -312,6 +312,23 @@ async fn a_call_that_declared_to_start_nothing_starts_nothing() {
     assert!(matches!(result, Err(HostError::NotGranted { program }) if program == "sh"));
     assert!(!directory.path().join("made").exists());
     assert_eq!(host.held(), Held::by(Mechanism::InProcess));
+}
+
+#[tokio::test]
+async fn a_long_output_of_a_call_without_a_process_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let limits = Limits::default();
+    let machine = Machine::new(BTreeMap::new()).with_output_files(directory.path().join("kept"), 100);
+    for confinement in [Confinement::InProcess, Confinement::Unconfined] {
+        let grant = issue_grant(directory.path().to_owned(), &Effects::none(), limits.clone(), confinement);
+        let host = machine.confine(&grant).unwrap();
+        assert_eq!(host.keep_output(vec![b'x'; 100]).await, None);
+        let Some(Whole::File { path, bytes: 101, complete: true }) = host.keep_output(vec![b'y'; 101]).await
+        else {
+            panic!("not kept");
+        };
+        assert_eq!(fs::read(path).unwrap(), vec![b'y'; 101]);
+    }
 }
 
 #[tokio::test]

@@ -173,7 +173,7 @@ fn stopped(output: &Output) -> &[Denial] {
         Facts::Command(command) => &command.denials,
         // Text typed to a session is not typed again.
         Facts::Session(session) if session.started => &session.report.denials,
-        Facts::Session(_) | Facts::None => &[],
+        Facts::Session(_) | Facts::Remote(_) | Facts::None => &[],
     }
 }
 

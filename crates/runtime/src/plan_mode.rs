@@ -7,7 +7,7 @@ const REMEDY: &str = "approve the plan, or end plan mode with `/plan`";
 /// Replaces the options that would allow what the sandbox blocked, in the facts and in the text.
 pub(crate) fn with_its_remedy(mut output: Output) -> Output {
     let denials = match &mut output.facts {
-        Facts::None => return output,
+        Facts::None | Facts::Remote(_) => return output,
         Facts::Command(command) => &mut command.denials,
         Facts::Session(session) => &mut session.report.denials,
     };

@@ -102,8 +102,10 @@ fn data(outcome: &Outcome) -> Value {
             "running": session.report.exit.is_none(),
             "return_code": session.report.exit.map(Exit::code),
         }),
-        Facts::None if outcome.status == Status::Success && !output.is_empty() => json!(output),
-        Facts::None => Value::Null,
+        Facts::None | Facts::Remote(_) if outcome.status == Status::Success && !output.is_empty() => {
+            json!(output)
+        }
+        Facts::None | Facts::Remote(_) => Value::Null,
     }
 }
 

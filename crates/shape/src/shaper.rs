@@ -227,6 +227,9 @@ fn fit(budget: Budget, content: Vec<Content>, elsewhere: &str) -> (Vec<Content>,
 }
 
 fn status_of(facts: &Facts, criteria: &Criteria) -> Status {
+    if matches!(facts, Facts::Remote(remote) if remote.failed) {
+        return Status::Error;
+    }
     match facts.exit() {
         Some(Exit::Code(1)) if criteria.one_is_an_answer => Status::Success,
         Some(Exit::TimedOut) => Status::Timeout,
@@ -288,7 +291,7 @@ fn aborted(format: Format, why: &str, after: Duration) -> String {
 mod tests {
     use windlass_contract::{
         grant::{Held, Mechanism},
-        report::{ProcessReport, SessionReport},
+        report::{ProcessReport, RemoteReport, SessionReport},
     };
 
     use super::*;
@@ -313,6 +316,15 @@ mod tests {
         assert_eq!(outcome.text(), "1\n2\n…4 chars truncated…5\n6\n");
         assert_eq!(outcome.view.total_lines, Some(6));
         assert_eq!(shape(command(Exit::Code(0)), "1\n").view.total_lines, None);
+    }
+
+    #[test]
+    fn a_remote_tool_fails_if_its_server_says_so_and_its_text_is_cleaned() {
+        let facts = |failed| Facts::Remote(RemoteReport { failed, ..RemoteReport::default() });
+        let outcome = shape(facts(true), "\u{7}no\u{0}");
+        assert_eq!(outcome.status, Status::Error);
+        assert!(!outcome.verdict.success && !outcome.text().contains(['\u{7}', '\u{0}']));
+        assert_eq!(shape(facts(false), "yes").status, Status::Success);
     }
 
     #[test]

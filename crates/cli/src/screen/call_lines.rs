@@ -47,7 +47,7 @@ impl CallEnd<'_> {
             Facts::Session(session) if session.report.exit.is_none() => {
                 format!("session {} {}", session.session, outcome_words(outcome))
             }
-            Facts::Session(_) | Facts::Command(_) | Facts::None => outcome_words(outcome),
+            Facts::Session(_) | Facts::Command(_) | Facts::Remote(_) | Facts::None => outcome_words(outcome),
         };
         let words = if outcome.verdict.success { style.green(&words) } else { style.red(&words) };
         if let Some(refusal) = &outcome.receipt.refusal {

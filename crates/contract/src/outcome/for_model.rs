@@ -21,7 +21,7 @@ impl Outcome {
             (Facts::Command(command), Format::Structured) => vec![self.structured(command)],
             (Facts::Command(command), Format::Freeform) => vec![self.freeform(command)],
             (Facts::Session(session), Format::Session) => vec![self.session(session)],
-            (Facts::None | Facts::Command(_) | Facts::Session(_), _) => self.told(),
+            (Facts::None | Facts::Command(_) | Facts::Session(_) | Facts::Remote(_), _) => self.told(),
         }
     }
 

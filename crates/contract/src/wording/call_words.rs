@@ -96,7 +96,7 @@ pub fn split_shell(command: &CommandLine) -> Option<(String, &str)> {
 pub fn outcome_words(outcome: &Outcome) -> String {
     let session = match &outcome.facts {
         Facts::Session(session) if session.report.exit.is_none() => Some(session.report.waits_for_input),
-        Facts::Session(_) | Facts::Command(_) | Facts::None => None,
+        Facts::Session(_) | Facts::Command(_) | Facts::Remote(_) | Facts::None => None,
     };
     let word = match (outcome.status, session) {
         (Status::Success | Status::Error, Some(true)) => "waits for input",

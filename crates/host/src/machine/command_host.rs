@@ -11,7 +11,7 @@ use windlass_contract::{
     BoxFuture, CallId, Host,
     files::Files,
     grant::{DirectProgram, Held, Limits, Mechanism},
-    host::{Command, FinishedCommand, HostError, Keyboard, Listener, OutputListener, Session},
+    host::{Command, FinishedCommand, HostError, Keyboard, Listener, OutputListener, Session, Whole},
 };
 use windlass_files::ConfinedFiles;
 use windlass_sandbox::Program;
@@ -21,6 +21,7 @@ use crate::{
     direct_program,
     launch::CommandLaunch,
     output_buffer::OutputBuffer,
+    outputs::{OutputDirectory, OutputSpill},
     outside_lock::OutsideLockGuard,
     preview,
     process::{self, OutputStreams},
@@ -29,9 +30,15 @@ use crate::{
 };
 
 /// The host of a call that declared to start no process. It refuses every command.
-pub(super) struct ProcesslessHost;
+pub(super) struct ProcesslessHost {
+    pub(super) outputs: Option<Arc<OutputDirectory>>,
+}
 
 impl Host for ProcesslessHost {
+    fn keep_output(&self, output: Vec<u8>) -> BoxFuture<'_, Option<Whole>> {
+        Box::pin(kept_output(self.outputs.clone(), output))
+    }
+
     fn held(&self) -> Held {
         Held::by(Mechanism::InProcess)
     }
@@ -203,6 +210,10 @@ impl Host for CommandHost {
         })
     }
 
+    fn keep_output(&self, output: Vec<u8>) -> BoxFuture<'_, Option<Whole>> {
+        Box::pin(kept_output(self.machine.outputs.clone(), output))
+    }
+
     fn held(&self) -> Held {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -210,4 +221,11 @@ impl Host for CommandHost {
     fn undo_limits(&self) -> Vec<String> {
         self.undo_limits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Keeps an output in a file if it is long.
+async fn kept_output(outputs: Option<Arc<OutputDirectory>>, output: Vec<u8>) -> Option<Whole> {
+    let mut spill = OutputSpill::new(outputs?);
+    spill.push(&output);
+    spill.finish(usize::MAX).await
 }
