@@ -6,6 +6,7 @@ mod calls;
 mod command;
 mod examples;
 mod interactive;
+mod mcp;
 mod policy;
 mod sessions;
 mod setup;
@@ -21,6 +22,7 @@ pub(crate) use self::{
     },
     command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
+    mcp::{McpAddOptions, McpCommand},
     policy::{
         LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun, SuggestOptions,
     },
@@ -104,6 +106,9 @@ pub(crate) enum CliCommand {
     /// Show and change the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Manage MCP servers: their tools are offered as `mcp__SERVER__TOOL`.
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Explain decisions about commands, and manage rules.
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{
     ApprovalPolicy, OutwardEffect, SandboxMode,
+    mcp::config::McpServerConfig,
     model::{Provider, presets},
     record::Keep,
     select::{FORMER_NAME, RULES},
@@ -32,6 +33,7 @@ mod tui;
 mod undo;
 
 pub(crate) use editor::{ConfigEditor, check_text, read_or_new};
+pub(crate) use key::ConfigKey;
 pub(crate) use known::schema;
 pub(crate) use load::{ConfigFlag, ConfigSources, LoadedConfig, file, home, load};
 pub(crate) use problem::ConfigError;
@@ -51,7 +53,7 @@ const JUDGE_TIME_LIMIT_SEC: NonZeroU64 = NonZeroU64::new(20).unwrap();
 const MAX_TIMEOUT_SEC: NonZeroU64 = NonZeroU64::new(3600).unwrap();
 
 /// The configuration of Windlass, read from `config.toml` in its home directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "Configuration of Windlass")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
@@ -118,6 +120,8 @@ pub(crate) struct WindlassConfig {
     pub(crate) web_search: WebSearchMode,
     /// Switches of tools by the names that other agents use.
     pub(crate) tools: ToolSwitches,
+    /// MCP servers, by name. Their tools are offered as `mcp__NAME__TOOL`.
+    pub(crate) mcp_servers: BTreeMap<String, McpServerConfig>,
     /// Runs commands in parallel even if they may change something. Those known to change nothing
     /// always run in parallel.
     pub(crate) parallel_commands: bool,
@@ -210,6 +214,7 @@ impl Default for WindlassConfig {
             include_test_sync_tool: false,
             web_search: WebSearchMode::default(),
             tools: ToolSwitches::default(),
+            mcp_servers: BTreeMap::new(),
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),
@@ -247,6 +252,14 @@ impl WindlassConfig {
         let list = || format!("the providers are {}", known().collect::<Vec<_>>().join(", "));
         let hint = did_you_mean(name, known()).unwrap_or_else(list);
         Some(format!("`model_provider`: there is no provider `{name}`; {hint}"))
+    }
+
+    /// Returns the first server that cannot be used, and the reason. This needs all keys of a
+    /// server: some exclude each other.
+    fn faulty_server(&self) -> Option<(&str, String)> {
+        let fault = |(name, server): (&'_ String, &McpServerConfig)| server.check(name).err();
+        let (name, server) = self.mcp_servers.iter().find(|each| fault(*each).is_some())?;
+        Some((name, server.check(name).err()?.to_string()))
     }
 }
 

@@ -26,6 +26,7 @@ mod interrupts;
 mod jsonl;
 mod logging;
 mod login;
+mod mcp;
 mod model_sources;
 mod models;
 mod output;
@@ -102,6 +103,7 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
         CliCommand::Tools(tools) => tools::run(common, tools),
         CliCommand::Models(models) => models::run(common, &models),
         CliCommand::Config(config) => settings::run(common, &config),
+        CliCommand::Mcp(command) => mcp::run(common, command),
         CliCommand::Policy(policy) => policy::run(common, policy),
         CliCommand::Stats(stats) => stats::run(common, &stats),
         CliCommand::History(history) => history::run(common, &history),

@@ -12,7 +12,7 @@ const CHECKS: [&str; 3] = ["sandbox", "approval", "bypass"];
 const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
-const UNUSED: [(&[&str], &[&str]); 28] = [
+const UNUSED: [(&[&str], &[&str]); 32] = [
     (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
@@ -28,6 +28,10 @@ const UNUSED: [(&[&str], &[&str]); 28] = [
     (&["config", "edit"], &ALL),
     (&["config", "schema"], &ALL),
     (&["config", "path"], &ALL),
+    (&["mcp", "list"], &CHECKS),
+    (&["mcp", "get"], &CHECKS),
+    (&["mcp", "add"], &["config", "approval", "bypass", "cd"]),
+    (&["mcp", "remove"], &ALL),
     (&["policy", "suggest"], &CHECKS),
     (&["policy", "rules"], &CHECKS),
     (&["policy", "revoke"], &CHECKS),

@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 41] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 45] = [
     (
         &[],
         &[
@@ -43,6 +43,10 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 41] = [
     (&["config", "edit"], &["config edit"]),
     (&["config", "schema"], &["config schema > config.schema.json"]),
     (&["config", "path"], &["config path"]),
+    (&["mcp"], &["mcp add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .", "mcp list"]),
+    (&["mcp", "list"], &["mcp list", "mcp list --json"]),
+    (&["mcp", "get"], &["mcp get files"]),
+    (&["mcp", "remove"], &["mcp remove files"]),
     (&["policy"], &["policy explain 'git push'", "policy rules"]),
     (&["policy", "classify"], &["policy classify --jsonl < commands.jsonl"]),
     (&["policy", "test"], &["policy test rules-test.toml"]),

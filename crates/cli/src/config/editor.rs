@@ -94,6 +94,31 @@ impl ConfigEditor {
         self.put(&parse_key(name)?, &Value::from(text))
     }
 
+    /// Sets all keys of a table, in its order.
+    pub(crate) fn set_table(
+        &mut self,
+        table: &ConfigKey,
+        values: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<(), ConfigError> {
+        let settings = values
+            .into_iter()
+            .flat_map(|(name, value)| flattened(table.child(name), value, &SettingOrigin::Override));
+        settings.into_iter().try_for_each(|setting| self.put(&setting.key, &setting.value))
+    }
+
+    /// Returns true if a key or a table is in the file.
+    pub(crate) fn has(&self, key: &ConfigKey) -> bool {
+        let Some((name, tables)) = key.names().split_last() else { return true };
+        let mut table: &dyn TableLike = self.document.as_table();
+        for name in tables {
+            match table.get(name).and_then(Item::as_table_like) {
+                Some(inner) => table = inner,
+                None => return false,
+            }
+        }
+        table.contains_key(name)
+    }
+
     fn put(&mut self, key: &ConfigKey, value: &Value) -> Result<(), ConfigError> {
         let inconsistent =
             || problem(key.to_string(), "cannot be set here; use `windlass config edit`".to_owned());

@@ -80,7 +80,9 @@ impl KnownKeys {
             let is_elsewhere = other_table != table;
             // A key of another table counts only if its spelling is very close.
             let is_part = !is_elsewhere && is_word_of(name, &other);
-            let letters = nearness(name, &other).or_else(|| is_part.then_some(name.len()))?;
+            // Within a table, a word of a key says more than the same key elsewhere.
+            let of_part = if depth == 0 { name.len() } else { 0 };
+            let letters = nearness(name, &other).or_else(|| is_part.then_some(of_part))?;
             Some((letters + usize::from(is_elsewhere), other_table.child(other)))
         });
         let nearest = near.min_by_key(|(letters, _)| *letters);
@@ -154,6 +156,7 @@ impl KnownKeys {
                 None => format!("a whole number, at least {least}"),
             },
             _ if is("integer") => "a whole number".to_owned(),
+            _ if is("number") => "a number".to_owned(),
             _ => "text in quotes".to_owned(),
         }
     }
@@ -240,6 +243,10 @@ mod tests {
                 "unknown key `model_providers.mine.base_ulr`; did you mean `model_providers.NAME.base_url`?",
             ),
             (
+                "mcp_servers.x.comand = 'a'",
+                "unknown key `mcp_servers.x.comand`; did you mean `mcp_servers.NAME.command`?",
+            ),
+            (
                 "network_access = true",
                 "unknown key `network_access`; did you mean `sandbox_workspace_write.network_access`?",
             ),
@@ -301,9 +308,9 @@ mod tests {
 
     #[test]
     fn a_key_that_is_far_from_all_others_gets_no_suggestion() {
-        for key in ["foo", "mcp_servers", "x", "ode", "profile", "projects"] {
+        for key in ["foo", "x", "ode", "profile", "projects"] {
             assert_eq!(complaint(&format!("{key} = 1")), format!("unknown key `{key}`"));
         }
-        assert_eq!(complaint("mcp_servers.x.command = 'a'"), "unknown key `mcp_servers`");
+        assert_eq!(complaint("plugins.x.command = 'a'"), "unknown key `plugins`");
     }
 }

@@ -57,6 +57,13 @@ impl LoadedConfig {
     pub(super) fn origin(&self, key: &ConfigKey) -> &SettingOrigin {
         self.origins.get(key).unwrap_or(&SettingOrigin::Default)
     }
+
+    /// Returns the source of the first value of a table.
+    pub(crate) fn first_origin(&self, table: &ConfigKey) -> &SettingOrigin {
+        let is_inside = |key: &ConfigKey| key.names().starts_with(table.names());
+        let found = self.origins.iter().find(|(key, _)| is_inside(key));
+        found.map_or(&SettingOrigin::Default, |(_, origin)| origin)
+    }
 }
 
 /// Returns the home directory of Windlass: `WINDLASS_HOME`, or `.windlass` in the user's own.
@@ -164,13 +171,15 @@ impl MergedConfig {
     fn finish(self) -> Result<LoadedConfig, ConfigError> {
         let config = WindlassConfig::deserialize(self.values).map_err(|error| inconsistent(&error))?;
         let loaded = LoadedConfig { config, origins: self.origins };
-        match loaded.config.unknown_provider() {
-            None => Ok(loaded),
-            Some(message) => {
-                let source = loaded.origin(&ConfigKey::from(["model_provider"])).to_string();
-                Err(ConfigProblem { source, excerpt: None, message }.into())
-            }
+        if let Some(message) = loaded.config.unknown_provider() {
+            let source = loaded.origin(&ConfigKey::from(["model_provider"])).to_string();
+            return Err(ConfigProblem { source, excerpt: None, message }.into());
         }
+        if let Some((name, message)) = loaded.config.faulty_server() {
+            let source = loaded.first_origin(&ConfigKey::from(["mcp_servers", name])).to_string();
+            return Err(ConfigProblem { source, excerpt: None, message }.into());
+        }
+        Ok(loaded)
     }
 }
 
@@ -181,7 +190,10 @@ fn inconsistent(error: &dyn std::error::Error) -> ConfigError {
 }
 
 /// Keys that hold paths; `*` is a user-chosen name.
-const PATHS: [&[&str]; 4] = [
+const PATHS: [&[&str]; 7] = [
+    &["mcp_servers", "*", "cwd"],
+    &["mcp_servers", "*", "unix_socket"],
+    &["mcp_servers", "*", "writable"],
     &["model_instructions_file"],
     &["model_providers", "*", "script"],
     &["readable_secrets"],

@@ -115,8 +115,9 @@ fn without_password(url: &str) -> Option<String> {
 pub(super) fn is_secret(key: &ConfigKey) -> bool {
     let names: Vec<_> = key.names().iter().map(String::as_str).collect();
     match names[..] {
-        ["model_providers", _, "experimental_bearer_token" | "http_headers" | "query_params", ..] => true,
-        ["shell_environment_policy", "set", name] => is_secret_name(name),
+        ["model_providers", _, "experimental_bearer_token" | "http_headers" | "query_params", ..]
+        | ["mcp_servers", _, "http_headers", ..] => true,
+        ["shell_environment_policy", "set", name] | ["mcp_servers", _, "env", name] => is_secret_name(name),
         _ => false,
     }
 }

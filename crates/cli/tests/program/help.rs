@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 61] = [
+const COMMANDS: [&[&str]; 66] = [
     &[],
     &["chat"],
     &["resume"],
@@ -36,6 +36,11 @@ const COMMANDS: [&[&str]; 61] = [
     &["config", "edit"],
     &["config", "schema"],
     &["config", "path"],
+    &["mcp"],
+    &["mcp", "list"],
+    &["mcp", "get"],
+    &["mcp", "add"],
+    &["mcp", "remove"],
     &["policy"],
     &["policy", "explain"],
     &["policy", "classify"],

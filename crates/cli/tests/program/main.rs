@@ -62,6 +62,8 @@ mod lists;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod mcp_commands;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod odd_tools;

@@ -1,0 +1,25 @@
+//! `windlass mcp`: the servers of the configuration.
+
+mod add;
+mod list;
+mod remove;
+mod servers;
+
+pub(crate) use self::servers::{ConfiguredServer, ConfiguredServers};
+
+use crate::{
+    args::{CommonOptions, McpCommand},
+    exit::ProgramExit,
+    problem::CliProblem,
+    setup::ProgramSetup,
+};
+
+/// Runs the command.
+pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<ProgramExit, CliProblem> {
+    match command {
+        McpCommand::List { json } => list::all(&ProgramSetup::for_tools(common)?, json),
+        McpCommand::Get { name, json } => list::one(&ProgramSetup::for_tools(common)?, &name, json),
+        McpCommand::Add(options) => add::run(&options),
+        McpCommand::Remove { name, json } => remove::run(&name, json),
+    }
+}
