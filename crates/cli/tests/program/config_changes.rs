@@ -40,7 +40,7 @@ fn a_mistake_is_explained_and_changes_nothing() {
     user.configure(FILE);
     for (arguments, said) in [
         (&["set", "modle", "x"][..], "error: unknown key `modle`; did you mean `model`?"),
-        (&["set", "plugins.x", "1"], "error: unknown key `mcp_servers`\n"),
+        (&["set", "plugins.x", "1"], "error: unknown key `plugins`\n"),
         (&["set", "limits.processes", "many"], "must be a whole number, at least 0; found string \"many\""),
         (&["set", "model_provider", "olama"], "did you mean `ollama`?"),
         (&["get", "limit"], "unknown key `limit`; did you mean `limits`?"),
