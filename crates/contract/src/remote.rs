@@ -101,8 +101,7 @@ pub enum ToolApprovalMode {
     Approve,
 }
 
-/// Starts the processes of stdio servers, confined. Implemented by `agent` on top of the gate and
-/// the machine, called by `mcp`.
+/// Starts the processes of stdio servers, confined. Implemented by `host`, called by `mcp`.
 pub trait ServerLauncher: Send + Sync {
     /// Starts one process. Its profile is enforced, or it does not start.
     fn launch<'a>(&'a self, command: &'a ServerCommand) -> BoxFuture<'a, Result<LaunchedServer, HostError>>;

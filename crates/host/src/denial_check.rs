@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, sync::Arc};
 use windlass_contract::{Denial, grant::Held, host::Exit};
 use windlass_sandbox::{
     Program,
-    denials::{self, DeniedPathCheck},
+    denials::{self, BlockedWrite, DeniedPathCheck},
     home_directories,
 };
 
@@ -54,21 +54,46 @@ impl DenialCheck {
         };
         let end = output[output.len().saturating_sub(MAX_OUTPUT_BYTES)..].to_vec();
         denials::name_host(&mut observed, exit, (&end, &self.arguments), &held);
+        let found = self.look(sandbox, held, move |check| check.find(exit, &end));
+        observed.extend(found.await);
+        observed
+    }
+
+    /// Returns the writes of a server that its sandbox blocked. Adds the names of hosts to what was
+    /// observed.
+    pub(crate) async fn blocked_writes(
+        self,
+        observed: &mut Vec<Denial>,
+        exit: Exit,
+        output: &[u8],
+        held: Held,
+    ) -> Vec<BlockedWrite> {
+        let Some(sandbox) = self.sandbox.as_ref().map(Arc::clone) else { return Vec::new() };
+        let end = output[output.len().saturating_sub(MAX_OUTPUT_BYTES)..].to_vec();
+        denials::name_host(observed, exit, (&end, &self.arguments), &held);
+        self.look(sandbox, held, move |check| check.find_writes(exit, &end)).await
+    }
+
+    /// Checks what an output names, where blocking is allowed.
+    async fn look<T: Send + 'static>(
+        self,
+        sandbox: Arc<SandboxedLaunch>,
+        held: Held,
+        look: impl FnOnce(&DeniedPathCheck<'_>) -> Vec<T> + Send + 'static,
+    ) -> Vec<T> {
         let Self { directory, arguments, search_path, .. } = self;
         let found = tokio::task::spawn_blocking(move || {
             let homes = home_directories(sandbox.spec.home.as_deref());
-            let check = DeniedPathCheck {
+            look(&DeniedPathCheck {
                 spec: &sandbox.spec,
                 held: &held,
                 directory: &directory,
                 arguments: &arguments,
                 search_path: &search_path,
                 is_protected: &|path| has_protected_name(path, &sandbox.spec.cwd, &homes),
-            };
-            check.find(exit, &end)
+            })
         });
         // A check that panics finds nothing: the result stays what it is.
-        observed.extend(found.await.unwrap_or_default());
-        observed
+        found.await.unwrap_or_default()
     }
 }

@@ -64,6 +64,8 @@ mod process;
 )]
 mod program_finder;
 mod pty;
+mod server_process;
+mod server_sandbox;
 mod spawner;
 mod spending;
 mod undo_recorder;
@@ -74,6 +76,7 @@ pub use machine::Machine;
 pub use output_file::OutputFile;
 pub use preview::{AppliedPreview, Preview, PreviewChanges};
 pub use program_finder::find_program;
+pub use server_sandbox::{SandboxedServers, ServerSandboxSettings};
 pub use undo_recorder::{UndoRecorder, UndoRoot};
 pub use windlass_files::{
     AppliedLayer, CommitRecovery, EntryKind, EntryStanding, EntryStat, LayerApplyError, LayerChange,

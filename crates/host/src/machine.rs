@@ -254,6 +254,26 @@ impl Machine {
         &self.environment
     }
 
+    /// Returns the mechanisms, shared with servers.
+    pub(crate) fn mechanisms(&self) -> Arc<Mechanisms> {
+        Arc::clone(&self.mechanisms)
+    }
+
+    /// Returns the hidden paths, shared with servers.
+    pub(crate) fn hidden(&self) -> Arc<HiddenPathHandles> {
+        Arc::clone(&self.hidden)
+    }
+
+    /// Returns the guard of the workspace, shared with servers.
+    pub(crate) fn guard(&self) -> Arc<WorkspaceGuard> {
+        Arc::clone(&self.guard)
+    }
+
+    /// Returns the spawner of its children, shared with servers.
+    pub(crate) fn spawner(&self) -> &ChildSpawner {
+        &self.spawner
+    }
+
     /// See [`ProgramFinder`](windlass_contract::program::ProgramFinder).
     pub(crate) fn obstacle_outside(&self, writable: &[PathBuf]) -> Option<String> {
         let home = self.environment.get("HOME").map(Path::new);

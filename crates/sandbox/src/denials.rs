@@ -16,7 +16,7 @@ mod denied_path;
 mod error_lines;
 mod system_place;
 
-pub use denied_path::DeniedPathCheck;
+pub use denied_path::{BlockedWrite, DeniedPathCheck, WritablePlace};
 
 /// The port of name servers.
 const NAME_SERVER_PORT: u16 = 53;

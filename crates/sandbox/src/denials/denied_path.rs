@@ -67,12 +67,31 @@ struct ConfirmedPath {
 impl DeniedPathCheck<'_> {
     /// Returns what the sandbox kept the command from writing.
     pub fn find(&self, exit: Exit, output: &[u8]) -> Vec<Denial> {
+        self.find_each(exit, output, |confirmed, hidden| self.denial(confirmed, hidden))
+    }
+
+    /// Returns the same for a program with a sandbox of its own, such as an MCP server: the paths,
+    /// and the directories that would have to be writable for it.
+    pub fn find_writes(&self, exit: Exit, output: &[u8]) -> Vec<BlockedWrite> {
+        self.find_each(exit, output, |confirmed, hidden| {
+            let ConfirmedPath { path, is_protected } = confirmed;
+            let place = self.place_of_program(path, hidden).filter(|_| !is_protected);
+            BlockedWrite { path: path.clone(), place }
+        })
+    }
+
+    fn find_each<T: PartialEq>(
+        &self,
+        exit: Exit,
+        output: &[u8],
+        describe: impl Fn(&ConfirmedPath, &[PathBuf]) -> T,
+    ) -> Vec<T> {
         let is_held =
             matches!(self.held.rung, Mechanism::Namespaces | Mechanism::Landlock | Mechanism::Seatbelt);
         let error_lines = if exit != Exit::Code(0) && is_held { error_lines(output) } else { Vec::new() };
         let error_lines: Vec<_> =
             error_lines.into_iter().filter(|error_line| self.fits(error_line.class, exit)).collect();
-        let mut found: Vec<Denial> = Vec::new();
+        let mut found: Vec<T> = Vec::new();
         let mut confirmed: Vec<_> =
             error_lines.iter().filter_map(|error_line| self.first_confirmed(error_line)).collect();
         if confirmed.is_empty() {
@@ -85,9 +104,9 @@ impl DeniedPathCheck<'_> {
             if hidden.iter().any(|secret| confirmed.path.starts_with(secret)) {
                 continue;
             }
-            let denial = self.denial(&confirmed, hidden);
-            if !found.contains(&denial) {
-                found.push(denial);
+            let described = describe(&confirmed, hidden);
+            if !found.contains(&described) {
+                found.push(described);
             }
             if found.len() == MAX_DENIALS {
                 break;
@@ -265,17 +284,66 @@ impl DeniedPathCheck<'_> {
         });
         let other = path.parent().filter(|parent| !holds_secret(parent, hidden)).map(Path::to_owned);
         let Some(directory) = of_program.or(other) else { return String::new() };
-        let is_refused = self.is_too_wide(&directory)
-            || self.with_system_places(|places| places.forbid_remedy(&directory))
-            || is_named_for_secrets(&directory)
-            || hidden.contains(&directory);
-        if is_refused {
+        if self.is_no_remedy(&directory, hidden) {
             return String::new();
         }
         let roots =
             format!("-c 'sandbox_workspace_write.writable_roots=[{:?}]'`", directory.display().to_string());
         with_mode(self.held, &roots)
     }
+
+    /// Returns true if a person must not be advised to make a directory writable.
+    fn is_no_remedy(&self, directory: &Path, hidden: &[PathBuf]) -> bool {
+        self.is_too_wide(directory)
+            || self.with_system_places(|places| places.forbid_remedy(directory))
+            || is_named_for_secrets(directory)
+            || hidden.iter().any(|secret| secret == directory)
+    }
+
+    /// Returns the directory of one program that holds a path, whether it exists or not: the
+    /// workspace, one such as `~/.npm` or `~/.cache/uv`, else the parent of the path.
+    fn place_of_program(&self, path: &Path, hidden: &[PathBuf]) -> Option<WritablePlace> {
+        if path.starts_with(self.workspace()) {
+            return Some(WritablePlace::Workspace);
+        }
+        let homes = home_directories(self.spec.home.as_deref());
+        let of_program = homes.iter().find_map(|home| {
+            let names: Vec<_> = path.strip_prefix(home).ok()?.iter().collect();
+            let first = names.first()?;
+            let length = if SHARED.iter().any(|shared| first == shared) { 2 } else { 1 };
+            let is_hidden = first.as_encoded_bytes().starts_with(b".");
+            let names = names.get(..length).filter(|_| is_hidden)?;
+            Some(home.join(names.iter().collect::<PathBuf>()))
+        });
+        let parent = || path.parent().filter(|parent| !holds_secret(parent, hidden)).map(Path::to_owned);
+        let directory =
+            of_program.or_else(parent).filter(|directory| !self.is_no_remedy(directory, hidden))?;
+        let is_usable = directory.is_dir();
+        Some(if is_usable { WritablePlace::Directory(directory) } else { WritablePlace::Missing(directory) })
+    }
+}
+
+/// Directories in a home directory in which each program has one of its own.
+const SHARED: [&str; 2] = [".cache", ".config"];
+
+/// A write that a sandbox blocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockedWrite {
+    /// The path.
+    pub path: PathBuf,
+    /// The directory that would have to be writable, unless that is too much to advise.
+    pub place: Option<WritablePlace>,
+}
+
+/// A directory to make writable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WritablePlace {
+    /// The workspace.
+    Workspace,
+    /// A directory.
+    Directory(PathBuf),
+    /// A directory that must be made first.
+    Missing(PathBuf),
 }
 
 /// Returns whether a secret lies directly in a directory.

@@ -14,6 +14,11 @@ use super::process_tree::ProcessTree;
 pub struct ChildPid(pub(super) libc::pid_t);
 
 impl ChildPid {
+    /// Returns the number.
+    pub fn number(self) -> u32 {
+        self.0.cast_unsigned()
+    }
+
     /// Sends a signal to the child's process group. A group that is already gone is fine.
     pub(super) fn kill_group(self, signal: c_int) {
         // A stopped process handles no other signal before SIGCONT.
