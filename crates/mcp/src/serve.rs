@@ -10,6 +10,7 @@ mod client_roots;
 mod handler;
 pub mod http;
 mod http_body;
+mod list_changes;
 mod parked_calls;
 mod question_channel;
 pub mod stdio;

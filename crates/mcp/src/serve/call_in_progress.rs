@@ -76,6 +76,11 @@ impl CallTasks {
             // The client may be gone.
             let _unread = ended.send(result);
         };
+        self.keep(task);
+    }
+
+    /// Starts a task that ends with its connection.
+    pub(super) fn keep(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);

@@ -6,9 +6,9 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, ListToolsResult, PaginatedRequestParams,
-        ProgressNotificationParam, ProtocolVersion, ServerConfig, Tool,
+        ProgressNotificationParam, ProtocolVersion, ServerConfig, SubscriptionFilter, Tool,
     },
-    service::{NotificationContext, RequestContext},
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use super::{
     ProgressReporter, ServeLimits, ServedCall, ServedClient, ServedTools, answer,
     call_in_progress::{CallInProgress, CallStep, CallTasks},
     client_roots::ClientRoots,
+    list_changes::{self, ConnectionLife},
     parked_calls::ParkedCalls,
     question_channel::{AskedQuestion, QuestionChannel, QuestionKinds, answer_of},
 };
@@ -33,6 +34,7 @@ const MAX_CLIENT_NAME: usize = 64;
 pub struct ToolServer {
     shared: Arc<SharedCalls>,
     roots: Arc<ClientRoots>,
+    connection: ConnectionLife,
 }
 
 /// State that the connections of a server share.
@@ -65,13 +67,15 @@ impl ToolServer {
             tasks: CallTasks::default(),
             ended: CancellationToken::new(),
         };
-        Self { shared: Arc::new(shared), roots: Arc::default() }
+        let connection = ConnectionLife::new(&shared.ended);
+        Self { shared: Arc::new(shared), roots: Arc::default(), connection }
     }
 
     /// Returns the server for another connection, whose client is not known yet.
     #[must_use]
     pub fn for_connection(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), roots: Arc::default() }
+        let connection = ConnectionLife::new(&self.shared.ended);
+        Self { shared: Arc::clone(&self.shared), roots: Arc::default(), connection }
     }
 
     /// Returns the limits.
@@ -238,6 +242,24 @@ impl ServerHandler for ToolServer {
             },
         };
         self.follow(running, &request, &context).await
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.shared.tools.changes().is_some().then(|| requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        match self.shared.tools.changes() {
+            Some(changes) => list_changes::notify_subscription(subscription, changes).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Some(changes) = self.shared.tools.changes() {
+            let ended = self.connection.token.clone();
+            self.shared.tasks.keep(list_changes::notify_peer(context.peer, changes, ended));
+        }
     }
 
     async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
