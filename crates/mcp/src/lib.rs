@@ -5,6 +5,7 @@
 pub mod access_tokens;
 pub mod catalogue;
 pub mod config;
+mod connection;
 pub mod credentials;
 pub mod definition;
 pub mod gateway;
@@ -18,6 +19,7 @@ pub mod resources;
 pub mod result;
 pub mod schemas;
 pub mod serve;
+mod server_slot;
 mod state_file;
 pub mod status;
 pub mod tool;

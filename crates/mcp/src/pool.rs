@@ -1,21 +1,38 @@
 //! The servers of a process: one connection per configured server, shared by all agents.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
-use tokio::sync::watch;
+use futures_util::future::join_all;
+use tokio::{
+    sync::{Semaphore, watch},
+    task::AbortHandle,
+};
 use tokio_util::sync::CancellationToken;
 use windlass_contract::remote::{Elicitor, ServerLauncher};
 
 use crate::{
     access_tokens::AccessTokens,
+    catalogue::Catalogue,
     config::McpServerConfig,
     listing::ServerListing,
     result::{
         RemoteArguments, RemotePage, RemotePrompt, RemotePromptMessage, RemoteResource,
         RemoteResourceContent, RemoteResult,
     },
+    server_slot::{PoolContext, ServerSlot},
     status::ServerStatus,
 };
+
+/// Maximum number of servers that start in the background at once.
+const MAX_BACKGROUND_STARTS: usize = 4;
 
 /// The servers of a pool and everything it needs to start them.
 pub struct PoolSettings {
@@ -41,7 +58,9 @@ impl fmt::Debug for PoolSettings {
 
 /// One connection per configured server. Dropping the pool kills the process trees of its servers.
 pub struct ServerPool {
-    settings: PoolSettings,
+    slots: BTreeMap<String, Arc<ServerSlot>>,
+    context: Arc<PoolContext>,
+    background: Mutex<Vec<AbortHandle>>,
 }
 
 impl fmt::Debug for ServerPool {
@@ -150,51 +169,80 @@ pub enum RemoteError {
     Cancelled,
 }
 
-#[expect(clippy::unused_async, unused_variables, reason = "interface only")]
 impl ServerPool {
     /// Creates a pool. Nothing is started.
     pub fn new(settings: PoolSettings) -> Arc<Self> {
-        Arc::new(Self { settings })
+        let servers = settings.servers.clone();
+        let catalogue = settings.directory.as_ref().map(Catalogue::open);
+        let (changes, _) = watch::channel(0);
+        let context =
+            Arc::new(PoolContext { settings, catalogue, changes, is_closed: AtomicBool::new(false) });
+        let slots = servers
+            .into_iter()
+            .filter(|(_, config)| config.is_enabled())
+            .map(|(name, config)| (name.clone(), ServerSlot::new(name, config, Arc::clone(&context))))
+            .collect();
+        Arc::new(Self { slots, context, background: Mutex::new(Vec::new()) })
     }
 
     /// Returns the enabled servers, sorted by name.
     pub fn servers(&self) -> impl Iterator<Item = (&str, &McpServerConfig)> {
-        self.settings
-            .servers
-            .iter()
-            .filter(|(_, config)| config.is_enabled())
-            .map(|(name, config)| (name.as_str(), config))
+        self.slots.iter().map(|(name, slot)| (name.as_str(), &slot.config))
     }
 
     /// Returns the state of every server, sorted by name.
     pub fn status(&self) -> Vec<ServerStatus> {
-        Vec::new()
+        self.slots.values().map(|slot| slot.status()).collect()
     }
 
     /// Returns a receiver whose value changes when a state or a list of tools changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        watch::channel(0).1
+        self.context.changes.subscribe()
     }
 
     /// Returns the tools of a server: as it listed them, or saved from an earlier session.
     pub fn listing(&self, server: &str) -> Option<Arc<ServerListing>> {
-        let _ = server;
-        None
+        self.slots.get(server)?.listing()
     }
 
     /// Starts servers in the background: those without a saved list, and those that are required.
+    /// At most four start at once; none waits for one that is slow longer than its time limit.
     pub fn start_in_background(self: &Arc<Self>) {
-        let _ = self;
+        let permits = Arc::new(Semaphore::new(MAX_BACKGROUND_STARTS));
+        let needed =
+            |slot: &&Arc<ServerSlot>| slot.config.required.unwrap_or(false) || slot.listing().is_none();
+        for slot in self.slots.values().filter(needed) {
+            let (slot, permits) = (Arc::clone(slot), Arc::clone(&permits));
+            let task = tokio::spawn(async move {
+                let Ok(_permit) = permits.acquire().await else { return };
+                if let Err(error) = slot.acquire().await {
+                    // The state of the server shows it.
+                    tracing::debug!(%error, "an MCP server did not start in the background");
+                }
+            });
+            self.background.lock().unwrap_or_else(PoisonError::into_inner).push(task.abort_handle());
+        }
     }
 
     /// Starts a server if necessary, and waits until it answers or has failed.
     pub async fn start(&self, server: &str) -> Result<Arc<ServerListing>, RemoteError> {
-        Err(RemoteError::UnknownServer { server: server.to_owned() })
+        let slot = self.slot(server)?;
+        let _use = slot.acquire().await?;
+        slot.listing().ok_or_else(|| RemoteError::BadAnswer {
+            server: server.to_owned(),
+            reason: "it did not list its tools".to_owned(),
+        })
     }
 
     /// Calls a tool.
     pub async fn call(&self, call: RemoteToolCall<'_>) -> Result<RemoteResult, RemoteError> {
-        Err(RemoteError::UnknownServer { server: call.server.to_owned() })
+        let slot = self.slot(call.server)?;
+        let server = tokio::select! {
+            biased;
+            () = call.cancel.cancelled() => return Err(RemoteError::Cancelled),
+            server = slot.acquire() => server?,
+        };
+        server.connection.call(&call, slot.config.tool_timeout()).await
     }
 
     /// Returns one page of the resources of a server.
@@ -203,7 +251,8 @@ impl ServerPool {
         server: &str,
         cursor: Option<String>,
     ) -> Result<RemotePage<RemoteResource>, RemoteError> {
-        Err(RemoteError::UnknownServer { server: server.to_owned() })
+        let server = self.slot(server)?.acquire().await?;
+        server.connection.list_resources(cursor, server.config().tool_timeout()).await
     }
 
     /// Returns one page of the resource templates of a server.
@@ -212,7 +261,8 @@ impl ServerPool {
         server: &str,
         cursor: Option<String>,
     ) -> Result<RemotePage<RemoteResource>, RemoteError> {
-        Err(RemoteError::UnknownServer { server: server.to_owned() })
+        let server = self.slot(server)?.acquire().await?;
+        server.connection.list_resource_templates(cursor, server.config().tool_timeout()).await
     }
 
     /// Reads a resource.
@@ -221,12 +271,14 @@ impl ServerPool {
         server: &str,
         uri: &str,
     ) -> Result<Vec<RemoteResourceContent>, RemoteError> {
-        Err(RemoteError::UnknownServer { server: server.to_owned() })
+        let server = self.slot(server)?.acquire().await?;
+        server.connection.read_resource(uri, server.config().tool_timeout()).await
     }
 
     /// Returns the prompts of a server.
     pub async fn list_prompts(&self, server: &str) -> Result<Vec<RemotePrompt>, RemoteError> {
-        Err(RemoteError::UnknownServer { server: server.to_owned() })
+        let server = self.slot(server)?.acquire().await?;
+        server.connection.list_prompts(server.config().tool_timeout()).await
     }
 
     /// Returns the messages of a prompt.
@@ -236,11 +288,32 @@ impl ServerPool {
         prompt: &str,
         arguments: &RemoteArguments,
     ) -> Result<Vec<RemotePromptMessage>, RemoteError> {
-        Err(RemoteError::UnknownServer { server: server.to_owned() })
+        let server = self.slot(server)?.acquire().await?;
+        server.connection.get_prompt(prompt, arguments, server.config().tool_timeout()).await
     }
 
-    /// Ends all servers: asks them to end, and kills their process trees after two seconds.
+    /// Ends all servers: asks them to end, and kills their process trees after two seconds. No
+    /// server starts afterwards.
     pub async fn shut_down(&self) {
-        let _ = self;
+        self.context.is_closed.store(true, Ordering::Release);
+        self.abort_background();
+        join_all(self.slots.values().map(|slot| slot.shut_down())).await;
+    }
+
+    fn slot(&self, server: &str) -> Result<&Arc<ServerSlot>, RemoteError> {
+        self.slots.get(server).ok_or_else(|| RemoteError::UnknownServer { server: server.to_owned() })
+    }
+
+    fn abort_background(&self) {
+        let tasks = std::mem::take(&mut *self.background.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Drop for ServerPool {
+    fn drop(&mut self) {
+        self.context.is_closed.store(true, Ordering::Release);
+        self.abort_background();
+        self.slots.values().for_each(|slot| slot.kill());
     }
 }
