@@ -37,6 +37,7 @@ mod memory;
 mod policy;
 mod programs;
 mod question;
+mod remote;
 
 pub use memory::SessionApprovals;
 pub use policy::Policy;
@@ -265,7 +266,7 @@ impl Gate {
 
     fn decide(&self, request: &GateRequest<'_>, judged: Option<CommandJudgement>) -> GateDecision {
         let effects = request.effects;
-        if !effects.may_change() && effects.reads.is_empty() {
+        if effects.remote.is_none() && !effects.may_change() && effects.reads.is_empty() {
             return GateDecision::Run {
                 confinement: Confinement::InProcess,
                 why: "touches nothing".to_owned(),
@@ -277,6 +278,8 @@ impl Gate {
         let decision = if self.policy.plan_mode && effects.typed.is_some() {
             // The program that is typed to may have been started before plan mode.
             GateDecision::plan_mode_refusal()
+        } else if let Some(remote) = &effects.remote {
+            self.decide_remote(remote, effects)
         } else if let Some(judged) = judged {
             self.decide_program(judged.judgement, effects)
         } else {
@@ -285,8 +288,10 @@ impl Gate {
             let decision = if self.policy.plan_mode { decision.in_plan_mode() } else { decision };
             outward.map(beyond_the_machine).into_iter().fold(decision, |decision, why| decision.asked(&why))
         };
+        let is_approved = effects.remote.as_ref().is_some_and(remote::is_approved);
         match (request.secrets, *approval) {
             ([], _) | (_, ApprovalPolicy::Never) => decision,
+            _ if is_approved => decision,
             (kinds, _) if changes => {
                 decision.asked(&format!("its arguments hold a secret ({})", kinds.join(", ")))
             }
@@ -429,6 +434,7 @@ impl Gate {
             _ if effects.has_program() => {
                 vec![json!([call.name, argv, effects.typed, cwd, effects.terminal, beyond])]
             }
+            Effects { remote: Some(remote), .. } => remote::session_key(remote).into_iter().collect(),
             _ if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
             _ => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
         };

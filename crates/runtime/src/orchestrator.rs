@@ -26,6 +26,9 @@ use crate::{
 /// request is killed after 200 ms, and its output is worth keeping.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// The same for a call on a server, which is asked to cancel it, and ended if it does not.
+const REMOTE_GRACE: Duration = Duration::from_secs(2);
+
 /// The attempts to run a call.
 #[derive(Clone, Copy)]
 pub(crate) struct CallAttempt<'a> {
@@ -93,7 +96,7 @@ impl CallAttempt<'_> {
     ) -> Result<Box<dyn Ready>, Failure> {
         let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, effects))?;
         let cx = self.cx(host);
-        self.guarded(look.look(&cx)).await
+        self.guarded(look.look(&cx), GRACE).await
     }
 
     fn cx(&self, host: Arc<dyn Host>) -> Cx {
@@ -130,7 +133,8 @@ impl CallAttempt<'_> {
             }
             runnable.ready.run(&cx).instrument(debug_span!("call")).await
         };
-        let result = match self.guarded(work).await {
+        let grace = if runnable.effects.remote.is_some() { REMOTE_GRACE } else { GRACE };
+        let result = match self.guarded(work, grace).await {
             Ok(output) if was_cancelled(&output) => {
                 Err(Failure::CutShort(why_stopped(self.stop), Box::new(output)))
             }
@@ -143,9 +147,13 @@ impl CallAttempt<'_> {
     }
 
     /// Runs a tool until it is done or stopped. A panic in a tool ends that call, not the session.
-    async fn guarded<T>(&self, work: impl Future<Output = Result<T, ToolError>>) -> Result<T, Failure> {
+    async fn guarded<T>(
+        &self,
+        work: impl Future<Output = Result<T, ToolError>>,
+        grace: Duration,
+    ) -> Result<T, Failure> {
         let (call, stop) = (self.call, self.stop);
-        match until_stopped(AssertUnwindSafe(work).catch_unwind(), stop).await {
+        match until_stopped(AssertUnwindSafe(work).catch_unwind(), stop, grace).await {
             Some(Ok(Ok(done))) => Ok(done),
             Some(Ok(Err(error))) if error.kind != ErrorKind::Cancelled => Err(Failure::Tool(error)),
             Some(Ok(Err(_))) | None => Err(aborted(stop)),
@@ -193,12 +201,12 @@ fn unheld(error: ConfineError, effects: &Effects) -> Failure {
 
 /// Returns the result of the work, or `None` if it was stopped and did not end within the grace
 /// period.
-async fn until_stopped<T>(work: impl Future<Output = T>, stop: &Stop) -> Option<T> {
+async fn until_stopped<T>(work: impl Future<Output = T>, stop: &Stop, grace: Duration) -> Option<T> {
     let mut work = std::pin::pin!(work);
     tokio::select! {
         biased;
         done = &mut work => Some(done),
-        _reason = stop.stopped() => tokio::time::timeout(GRACE, work).await.ok(),
+        _reason = stop.stopped() => tokio::time::timeout(grace, work).await.ok(),
     }
 }
 

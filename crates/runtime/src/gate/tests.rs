@@ -17,6 +17,7 @@ use super::*;
 
 mod leaving;
 mod planning;
+mod remote;
 
 use leaving::AllIn;
 
