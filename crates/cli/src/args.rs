@@ -31,7 +31,7 @@ pub(crate) use self::{
     },
     setup::{
         CompletionsOptions, ConfigCommand, DoctorOptions, InitOptions, LoginOptions, LogoutOptions,
-        ManOptions,
+        ManOptions, TrustOptions,
     },
 };
 
@@ -109,6 +109,11 @@ pub(crate) enum CliCommand {
     /// Manage MCP servers: their tools are offered as `mcp__SERVER__TOOL`.
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Decide whether the configuration in a project is used.
+    ///
+    /// That is the file `.mcp.json` at its root, with MCP servers. Nothing in a repository is configuration before its directory is trusted. A decision counts
+    /// until the configuration changes. The exit code is 3 if the project is not trusted.
+    Trust(TrustOptions),
     /// Explain decisions about commands, and manage rules.
     #[command(subcommand)]
     Policy(PolicyCommand),

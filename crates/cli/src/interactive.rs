@@ -29,7 +29,7 @@ use crate::{
     screen::visible,
     session_agents::{SessionAgents, branch},
     session_theme::SessionTheme,
-    sessions, usage, welcome,
+    sessions, trust, usage, welcome,
 };
 
 /// Maximum number of sessions to choose from.
@@ -133,6 +133,7 @@ fn start(
     options: &SessionOptions,
     beginning: Beginning,
 ) -> Result<ProgramExit, CliProblem> {
+    trust::ask(&setup)?;
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let agents = SessionAgents { common, options, setup: &setup, machine };

@@ -54,6 +54,7 @@ mod streamed_text;
 mod table;
 mod telemetry;
 mod tools;
+mod trust;
 mod undo;
 mod usage;
 mod user_tools;
@@ -103,6 +104,7 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
         CliCommand::Tools(tools) => tools::run(common, tools),
         CliCommand::Models(models) => models::run(common, &models),
         CliCommand::Config(config) => settings::run(common, &config),
+        CliCommand::Trust(options) => trust::run(common, &options),
         CliCommand::Mcp(command) => mcp::run(common, command),
         CliCommand::Policy(policy) => policy::run(common, policy),
         CliCommand::Stats(stats) => stats::run(common, &stats),

@@ -10,6 +10,7 @@ pub(crate) use self::servers::{ConfiguredServer, ConfiguredServers};
 use crate::{
     args::{CommonOptions, McpCommand},
     exit::ProgramExit,
+    note,
     problem::CliProblem,
     setup::ProgramSetup,
 };
@@ -22,4 +23,11 @@ pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<Program
         McpCommand::Add(options) => add::run(&options),
         McpCommand::Remove { name, json } => remove::run(&name, json),
     }
+}
+
+/// Returns the servers of a run without a person, and reports the configuration that is ignored.
+pub(crate) fn reported_servers(setup: &ProgramSetup) -> ConfiguredServers {
+    let configured = ConfiguredServers::of(setup);
+    configured.notes.iter().for_each(|text| note(&format!("note: {text}")));
+    configured
 }

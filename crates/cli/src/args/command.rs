@@ -12,7 +12,7 @@ const CHECKS: [&str; 3] = ["sandbox", "approval", "bypass"];
 const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
-const UNUSED: [(&[&str], &[&str]); 32] = [
+const UNUSED: [(&[&str], &[&str]); 33] = [
     (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
@@ -32,6 +32,7 @@ const UNUSED: [(&[&str], &[&str]); 32] = [
     (&["mcp", "get"], &CHECKS),
     (&["mcp", "add"], &["config", "approval", "bypass", "cd"]),
     (&["mcp", "remove"], &ALL),
+    (&["trust"], &["config", "sandbox", "approval", "bypass"]),
     (&["policy", "suggest"], &CHECKS),
     (&["policy", "rules"], &CHECKS),
     (&["policy", "revoke"], &CHECKS),

@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 45] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 46] = [
     (
         &[],
         &[
@@ -47,6 +47,7 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 45] = [
     (&["mcp", "list"], &["mcp list", "mcp list --json"]),
     (&["mcp", "get"], &["mcp get files"]),
     (&["mcp", "remove"], &["mcp remove files"]),
+    (&["trust"], &["trust", "trust --yes /src/project", "trust --list", "trust --revoke"]),
     (&["policy"], &["policy explain 'git push'", "policy rules"]),
     (&["policy", "classify"], &["policy classify --jsonl < commands.jsonl"]),
     (&["policy", "test"], &["policy test rules-test.toml"]),

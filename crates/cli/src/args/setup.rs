@@ -93,6 +93,27 @@ pub(crate) struct DoctorOptions {
     pub(crate) network: bool,
 }
 
+/// Decide whether the configuration in a project is used.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct TrustOptions {
+    /// Directory of the project. Default: this one.
+    #[arg(value_name = "DIR", conflicts_with = "cd")]
+    pub(crate) directory: Option<PathBuf>,
+    /// List the directories that were decided about.
+    #[arg(long, conflicts_with_all = ["directory", "revoke", "yes"])]
+    pub(crate) list: bool,
+    /// Forget the decision about the directory.
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) revoke: bool,
+    /// Trust it without a question.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print JSON. Without `--yes`, nothing is decided.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Print a completion script.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsOptions {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use windlass::{clean::is_secret_name, mcp::ServerReach};
 
-use super::{ConfiguredServer, ConfiguredServers};
+use super::{ConfiguredServer, ConfiguredServers, reported_servers};
 use crate::{
     exit::ProgramExit,
     output::print,
@@ -19,15 +19,16 @@ const HIDDEN: &str = "<hidden>";
 
 /// Prints all servers.
 pub(super) fn all(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliProblem> {
-    let configured = ConfiguredServers::of(setup);
+    let configured = reported_servers(setup);
     if json {
-        let servers: Vec<_> = configured.servers.iter().map(|(name, server)| object(name, server)).collect();
+        let servers: Vec<_> =
+            configured.all().map(|(name, server, state)| object(name, server, state)).collect();
         return print(&format!("{:#}\n", json!(servers)));
     }
-    if configured.servers.is_empty() {
+    if configured.all().next().is_none() {
         return print("there are no MCP servers; `windlass mcp add --help` shows how to add one\n");
     }
-    let rows = configured.servers.iter().map(|(name, server)| row(name, server)).collect();
+    let rows = configured.all().map(|(name, server, state)| row(name, server, state)).collect();
     let table = TextTable {
         titles: ["NAME", "STATE", "TRANSPORT", "REACH", "COMMAND OR ADDRESS"],
         expendable: &["TRANSPORT", "REACH"],
@@ -40,11 +41,17 @@ pub(super) fn all(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliPr
 /// Prints one server.
 pub(super) fn one(setup: &ProgramSetup, name: &str, json: bool) -> Result<ProgramExit, CliProblem> {
     let configured = ConfiguredServers::of(setup);
-    let server = configured.get(name)?;
+    let found = configured.all().find(|(each, ..)| *each == name);
+    let (_, server, state) = found.ok_or_else(|| configured.unknown(name))?;
     if json {
-        return print(&format!("{:#}\n", object(name, server)));
+        return print(&format!("{:#}\n", object(name, server, state)));
     }
-    let keys = [("name", json!(name)), ("source", json!(server.source)), ("reach", json!(reach(server)))];
+    let keys = [
+        ("name", json!(name)),
+        ("state", json!(state)),
+        ("source", json!(server.source)),
+        ("reach", json!(reach(server))),
+    ];
     let keys = keys.into_iter().map(|(key, value)| (key.to_owned(), value));
     let lines = keys.chain(shown_config(server)).map(|(key, value)| {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -53,30 +60,26 @@ pub(super) fn one(setup: &ProgramSetup, name: &str, json: bool) -> Result<Progra
     print(&lines.collect::<String>())
 }
 
-fn row(name: &str, server: &ConfiguredServer) -> [String; 5] {
+fn row(name: &str, server: &ConfiguredServer, state: &str) -> [String; 5] {
     [
         visible(name),
-        state(server).to_owned(),
+        state.to_owned(),
         server.transport().to_owned(),
         reach(server).to_owned(),
         visible(&clean(&server.target())),
     ]
 }
 
-fn object(name: &str, server: &ConfiguredServer) -> Value {
+fn object(name: &str, server: &ConfiguredServer, state: &str) -> Value {
     json!({
         "name": name,
-        "state": state(server),
+        "state": state,
         "enabled": server.config.is_enabled(),
         "transport": server.transport(),
         "reach": server.config.reach(),
         "source": server.source,
         "config": Value::Object(shown_config(server)),
     })
-}
-
-fn state(server: &ConfiguredServer) -> &'static str {
-    if server.config.is_enabled() { "enabled" } else { "disabled" }
 }
 
 /// Describes everything that a server can change.

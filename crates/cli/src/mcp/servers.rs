@@ -2,16 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use windlass::mcp::config::McpServerConfig;
+use windlass::mcp::{ServerSandbox, config::McpServerConfig};
 
 use crate::{
-    config::ConfigKey, problem::CliProblem, screen::visible, setup::ProgramSetup, spelling::did_you_mean,
+    config::ConfigKey,
+    policy,
+    problem::CliProblem,
+    screen::{visible, visible_path},
+    setup::ProgramSetup,
+    spelling::did_you_mean,
+    trust::{ProjectConfiguration, ProjectTrust, TrustStore},
 };
 
 /// All servers, by name.
 #[derive(Debug, Default)]
 pub(crate) struct ConfiguredServers {
     pub(crate) servers: BTreeMap<String, ConfiguredServer>,
+    /// Servers of the project that are not used, because nobody trusts it.
+    pub(crate) untrusted: BTreeMap<String, ConfiguredServer>,
+    /// Messages for the user: parts of the project's configuration that are not used.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A server and the place that configures it.
@@ -23,19 +33,61 @@ pub(crate) struct ConfiguredServer {
 }
 
 impl ConfiguredServers {
-    /// Returns the servers of the user.
+    /// Returns the servers of the user, and those of the project if the user trusts it. A server of
+    /// the user wins over one of the same name in the project.
     pub(crate) fn of(setup: &ProgramSetup) -> Self {
-        let server = |(name, config): (&String, &McpServerConfig)| {
+        let mut all = Self::of_project(setup);
+        for (name, config) in &setup.config().mcp_servers {
             let key = ConfigKey::from(["mcp_servers", name]);
             let source = setup.loaded.first_origin(&key).to_string();
-            (name.clone(), ConfiguredServer { config: config.clone(), source })
-        };
-        Self { servers: setup.config().mcp_servers.iter().map(server).collect() }
+            all.untrusted.remove(name);
+            all.servers.insert(name.clone(), ConfiguredServer { config: config.clone(), source });
+        }
+        all
     }
 
-    /// Returns a server by its name.
-    pub(crate) fn get(&self, name: &str) -> Result<&ConfiguredServer, CliProblem> {
-        self.servers.get(name).ok_or_else(|| self.unknown(name))
+    fn of_project(setup: &ProgramSetup) -> Self {
+        let unused = |note: String| Self { notes: vec![note], ..Self::default() };
+        let root = policy::project_root(&setup.cwd);
+        let project = match ProjectConfiguration::read(root) {
+            Ok(None) => return Self::default(),
+            Ok(Some(project)) => project,
+            Err(fault) => return unused(format!("ignored {fault}")),
+        };
+        let state = match TrustStore::new(&setup.home).state(&project) {
+            Ok(state) => state,
+            Err(error) => return unused(error.to_string()),
+        };
+        let (file, names) = (visible_path(&project.path), names(&project.servers));
+        let why = match state {
+            ProjectTrust::Trusted => {
+                let (servers, notes) = project.expanded(&|name| std::env::var(name).ok());
+                return Self { servers, notes, untrusted: BTreeMap::new() };
+            }
+            // The user knows.
+            ProjectTrust::Declined => None,
+            ProjectTrust::Unknown => Some("is not trusted"),
+            ProjectTrust::Changed => Some("has changed since it was decided about"),
+        };
+        let note = |why| {
+            let root = visible_path(&project.root);
+            format!(
+                "ignored the MCP servers of {file} ({names}): it {why}; `windlass trust {root}` allows them"
+            )
+        };
+        Self {
+            notes: why.map(note).into_iter().collect(),
+            untrusted: project.servers,
+            servers: BTreeMap::new(),
+        }
+    }
+
+    /// Returns every server with its state: `enabled`, `disabled` or `untrusted`.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &ConfiguredServer, &'static str)> {
+        let state =
+            |server: &ConfiguredServer| if server.config.is_enabled() { "enabled" } else { "disabled" };
+        let used = self.servers.iter().map(move |(name, server)| (name.as_str(), server, state(server)));
+        used.chain(self.untrusted.iter().map(|(name, server)| (name.as_str(), server, "untrusted")))
     }
 
     /// Describes a name that no server has.
@@ -56,6 +108,20 @@ impl ConfiguredServer {
         }
     }
 
+    /// Describes the confinement.
+    pub(crate) fn confinement(&self) -> String {
+        if self.config.command.is_none() {
+            return "another program, reached through its address".to_owned();
+        }
+        let profile = self.config.profile();
+        let network = if profile.network { "with network" } else { "without network" };
+        match profile.sandbox {
+            ServerSandbox::None => "a program without a sandbox".to_owned(),
+            ServerSandbox::ReadOnly => format!("a program in the sandbox `read-only`, {network}"),
+            ServerSandbox::WorkspaceWrite => format!("a program in the sandbox `workspace-write`, {network}"),
+        }
+    }
+
     /// Returns the command line or the address.
     pub(crate) fn target(&self) -> String {
         match (&self.config.command, &self.config.url) {
@@ -66,6 +132,10 @@ impl ConfiguredServer {
             (None, url) => url.clone().unwrap_or_default(),
         }
     }
+}
+
+fn names(servers: &BTreeMap<String, ConfiguredServer>) -> String {
+    servers.keys().map(|name| visible(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a word as it is typed into a shell.

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 66] = [
+const COMMANDS: [&[&str]; 67] = [
     &[],
     &["chat"],
     &["resume"],
@@ -41,6 +41,7 @@ const COMMANDS: [&[&str]; 66] = [
     &["mcp", "get"],
     &["mcp", "add"],
     &["mcp", "remove"],
+    &["trust"],
     &["policy"],
     &["policy", "explain"],
     &["policy", "classify"],

@@ -108,6 +108,8 @@ mod tool_search;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]
+mod trust;
+#[cfg(test)]
 mod undo;
 #[cfg(test)]
 mod undo_log;
