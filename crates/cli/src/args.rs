@@ -111,8 +111,9 @@ pub(crate) enum CliCommand {
     Mcp(McpCommand),
     /// Decide whether the configuration in a project is used.
     ///
-    /// That is the file `.mcp.json` at its root, with MCP servers. Nothing in a repository is configuration before its directory is trusted. A decision counts
-    /// until the configuration changes. The exit code is 3 if the project is not trusted.
+    /// That is the file `.mcp.json` at its root, with MCP servers. Nothing in a repository is
+    /// configuration before its directory is trusted. A decision counts until the configuration
+    /// changes. The exit code is 3 if the project is not trusted.
     Trust(TrustOptions),
     /// Explain decisions about commands, and manage rules.
     #[command(subcommand)]
