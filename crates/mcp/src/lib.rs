@@ -19,6 +19,7 @@ pub mod resources;
 pub mod result;
 pub mod schemas;
 pub mod serve;
+mod server_origin;
 mod server_slot;
 mod state_file;
 pub mod status;

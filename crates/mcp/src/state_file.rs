@@ -1,7 +1,7 @@
 //! Files that MCP keeps between sessions: private to the user, bounded, and replaced as a whole.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -53,6 +53,14 @@ pub(crate) fn replace_state(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     replaced
+}
+
+/// Opens a lock file, and creates it if necessary.
+pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
+    create_parent(path)?;
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path)
 }
 
 fn create_parent(path: &Path) -> io::Result<PathBuf> {
