@@ -206,10 +206,48 @@ pub struct ServerEnd {
 }
 
 /// Supplies tools that become known while a session runs: a server has started, or its list of
-/// tools has changed. Implemented by `mcp`, called by the turn loop before each request.
+/// tools has changed. Implemented by `mcp`, called by the turn loop before each request. Several
+/// agents can share one source: each remembers the version that it has seen.
 pub trait ToolSource: Send + Sync {
-    /// Returns the tools that were added or replaced since the last call. Must not block.
-    fn take_new_tools(&self) -> Vec<Arc<dyn AnyTool>>;
+    /// Returns the tools that were added or replaced after a version; all of them for version 0. A
+    /// tool that was replaced or withdrawn refuses its calls by itself. Must not block.
+    fn tools_since(&self, version: u64) -> SourceTools;
+
+    /// Returns the servers whose tools are not known yet. Must not block. The default has none.
+    fn unlisted(&self) -> Vec<UnlistedServer> {
+        Vec::new()
+    }
+
+    /// Starts a server, and waits until its tools are known or it has failed. The wait is bounded
+    /// by its time limit, and the start goes on if the future is dropped. The default does nothing.
+    fn start_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
+        let _ = server;
+        Box::pin(async {})
+    }
+}
+
+/// Tools of a source.
+pub struct SourceTools {
+    /// The version to ask with next time.
+    pub version: u64,
+    /// The tools, in an order that does not depend on the time at which servers answer.
+    pub tools: Vec<Arc<dyn AnyTool>>,
+}
+
+impl fmt::Debug for SourceTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.tools.iter().map(|tool| tool.name()).collect();
+        f.debug_struct("SourceTools").field("version", &self.version).field("tools", &names).finish()
+    }
+}
+
+/// A server whose tools are not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlistedServer {
+    /// Name in the configuration.
+    pub server: String,
+    /// Its state in a few words, such as `not started` or `failed: …`. Without control characters.
+    pub state: String,
 }
 
 /// Asks a person a question of an MCP server. Implemented by front ends, called by `mcp`. A front
