@@ -13,7 +13,7 @@ use std::{
 
 use reqwest::Url;
 use ring::digest::{SHA256, digest};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -276,7 +276,9 @@ fn open_lock(path: &Path) -> io::Result<fs::File> {
         std::os::unix::fs::DirBuilderExt::mode(fs::DirBuilder::new().recursive(true), 0o700)
             .create(directory)?;
     }
-    fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(path)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
     fmt,
     path::Path,
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use reqwest::Url;
@@ -31,8 +31,13 @@ use crate::{
 /// A token is refreshed this long before its end, so that no request carries one that ends on the
 /// way.
 const REFRESH_MARGIN: Duration = Duration::from_mins(1);
+/// Time after a failed refresh in which a token that is still valid is used without another try.
+/// Otherwise every call would wait for an authorization server that does not answer.
+const REFRESH_PAUSE: Duration = Duration::from_secs(20);
 /// Maximum number of scopes that a server can add to the next login.
 const MAX_DEMANDED_SCOPES: usize = 64;
+/// Maximum length of such a scope.
+const MAX_SCOPE_BYTES: usize = 256;
 
 /// The access tokens of all servers of a pool.
 pub struct TokenSource {
@@ -42,6 +47,7 @@ pub struct TokenSource {
     /// Logins as they were read last. A server that refuses a token causes a new reading.
     read: Mutex<HashMap<String, StoredLogin>>,
     challenges: Mutex<HashMap<String, String>>,
+    failed_at: Mutex<HashMap<String, Instant>>,
 }
 
 impl fmt::Debug for TokenSource {
@@ -61,6 +67,7 @@ impl TokenSource {
             request_limit: REQUEST_TIMEOUT,
             read: Mutex::default(),
             challenges: Mutex::default(),
+            failed_at: Mutex::default(),
         }
     }
 
@@ -89,13 +96,25 @@ impl TokenSource {
         if login.is_valid_for(REFRESH_MARGIN) {
             return Ok(Some(self.use_login(server, login)));
         }
-        let refreshed = self.refresh(resource, |login| login.is_valid_for(REFRESH_MARGIN)).await;
-        match refreshed {
+        let is_still_valid = login.is_valid_for(Duration::ZERO);
+        if is_still_valid && self.has_just_failed(server) {
+            return Ok(Some(login.access_token.reveal().to_owned()));
+        }
+        match self.refresh(resource, |login| login.is_valid_for(REFRESH_MARGIN)).await {
             Ok(login) => Ok(Some(self.use_login(server, login))),
-            // Without a network the token is still good for what is left of its time.
-            Err(_) if login.is_valid_for(Duration::ZERO) => Ok(Some(login.access_token.reveal().to_owned())),
+            // Without a network the token is still good for the rest of its time.
+            Err(_) if is_still_valid => {
+                let mut failed_at = self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+                failed_at.insert(server.to_owned(), Instant::now());
+                Ok(Some(login.access_token.reveal().to_owned()))
+            }
             Err(error) => Err(error),
         }
+    }
+
+    fn has_just_failed(&self, server: &str) -> bool {
+        let failed_at = self.failed_at.lock().unwrap_or_else(PoisonError::into_inner);
+        failed_at.get(server).is_some_and(|at| at.elapsed() < REFRESH_PAUSE)
     }
 
     async fn another_token(&self, server: &str, refused: &str) -> Result<String, LoginNeeded> {
@@ -198,7 +217,10 @@ impl TokenSource {
     async fn demand_scopes(&self, resource: &Url, scope: &str) -> Result<(), OAuthError> {
         let lock = self.store.lock(resource.as_str(), LOCK_TIMEOUT).await?;
         let Some(mut login) = self.store.load(resource.as_str()).await? else { return Ok(()) };
-        for scope in scope.split_whitespace() {
+        // The characters of a scope are those of RFC 6749, section 3.3.
+        let is_scope_byte = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+        let is_scope = |scope: &&str| scope.len() <= MAX_SCOPE_BYTES && scope.bytes().all(is_scope_byte);
+        for scope in scope.split_whitespace().filter(is_scope) {
             let demanded = &mut login.demanded_scopes;
             if demanded.len() < MAX_DEMANDED_SCOPES && !demanded.iter().any(|known| known == scope) {
                 demanded.push(scope.to_owned());

@@ -46,8 +46,10 @@ pub(crate) struct Deviations {
     pub(crate) first_lifetime: u64,
     /// Refuses every refresh with this error.
     pub(crate) refuses_refresh: Option<&'static str>,
-    /// Registered clients get a secret.
-    pub(crate) has_client_secret: bool,
+    /// The secret that registered clients get.
+    pub(crate) client_secret: Option<&'static str>,
+    /// Neither server publishes metadata, as servers of 2025-03-26 may do.
+    pub(crate) no_metadata: bool,
     /// Clients can be described by documents.
     pub(crate) reads_documents: bool,
     /// The type of the tokens, instead of `Bearer`.
@@ -121,10 +123,14 @@ async fn answer(
     records: Arc<Mutex<Records>>,
     request: Request<Incoming>,
 ) -> Result<Response<String>, Infallible> {
-    let path = request.uri().path().to_owned();
+    let deviations = records.lock().unwrap().deviations.clone();
+    let path = match request.uri().path() {
+        path if deviations.no_metadata && path.starts_with("/.well-known/") => "/none".to_owned(),
+        path @ ("/authorize" | "/token" | "/register") => format!("/as{path}"),
+        path => path.to_owned(),
+    };
     let query = request.uri().query().unwrap_or_default().to_owned();
     let body = read(request.into_body()).await;
-    let deviations = records.lock().unwrap().deviations.clone();
     if deviations.hangs == Some(&path) {
         std::future::pending::<()>().await;
     }
@@ -143,6 +149,7 @@ async fn answer(
     let mut records = records.lock().unwrap();
     records.requests.push((path.clone(), parameters.clone()));
     Ok(match path.as_str() {
+        "/mcp" if deviations.no_metadata => json_answer(401, &json!({})),
         "/mcp" => challenge(&origin),
         "/.well-known/oauth-protected-resource/mcp" => json_answer(
             200,
@@ -154,8 +161,8 @@ async fn answer(
         "/.well-known/oauth-authorization-server/as" => metadata(&origin, &deviations),
         "/as/register" => {
             let mut client = json!({"client_id": "registered", "redirect_uris": []});
-            if deviations.has_client_secret {
-                client["client_secret"] = "secret-of-the-client".into();
+            if let Some(secret) = deviations.client_secret {
+                client["client_secret"] = secret.into();
             }
             json_answer(201, &client)
         }

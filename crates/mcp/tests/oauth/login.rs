@@ -159,6 +159,22 @@ async fn an_answer_without_end_or_of_ten_megabytes_ends_the_login() {
 }
 
 #[tokio::test]
+async fn a_server_without_metadata_is_its_own_authorization_server() {
+    let deviations = Deviations { no_metadata: true, no_redirect_issuer: true, ..first() };
+    let authority = TestAuthority::start(deviations).await;
+    let home = tempfile::tempdir().unwrap();
+    let login = log_in(&authority, home.path()).await.unwrap();
+    assert_eq!(login.issuer, None);
+    assert_eq!(authority.requests("/as/authorize")[0]["resource"], format!("{}/mcp", authority.origin));
+    let named = Some("https://other.example");
+    authority.deviate(|deviations| {
+        (deviations.no_redirect_issuer, deviations.redirect_issuer) = (false, named);
+    });
+    let home = tempfile::tempdir().unwrap();
+    assert!(log_in(&authority, home.path()).await.is_err(), "an issuer that cannot be checked");
+}
+
+#[tokio::test]
 async fn a_token_of_another_type_is_refused() {
     let authority = TestAuthority::start(Deviations { token_type: Some("DPoP"), ..first() }).await;
     let home = tempfile::tempdir().unwrap();

@@ -88,9 +88,13 @@ async fn a_failed_refresh_does_not_take_away_a_token_that_is_still_valid() {
     authority.deviate(|deviations| deviations.floods = Some("/as/token"));
     let tokens = source(authority.config(), home.path());
     assert_eq!(tokens.access_token("a").await, Ok(Some("access-1".into())));
+    let probes = authority.requests("/mcp").len();
+    assert_eq!(tokens.access_token("a").await, Ok(Some("access-1".into())));
+    assert_eq!(authority.requests("/mcp").len(), probes, "it is not tried again at once");
     let error = tokens.token_after_refusal("a", "access-1").await.unwrap_err();
     assert!(!error.reason.contains("access-1") && !error.reason.contains("refresh-1"), "{error}");
     authority.deviate(|deviations| deviations.floods = None);
+    let tokens = source(authority.config(), home.path());
     assert_eq!(tokens.access_token("a").await, Ok(Some("access-2".into())), "the login has survived");
 }
 
@@ -116,7 +120,7 @@ async fn tokens_are_not_sent_to_a_new_authorization_server() {
 
 #[tokio::test]
 async fn the_secret_of_a_registered_client_is_kept_for_the_refresh() {
-    let authority = TestAuthority::start(Deviations { has_client_secret: true, ..lives(0) }).await;
+    let authority = TestAuthority::start(Deviations { client_secret: Some("s"), ..lives(0) }).await;
     let home = tempfile::tempdir().unwrap();
     let login = log_in(&authority, home.path()).await.unwrap();
     assert!(login.client_secret.is_some());
