@@ -1,10 +1,12 @@
 //! One connection to a server: its process or address, the requests that run on it, and its end.
 
+pub(crate) mod access;
 mod calling;
 mod conversion;
 pub(crate) mod ending;
 mod frame_limiter;
 pub(crate) mod handshake;
+pub(crate) mod http;
 mod requests;
 mod running_calls;
 mod server_requests;
@@ -13,7 +15,11 @@ mod stdio;
 mod tool_lister;
 mod watched_transport;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rmcp::{
     RoleClient,
@@ -23,13 +29,14 @@ use rmcp::{
 };
 use tokio::{
     sync::{Notify, mpsc},
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout_at},
 };
 use windlass_contract::{BoxFuture, remote::LaunchedServer};
 
 use self::{
     ending::{ConnectionEnd, ConnectionReport, EndCause},
-    handshake::{HandshakeFailure, ProtocolEra},
+    handshake::{HandshakeFailure, ProtocolEra, causes},
+    http::{HttpSetupError, HttpTarget},
     running_calls::RunningCalls,
     server_requests::ServerRequests,
     stdio::StdioProcess,
@@ -102,6 +109,29 @@ impl ServerConnection {
                 Err(ConnectFailure::new(failure, guard.finish(end.noted().await).await))
             }
         }
+    }
+
+    /// Begins a connection to an HTTP server. The caller limits the time.
+    pub(crate) async fn over_http(
+        target: HttpTarget,
+        socket: Option<&Path>,
+        names: &ConnectionNames,
+        era: ProtocolEra,
+        deadline: Instant,
+    ) -> Result<(Arc<Self>, ConnectionTask), ConnectFailure> {
+        let end = ConnectionEnd::new();
+        let begun = async {
+            let unusable = |error: HttpSetupError| HandshakeFailure::Unreachable(causes(&error));
+            if let Some(socket) = socket {
+                let transport = target.over_socket(socket).map_err(unusable)?;
+                Self::over(transport, names, era, &end, None).await
+            } else {
+                let transport = target.over_tcp().map_err(unusable)?;
+                Self::over(transport, names, era, &end, None).await
+            }
+        };
+        let begun = timeout_at(deadline, begun).await;
+        begun.unwrap_or(Err(HandshakeFailure::TooSlow)).map_err(ConnectFailure::without_process)
     }
 
     /// Begins a connection over any transport.
@@ -213,12 +243,7 @@ impl ConnectionTask {
         self.service.cancellation_token().cancel();
         let report = match &connection.process {
             Some(process) => process.finish(cause).await,
-            None => ConnectionReport {
-                cause,
-                reason: stdio::reason(cause, None),
-                stderr: String::new(),
-                denials: Vec::new(),
-            },
+            None => ConnectionReport::without_process(cause),
         };
         let report = Arc::new(report);
         connection.end.publish(Arc::clone(&report));
@@ -253,14 +278,13 @@ impl ConnectFailure {
         Self { failure, report }
     }
 
-    /// Returns the failure of a server that wrote nothing.
+    /// Returns the failure of a server that was not started.
     pub(crate) fn without_output(reason: String) -> Self {
-        let report = ConnectionReport {
-            cause: EndCause::Closed,
-            reason: reason.clone(),
-            stderr: String::new(),
-            denials: Vec::new(),
-        };
-        Self { failure: HandshakeFailure::Unreachable(reason), report }
+        Self::without_process(HandshakeFailure::Unreachable(reason))
+    }
+
+    /// Returns the failure of a server that has no process.
+    pub(crate) fn without_process(failure: HandshakeFailure) -> Self {
+        Self { failure, report: ConnectionReport::without_process(EndCause::Unresponsive) }
     }
 }

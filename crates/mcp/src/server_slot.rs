@@ -300,13 +300,14 @@ impl Drop for ConnectionUse {
 
 fn resting_after(report: &ConnectionReport) -> ServerState {
     use crate::connection::ending::EndCause;
-    if report.cause == EndCause::Stopped {
-        return ServerState::Known;
-    }
-    ServerState::Failed {
-        error: report.reason.clone(),
-        stderr: report.stderr.clone(),
-        denials: report.denials.clone(),
+    match report.cause {
+        EndCause::Stopped => ServerState::Known,
+        EndCause::LoginNeeded => ServerState::NeedsLogin,
+        _ => ServerState::Failed {
+            error: report.reason.clone(),
+            stderr: report.stderr.clone(),
+            denials: report.denials.clone(),
+        },
     }
 }
 

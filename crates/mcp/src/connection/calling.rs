@@ -11,6 +11,7 @@ use rmcp::{
         InputRequiredResult, InputResponses, NumberOrString, PingRequest, ServerResult,
     },
     service::{PeerRequestOptions, RequestHandle, ServiceError},
+    transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -18,7 +19,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{ServerConnection, conversion, ending::EndCause, running_calls::InFlightCall};
+use super::{ServerConnection, conversion, ending::EndCause, handshake::causes, running_calls::InFlightCall};
 use crate::{
     pool::{RemoteError, RemoteProgress, RemoteToolCall},
     result::RemoteResult,
@@ -212,30 +213,45 @@ impl ServerConnection {
                 message: visible_line(&error.message, MAX_ERROR_MESSAGE),
             },
             ServiceError::UnexpectedResponse => self.bad_answer("the answer has another type"),
-            ServiceError::TransportClosed => {
+            ServiceError::TransportClosed if self.process.is_some() || self.peer.is_transport_closed() => {
                 self.end.note(EndCause::Closed);
                 self.end.report().await.error(&self.server)
             }
-            ServiceError::TransportSend(error) => {
-                let reason = super::handshake::causes(error.error.as_ref());
-                self.send_failed(reason).await
+            // One stream of an HTTP server.
+            ServiceError::TransportClosed => {
+                let reason = "it closed the stream before the answer".to_owned();
+                RemoteError::Died { server, reason }
             }
+            ServiceError::TransportSend(error) => self.send_failed(error.error.as_ref()).await,
             other => self.bad_answer(&visible_line(&other.to_string(), MAX_ERROR_MESSAGE)),
         }
     }
 
     /// Returns the error of a request that could not be sent.
-    async fn send_failed(&self, reason: String) -> RemoteError {
-        if self.process.is_some() {
-            self.end.note(EndCause::Closed);
+    async fn send_failed(&self, error: &(dyn std::error::Error + Send + Sync + 'static)) -> RemoteError {
+        let (cause, reason) = (send_failure(error), causes(error));
+        if let Some(cause) = cause.or(self.process.is_some().then_some(EndCause::Closed)) {
+            self.end.note(cause);
             return self.end.report().await.error(&self.server);
         }
-        RemoteError::Died { server: self.server.clone(), reason: visible_line(&reason, 1024) }
+        RemoteError::Died { server: self.server.clone(), reason: visible_line(&reason, MAX_ERROR_MESSAGE) }
     }
 
     pub(super) fn bad_answer(&self, reason: &str) -> RemoteError {
         RemoteError::BadAnswer { server: self.server.clone(), reason: reason.to_owned() }
     }
+}
+
+/// Returns the cause of the end of a connection whose requests are refused for want of a login.
+fn send_failure(error: &(dyn std::error::Error + 'static)) -> Option<EndCause> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<AuthRequiredError>() || error.is::<InsufficientScopeError>() {
+            return Some(EndCause::LoginNeeded);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// A request that waits for its answer. Dropped before, it is cancelled.

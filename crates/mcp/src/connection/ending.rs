@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use windlass_contract::{host::Exit, remote::ServerEnd};
 
 use crate::{pool::RemoteError, untrusted_text::visible_line};
 
@@ -21,6 +22,8 @@ pub(crate) enum EndCause {
     TooManyRequests,
     /// The server did not read a cancellation, and was ended.
     Unresponsive,
+    /// It demands a login.
+    LoginNeeded,
     /// We stopped it: it was idle, or the pool is shut down.
     Stopped,
 }
@@ -39,6 +42,12 @@ pub(crate) struct ConnectionReport {
 }
 
 impl ConnectionReport {
+    /// Returns the report of a connection without a process.
+    pub(crate) fn without_process(cause: EndCause) -> Self {
+        let reason = end_reason(cause, None);
+        Self { cause, reason, stderr: String::new(), denials: Vec::new() }
+    }
+
     /// Returns the error of a call that was running.
     pub(crate) fn error(&self, server: &str) -> RemoteError {
         let server = server.to_owned();
@@ -47,6 +56,7 @@ impl ConnectionReport {
             EndCause::MessageTooLarge | EndCause::TooManyRequests => {
                 RemoteError::BadAnswer { server, reason }
             }
+            EndCause::LoginNeeded => RemoteError::NeedsLogin { server },
             EndCause::Closed | EndCause::Unresponsive | EndCause::Stopped => {
                 RemoteError::Died { server, reason }
             }
@@ -120,5 +130,24 @@ impl ConnectionEnd {
             Ok(Some(report)) => report,
             Ok(None) | Err(_) => std::future::pending().await,
         }
+    }
+}
+
+/// Returns the reason for an end in words.
+pub(super) fn end_reason(cause: EndCause, end: Option<&ServerEnd>) -> String {
+    match cause {
+        EndCause::Closed => match end.and_then(|end| end.exit.as_ref()) {
+            Some(Exit::Code(code)) => format!("it exited with code {code}"),
+            Some(Exit::Signal(signal)) => format!("it was killed by signal {signal}"),
+            Some(Exit::TimedOut | Exit::Cancelled) | None => "it closed the connection".to_owned(),
+        },
+        EndCause::MessageTooLarge => format!(
+            "a message has more than {} MiB; the server was ended",
+            super::frame_limiter::MAX_MESSAGE / (1024 * 1024)
+        ),
+        EndCause::TooManyRequests => "it sent too many requests at once; the server was ended".to_owned(),
+        EndCause::Unresponsive => "it did not react to a cancellation, and was ended".to_owned(),
+        EndCause::LoginNeeded => "it demands a login".to_owned(),
+        EndCause::Stopped => "it was stopped".to_owned(),
     }
 }

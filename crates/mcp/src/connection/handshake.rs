@@ -51,8 +51,8 @@ impl ProtocolEra {
 /// The reason why the first exchange failed.
 #[derive(Debug)]
 pub(crate) enum HandshakeFailure {
-    /// The server demands a login, with its challenge.
-    NeedsLogin(Option<String>),
+    /// The server demands a login.
+    NeedsLogin,
     /// Another way to begin may work.
     OtherEra(String),
     /// The server cannot be reached.
@@ -81,7 +81,7 @@ pub(crate) async fn begin<T: Transport<RoleClient> + 'static>(
 
 fn failure(error: ClientInitializeError) -> HandshakeFailure {
     if error.auth_challenge().is_some() || error.is_authorization_required() {
-        return HandshakeFailure::NeedsLogin(error.auth_challenge().map(str::to_owned));
+        return HandshakeFailure::NeedsLogin;
     }
     match error {
         ClientInitializeError::TransportError { error, .. } => {

@@ -10,13 +10,10 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use windlass_contract::{
-    host::Exit,
-    remote::{LaunchedServer, ServerEnd, ServerProcess},
-};
+use windlass_contract::remote::{LaunchedServer, ServerEnd, ServerProcess};
 
 use super::{
-    ending::{ConnectionEnd, ConnectionReport, EndCause},
+    ending::{ConnectionEnd, ConnectionReport, EndCause, end_reason},
     frame_limiter::FrameLimiter,
     stderr_tail::StderrTail,
 };
@@ -93,15 +90,16 @@ impl StdioProcess {
                 let by_itself = timeout(TERMINATE_GRACE, process.ended()).await.ok();
                 if by_itself.is_some() { by_itself } else { self.killed().await }
             }
-            EndCause::MessageTooLarge | EndCause::TooManyRequests | EndCause::Unresponsive => {
-                self.killed().await
-            }
+            EndCause::MessageTooLarge
+            | EndCause::TooManyRequests
+            | EndCause::LoginNeeded
+            | EndCause::Unresponsive => self.killed().await,
         };
         let mut drained = self.drained.clone();
         // An error means that all is read. Beyond the time, what was read so far is shown.
         let _ = timeout(STDERR_GRACE, drained.changed()).await;
         let denials = end.as_ref().map(|end| end.denials.clone()).unwrap_or_default();
-        ConnectionReport { cause, reason: reason(cause, end.as_ref()), stderr: self.tail.text(), denials }
+        ConnectionReport { cause, reason: end_reason(cause, end.as_ref()), stderr: self.tail.text(), denials }
     }
 
     async fn killed(&self) -> Option<ServerEnd> {
@@ -114,24 +112,6 @@ impl Drop for StdioProcess {
     fn drop(&mut self) {
         self.process.kill();
         self.drain.abort();
-    }
-}
-
-/// Returns the reason for an end in words.
-pub(crate) fn reason(cause: EndCause, end: Option<&ServerEnd>) -> String {
-    match cause {
-        EndCause::Closed => match end.and_then(|end| end.exit.as_ref()) {
-            Some(Exit::Code(code)) => format!("it exited with code {code}"),
-            Some(Exit::Signal(signal)) => format!("it was killed by signal {signal}"),
-            Some(Exit::TimedOut | Exit::Cancelled) | None => "it closed the connection".to_owned(),
-        },
-        EndCause::MessageTooLarge => format!(
-            "a message has more than {} MiB; the server was ended",
-            super::frame_limiter::MAX_MESSAGE / (1024 * 1024)
-        ),
-        EndCause::TooManyRequests => "it sent too many requests at once; the server was ended".to_owned(),
-        EndCause::Unresponsive => "it did not react to a cancellation, and was ended".to_owned(),
-        EndCause::Stopped => "it was stopped".to_owned(),
     }
 }
 

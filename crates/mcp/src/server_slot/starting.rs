@@ -9,7 +9,9 @@ use super::{ServerSlot, SlotPhase, StartResult};
 use crate::{
     connection::{
         ConnectFailure, ConnectionNames, ConnectionRun, ServerConnection,
+        access::{AccessSource, ServerAccess},
         handshake::{HandshakeFailure, ProtocolEra, causes},
+        http::{HttpSetupError, HttpTarget},
     },
     listing::ServerListing,
     pool::RemoteError,
@@ -104,16 +106,36 @@ impl ServerSlot {
     ) -> Result<(Arc<ServerConnection>, ConnectionRun), ConnectFailure> {
         let settings = &self.context.settings;
         let names = ConnectionNames { server: self.name.clone(), workspace: settings.workspace.clone() };
-        let Some(command) = self.command() else {
-            return Err(ConnectFailure::without_output("it has no program".to_owned()));
-        };
-        let launched = match timeout_at(deadline, settings.launcher.launch(&command)).await {
-            Ok(Ok(launched)) => launched,
-            Ok(Err(error)) => return Err(ConnectFailure::without_output(causes(&error))),
-            Err(_) => return Err(ConnectFailure::without_output(self.too_slow("start"))),
-        };
-        let (connection, task) = ServerConnection::over_pipes(launched, &names, era, deadline).await?;
+        if let Some(command) = self.command() {
+            let launched = match timeout_at(deadline, settings.launcher.launch(&command)).await {
+                Ok(Ok(launched)) => launched,
+                Ok(Err(error)) => return Err(ConnectFailure::without_output(causes(&error))),
+                Err(_) => return Err(ConnectFailure::without_output(self.too_slow("start"))),
+            };
+            let (connection, task) = ServerConnection::over_pipes(launched, &names, era, deadline).await?;
+            return Ok((connection, Box::pin(task.run())));
+        }
+        let target = self.target().map_err(|error| ConnectFailure::without_output(causes(&error)))?;
+        let socket = self.config.unix_socket.as_deref();
+        let (connection, task) = ServerConnection::over_http(target, socket, &names, era, deadline).await?;
         Ok((connection, Box::pin(task.run())))
+    }
+
+    /// Returns the address of an HTTP server, with its headers and the source of its tokens.
+    fn target(&self) -> Result<HttpTarget, HttpSetupError> {
+        let settings = &self.context.settings;
+        let variable = |name: &str| settings.environment.get(name).cloned();
+        let source = match (&self.config.bearer_token_env_var, &settings.tokens) {
+            (Some(name), _) => AccessSource::Environment(
+                variable(name).ok_or_else(|| HttpSetupError::Variable(name.clone()))?,
+            ),
+            (None, Some(tokens)) if !HttpTarget::is_authorized_by_header(&self.config) => {
+                AccessSource::Login(Arc::clone(tokens))
+            }
+            _ => AccessSource::Nothing,
+        };
+        let access = ServerAccess::new(self.name.clone(), source);
+        HttpTarget::new(&self.config, access, &variable)
     }
 
     /// Returns the command line of a stdio server.
@@ -141,8 +163,7 @@ impl ServerSlot {
     fn explained(&self, failure: &ConnectFailure) -> (RemoteError, ServerState) {
         let server = self.name.clone();
         let reason = match &failure.failure {
-            HandshakeFailure::NeedsLogin(challenge) => {
-                tracing::debug!(server, has_challenge = challenge.is_some(), "a login is needed");
+            HandshakeFailure::NeedsLogin => {
                 return (RemoteError::NeedsLogin { server }, ServerState::NeedsLogin);
             }
             HandshakeFailure::TooSlow => self.too_slow("answer"),

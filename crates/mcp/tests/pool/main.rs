@@ -6,6 +6,7 @@
 mod calls;
 mod fake_server;
 mod hostile;
+mod http;
 mod launcher;
 mod life_cycle;
 
@@ -14,6 +15,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass_mcp::{
+    access_tokens::AccessTokens,
     config::McpServerConfig,
     pool::{PoolSettings, RemoteError, RemoteProgress, RemoteToolCall, ServerPool},
     result::{RemoteContent, RemoteResult},
@@ -42,15 +44,23 @@ impl TestPool {
     }
 
     fn kept_in(modes: &[&str], keys: &Value, directory: Option<&std::path::Path>) -> Self {
-        let launcher = Arc::new(ChildLauncher::default());
         let servers = modes.iter().map(|mode| ((*mode).to_owned(), config(mode, keys))).collect();
+        Self::of(servers, directory, None)
+    }
+
+    fn of(
+        servers: BTreeMap<String, McpServerConfig>,
+        directory: Option<&std::path::Path>,
+        tokens: Option<Arc<dyn AccessTokens>>,
+    ) -> Self {
+        let launcher = Arc::new(ChildLauncher::default());
         let pool = ServerPool::new(PoolSettings {
             servers,
             environment: BTreeMap::from([("FROM_US".to_owned(), "inherited".to_owned())]),
             directory: directory.map(Into::into),
             workspace: "/".into(),
             launcher: Arc::clone(&launcher) as _,
-            tokens: None,
+            tokens,
         });
         Self { pool, launcher }
     }
