@@ -25,7 +25,8 @@ pub use batch::Batch;
 pub use call_history::{CallHistory, PastCall};
 pub use gate::{Gate, Policy, SessionApprovals};
 pub use registry::{
-    Deferral, DefinitionError, DefinitionErrors, Exposure, Quarantined, Registered, Registry, RegistryBuilder,
+    Deferral, DefinitionError, DefinitionErrors, Exposure, JoinedTools, Quarantined, Registered, Registry,
+    RegistryBuilder,
 };
 pub use review::Review;
 pub use search::{Indexer, SearchForm};

@@ -3,29 +3,31 @@
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use serde::Serialize;
-use serde_json::Value;
-use windlass_contract::{
-    AnyTool, Input, Meta, ToolName, ToolSpec, call::InputKind, meta::Category, spec::SpecKind,
-    wording::shortened,
-};
-use windlass_schema::{Schema, SchemaError};
+use windlass_contract::{AnyTool, Meta, ToolName, ToolSpec, meta::Category, remote::ToolSource};
+use windlass_schema::Schema;
 use windlass_select::repair::{is_alike, nearest, same_name};
 
 use crate::search::{self, Indexer, SearchForm, ToolSearch};
+use definition::{DefinitionProblem, reason_of, shown};
+use late::{LateDeferral, LateTools};
 
-/// Maximum length of a name that every provider accepts.
-const MAX_NAME_LENGTH: usize = 64;
+mod definition;
+mod late;
+
+pub use definition::{DefinitionError, DefinitionErrors};
+pub use late::JoinedTools;
 
 /// Maximum number of tools listed when a tool is unknown.
 const MAX_LISTED_NAMES: usize = 20;
 
-/// All tools of a session. They are fixed once built: their order is part of the prompt, and prompt
-/// caches depend on it.
+/// All tools of a session. Those it is built with stay as they are: their order is part of the
+/// prompt, and prompt caches depend on it. Tools of a source can [join](Self::join_new) later.
 #[derive(Debug)]
 pub struct Registry {
     tools: Vec<Registered>,
     names: HashMap<ToolName, usize>,
     quarantined: Vec<Quarantined>,
+    late: LateTools,
 }
 
 /// A tool with its specification and metadata.
@@ -39,6 +41,8 @@ pub struct Registered {
     pub(crate) tool: Arc<dyn AnyTool>,
     /// The schema that arguments are checked against, if it is not the one of `spec`.
     pub(crate) accepted: Option<Schema>,
+    /// It comes from another program, which chose its name.
+    is_foreign: bool,
 }
 
 impl fmt::Debug for Registered {
@@ -48,6 +52,12 @@ impl fmt::Debug for Registered {
 }
 
 impl Registered {
+    /// Marks a tool of another program. It has no other names.
+    fn mark_foreign(&mut self) {
+        self.is_foreign = true;
+        self.meta.aliases.clear();
+    }
+
     /// Returns true if the tool is in the prompt from the start.
     pub fn is_advertised(&self) -> bool {
         self.exposure == Exposure::Advertised
@@ -83,7 +93,7 @@ impl Registry {
 
     /// Returns the tool with this name or alias.
     pub fn find(&self, name: &str) -> Option<&Registered> {
-        self.names.get(name).map(|at| &self.tools[*at])
+        self.late.find(name).or_else(|| self.names.get(name).map(|at| &self.tools[*at]))
     }
 
     /// Returns the tool that a name must mean: by its name, an alias, or one of these ignoring
@@ -92,18 +102,31 @@ impl Registry {
         if let Some(found) = self.find(name) {
             return Some((found, None));
         }
-        let mut alike: Vec<usize> = self
-            .names
-            .iter()
-            .filter(|(known, _)| same_name(known.as_str(), name))
-            .map(|(_, at)| *at)
-            .collect();
-        alike.sort_unstable();
-        alike.dedup();
-        let [at] = alike[..] else { return None };
-        let found = &self.tools[at];
+        let found = self.only_alike(name)?;
         let note = format!("the tool `{}` was read as `{}`", shown(&name.into()), found.spec.name);
         Some((found, Some(note)))
+    }
+
+    /// Returns the only tool whose name or alias differs from a name in the way of writing alone.
+    /// Tools of other programs come last: they chose their names.
+    fn only_alike(&self, name: &str) -> Option<&Registered> {
+        let known = self.names.iter().filter(|(known, _)| same_name(known.as_str(), name));
+        let mut alike: Vec<usize> = known.map(|(_, at)| *at).collect();
+        alike.sort_unstable();
+        alike.dedup();
+        let own = || alike.iter().map(|at| &self.tools[*at]).filter(|tool| !tool.is_foreign);
+        match (own().next(), own().nth(1)) {
+            (Some(only), None) => return Some(only),
+            (Some(_), Some(_)) => return None,
+            (None, _) => {}
+        }
+        let foreign = alike.iter().map(|at| &self.tools[*at]).map(|tool| tool.spec.name.clone());
+        let late = self.late.iter().filter(|tool| same_name(tool.spec.name.as_str(), name));
+        let mut names: Vec<_> = foreign.chain(late.map(|tool| tool.spec.name.clone())).collect();
+        names.sort();
+        names.dedup();
+        let [only] = &names[..] else { return None };
+        self.find(only.as_str())
     }
 
     /// Returns a message that there is no tool with a name, and lists the existing ones, nearest
@@ -114,7 +137,8 @@ impl Registry {
             let is_test = tool.meta.category == Category::Testing;
             tool.is_advertised() || !is_test && is_alike(name, tool.spec.name.as_str())
         };
-        let told = self.tools.iter().filter(is_told);
+        let joined = self.late.iter().filter(|tool| !self.names.contains_key(&tool.spec.name));
+        let told = self.tools.iter().chain(joined).filter(is_told);
         let names = nearest(name, told.map(|tool| tool.spec.name.as_str()));
         let found = self.tools.iter().filter(|tool| tool.exposure == Exposure::Deferred).count();
         let name = shown(&name.into());
@@ -129,12 +153,12 @@ impl Registry {
         format!("there is no tool `{name}`; there are, the nearest first: {}{more}", names.join(", "))
     }
 
-    /// Returns all tools, in order.
+    /// Returns the tools it was built with, in order.
     pub fn tools(&self) -> &[Registered] {
         &self.tools
     }
 
-    /// Returns the specifications of the advertised tools, in order.
+    /// Returns the specifications of the advertised tools it was built with, in order.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().filter(|tool| tool.is_advertised()).map(|tool| tool.spec.clone()).collect()
     }
@@ -151,6 +175,7 @@ pub struct RegistryBuilder {
     own: Vec<(Arc<dyn AnyTool>, ToolOrigin)>,
     foreign: Vec<Arc<dyn AnyTool>>,
     deferral: Option<Deferral>,
+    source: Option<Arc<dyn ToolSource>>,
 }
 
 /// The origin of a tool, which decides its exposure.
@@ -242,9 +267,27 @@ impl RegistryBuilder {
         self
     }
 
+    /// Adds the tools of a source, now and when they become known. One that cannot be used is
+    /// quarantined.
+    #[must_use]
+    pub fn source(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.source = Some(source);
+        self
+    }
+
     /// Checks every definition.
     pub fn build(mut self) -> Result<Registry, DefinitionErrors> {
-        let mut registry = Registry { tools: Vec::new(), names: HashMap::new(), quarantined: Vec::new() };
+        let mut registry = Registry {
+            tools: Vec::new(),
+            names: HashMap::new(),
+            quarantined: Vec::new(),
+            late: LateTools::default(),
+        };
+        if let Some(source) = self.source {
+            let known = source.tools_since(0);
+            self.foreign.extend(known.tools);
+            registry.late = LateTools::new(source, known.version);
+        }
         let mut errors = Vec::new();
         let mut guests = Vec::new();
         let (fallbacks, own): (Vec<_>, Vec<_>) =
@@ -268,7 +311,7 @@ impl RegistryBuilder {
         // Servers list their tools in any order. The order here must not change with it.
         self.foreign.sort_by_key(|tool| tool.name());
         for tool in self.foreign {
-            match registry.admit_guest(&tool) {
+            match registry.admit_foreign(&tool) {
                 Ok(at) => guests.push(at),
                 Err(problems) => registry.quarantine(&tool, &problems),
             }
@@ -297,23 +340,11 @@ impl Registry {
         tool: &Arc<dyn AnyTool>,
         exposure: Exposure,
     ) -> Result<usize, Vec<DefinitionProblem>> {
-        let (name, meta) = (tool.name(), tool.meta());
-        let mut problems = Vec::new();
-        if !is_name(name.as_str()) {
-            problems.push(DefinitionProblem::Name);
-        }
-        if self.names.contains_key(&name) {
-            problems.push(DefinitionProblem::Taken(name.clone()));
-        }
-        let spec = tool.spec();
-        match &spec {
-            Ok(spec) => problems.extend(problems_of(tool, spec, &meta)),
-            Err(error) => problems.push(DefinitionProblem::Schema(error.clone())),
-        }
-        let Some(spec) = spec.ok().filter(|_| problems.is_empty()) else { return Err(problems) };
+        let name = tool.name();
+        let taken = self.names.contains_key(&name).then(|| DefinitionProblem::Taken(name.clone()));
+        let checked = Registered::check(tool, exposure, taken.into_iter().collect())?;
         self.names.insert(name, self.tools.len());
-        let accepted = tool.accepted();
-        self.tools.push(Registered { spec, meta, exposure, tool: Arc::clone(tool), accepted });
+        self.tools.push(checked);
         Ok(self.tools.len() - 1)
     }
 
@@ -327,8 +358,7 @@ impl Registry {
     }
 
     fn quarantine(&mut self, tool: &Arc<dyn AnyTool>, problems: &[DefinitionProblem]) {
-        let reason = problems.iter().map(DefinitionProblem::to_string).collect::<Vec<_>>().join("; ");
-        self.quarantined.push(Quarantined { name: tool.name(), reason });
+        self.quarantined.push(Quarantined { name: tool.name(), reason: reason_of(problems) });
     }
 
     /// Adds a tool that may be deferred. It cannot have the name of the search tool, even if there
@@ -340,120 +370,59 @@ impl Registry {
         self.admit(tool, Exposure::Advertised)
     }
 
+    /// Adds a tool of another program, which must not be taken for one of ours.
+    fn admit_foreign(&mut self, tool: &Arc<dyn AnyTool>) -> Result<usize, Vec<DefinitionProblem>> {
+        self.refuse_imitation(&tool.name())?;
+        let at = self.admit_guest(tool)?;
+        self.tools[at].mark_foreign();
+        Ok(at)
+    }
+
+    /// Returns an error if a name is that of a tool of this program, or reads like it.
+    fn refuse_imitation(&self, name: &ToolName) -> Result<(), Vec<DefinitionProblem>> {
+        let own = self.tools.iter().filter(|tool| !tool.is_foreign);
+        let is_own = |tool: &Registered| {
+            let aliases = tool.meta.aliases.iter().copied();
+            aliases.chain([tool.spec.name.as_str()]).any(|own| same_name(own, name.as_str()))
+        };
+        let imitated = own.into_iter().find(|tool| is_own(tool)).map(|tool| tool.spec.name.clone());
+        let search = (same_name(search::NAME, name.as_str())).then(|| search::NAME.into());
+        match imitated.or(search) {
+            Some(imitated) => Err(vec![DefinitionProblem::Taken(imitated)]),
+            None => Ok(()),
+        }
+    }
+
     /// Defers all tools if there is no room for all of them. The choice must not depend on the
-    /// length of other tools.
+    /// length of other tools. There is a search as well if servers have not listed their tools yet.
     fn defer(&mut self, guests: &[usize], deferral: Deferral) -> Result<(), DefinitionError> {
         let cost: usize = guests.iter().map(|at| self.tools[*at].spec.tokens()).sum();
-        if cost <= deferral.room {
-            return Ok(());
+        let is_full = cost > deferral.room;
+        if is_full {
+            for at in guests {
+                self.tools[*at].exposure = Exposure::Deferred;
+            }
         }
-        for at in guests {
-            self.tools[*at].exposure = Exposure::Deferred;
-        }
-        let deferred = guests.iter().map(|at| &self.tools[*at]);
-        let search = ToolSearch::new(deferred, deferral.form, deferral.indexer);
-        let tool: Arc<dyn AnyTool> = Arc::new(search);
-        let admitted = self.admit(&tool, Exposure::Advertised);
-        admitted.map(|_| ()).map_err(|problems| DefinitionError {
-            tool: tool.name(),
-            problem: problems.into_iter().next().unwrap_or(DefinitionProblem::Name),
-        })
-    }
-}
-
-/// Returns true if every provider accepts the name.
-fn is_name(name: &str) -> bool {
-    (1..=MAX_NAME_LENGTH).contains(&name.len())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
-}
-
-/// Returns the problems in the specification of a tool.
-fn problems_of(tool: &Arc<dyn AnyTool>, spec: &ToolSpec, meta: &Meta) -> Vec<DefinitionProblem> {
-    let mut problems = Vec::new();
-    if spec.description.trim().is_empty()
-        && !matches!(spec.kind, SpecKind::LocalShell | SpecKind::WebSearch(_))
-    {
-        problems.push(DefinitionProblem::NoDescription);
-    }
-    problems.extend(required_with_default(&spec.kind).map(DefinitionProblem::RequiredWithDefault));
-    problems.extend(broken_examples(tool, &spec.kind, meta));
-    problems
-}
-
-fn required_with_default(kind: &SpecKind) -> impl Iterator<Item = String> {
-    let parameters = match kind {
-        SpecKind::Function { parameters } => Some(parameters),
-        _ => None,
-    };
-    let properties =
-        parameters.into_iter().flat_map(|schema| schema.properties().map(move |each| (schema, each)));
-    properties.filter_map(|(schema, (name, property))| {
-        let both =
-            schema.requires(name) && property.get("default").is_some_and(|value| *value != Value::Null);
-        both.then(|| name.to_owned())
-    })
-}
-
-/// Returns the examples that do not work. A model learns from examples, so each must work.
-fn broken_examples(tool: &Arc<dyn AnyTool>, kind: &SpecKind, meta: &Meta) -> Vec<DefinitionProblem> {
-    let input_kind = if matches!(kind, SpecKind::Custom { .. }) { InputKind::Text } else { InputKind::Json };
-    let inputs = meta.examples.iter().map(|example| match input_kind {
-        InputKind::Json => Input::Json(example.input.to_owned()),
-        InputKind::Text => Input::Text(example.input.to_owned()),
-        InputKind::Search => Input::Search(example.input.to_owned()),
-    });
-    let broken = |input: Input| {
-        let unfit = match (kind, serde_json::from_str(input.as_str())) {
-            (SpecKind::Function { parameters }, Ok(value)) => parameters.check(&value),
-            _ => Vec::new(),
+        let search = if is_full || self.late.has_unlisted() {
+            let deferred = guests.iter().map(|at| &self.tools[*at]).filter(|_| is_full);
+            let search = ToolSearch::new(deferred, &deferral, self.late.source());
+            let tool: Arc<dyn AnyTool> = Arc::new(search.clone());
+            self.admit(&tool, Exposure::Advertised).map_err(|problems| DefinitionError {
+                tool: tool.name(),
+                problem: problems.into_iter().next().unwrap_or(DefinitionProblem::Name),
+            })?;
+            Some(search)
+        } else {
+            None
         };
-        let unparsed = Arc::clone(tool).prepare(&input).err().map(|error| error.message);
-        if unfit.is_empty() { unparsed } else { Some(unfit.join("; ")) }
-    };
-    inputs.filter_map(broken).map(DefinitionProblem::Example).collect()
-}
-
-/// All errors in the definitions of a program's tools.
-#[derive(Debug, PartialEq, Eq)]
-pub struct DefinitionErrors(pub Vec<DefinitionError>);
-
-impl fmt::Display for DefinitionErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<_> = self.0.iter().map(DefinitionError::to_string).collect();
-        f.write_str(&lines.join("\n"))
+        self.late.set_deferral(LateDeferral {
+            is_full,
+            room: deferral.room.saturating_sub(cost),
+            search,
+            deferral,
+        });
+        Ok(())
     }
-}
-
-impl std::error::Error for DefinitionErrors {}
-
-/// One error in the definition of a tool.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("tool `{}`: {problem}", shown(.tool))]
-pub struct DefinitionError {
-    /// The name of the tool.
-    pub tool: ToolName,
-    problem: DefinitionProblem,
-}
-
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum DefinitionProblem {
-    #[error("the name must be 1 to {MAX_NAME_LENGTH} letters, digits, `_` or `-`")]
-    Name,
-    #[error("the name `{}` is taken", shown(.0))]
-    Taken(ToolName),
-    #[error("there is no description, and a model cannot guess what the tool is for")]
-    NoDescription,
-    #[error("parameter `{0}` is required and has a default; it can only be one of them")]
-    RequiredWithDefault(String),
-    #[error("an example does not work: {0}")]
-    Example(String),
-    #[error("{0}")]
-    Schema(SchemaError),
-}
-
-/// Returns a name on one line, escaped and shortened: an invalid name may contain anything.
-fn shown(name: &ToolName) -> String {
-    shortened(name.as_str(), MAX_NAME_LENGTH).chars().flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Deserialize;
@@ -12,12 +12,15 @@ use windlass_contract::{
     AnyTool, BoxFuture, Content, Cx, Effects, Input, Meta, Output, ParsedCall, Ready, ToolError, ToolName,
     ToolSpec,
     meta::{Category, Example},
+    remote::ToolSource,
     spec::SpecKind,
 };
 use windlass_schema::{Schema, SchemaError};
 use windlass_select::{Card, ChoiceContext, Index, ToolRequest, Usage, choose_among};
 
-use crate::registry::Registered;
+use crate::registry::{Deferral, Registered};
+
+mod servers;
 
 pub(crate) const NAME: &str = "tool_search";
 
@@ -41,52 +44,91 @@ pub enum SearchForm {
 /// first search, because most models never search.
 pub type Indexer = Arc<dyn Fn(&[Card]) -> (Index, Usage) + Send + Sync>;
 
-/// The tool `tool_search`.
+/// The tool `tool_search`. Its clones search the same tools.
+#[derive(Clone)]
 pub(crate) struct ToolSearch {
     form: SearchForm,
+    searched: Arc<Mutex<SearchedTools>>,
+    indexer: Indexer,
+    servers: Option<Arc<dyn ToolSource>>,
+}
+
+/// The tools that are searched.
+struct SearchedTools {
     cards: Vec<Card>,
     specs: Vec<ToolSpec>,
-    indexer: Indexer,
-    made: OnceLock<(Index, Usage)>,
+    /// Made for the first search of these tools.
+    made: Option<Arc<(Index, Usage)>>,
+}
+
+/// The result of a search.
+struct SearchResult {
+    /// The tools that fit, best first.
+    found: Vec<ToolSpec>,
+    /// If none fits, the nearest ones.
+    nearest: Vec<ToolSpec>,
 }
 
 impl ToolSearch {
     pub(crate) fn new<'a>(
         tools: impl Iterator<Item = &'a Registered>,
-        form: SearchForm,
-        indexer: Indexer,
+        deferral: &Deferral,
+        servers: Option<Arc<dyn ToolSource>>,
     ) -> Self {
-        let (cards, specs) =
-            tools.map(|tool| (Card::from_spec(&tool.spec, &tool.meta), tool.spec.clone())).unzip();
-        Self { form, cards, specs, indexer, made: OnceLock::new() }
+        let (form, indexer) = (deferral.form, Arc::clone(&deferral.indexer));
+        let (cards, specs) = tools.map(card_and_spec).unzip();
+        let searched = Arc::new(Mutex::new(SearchedTools { cards, specs, made: None }));
+        Self { form, searched, indexer, servers }
     }
 
-    /// Returns the tools that fit a request, best first, or the nearest ones as an error if none
-    /// fits.
-    fn find(&self, query: &str, limit: usize) -> Result<Vec<&ToolSpec>, Vec<&ToolSpec>> {
-        let (index, usage) = self.made.get_or_init(|| (self.indexer)(&self.cards));
+    /// Adds tools; one of a name that is known replaces the other.
+    pub(crate) fn add<'a>(&self, tools: impl Iterator<Item = &'a Registered>) {
+        let mut searched = self.searched();
+        for tool in tools {
+            let (card, spec) = card_and_spec(tool);
+            if let Some(at) = searched.specs.iter().position(|known| known.name == spec.name) {
+                (searched.cards[at], searched.specs[at]) = (card, spec);
+            } else {
+                searched.cards.push(card);
+                searched.specs.push(spec);
+            }
+        }
+        searched.made = None;
+    }
+
+    fn searched(&self) -> MutexGuard<'_, SearchedTools> {
+        self.searched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the tools that fit a request, best first, or the nearest ones if none fits.
+    fn find(&self, query: &str, limit: usize) -> SearchResult {
+        let mut searched = self.searched();
+        let made = match &searched.made {
+            Some(made) => Arc::clone(made),
+            None => Arc::new((self.indexer)(&searched.cards)),
+        };
+        searched.made = Some(Arc::clone(&made));
+        let (index, usage) = &*made;
         let request = ToolRequest::new(query);
         let hits = index.search(&request, limit.max(MAX_RESULTS));
         let fitting: Vec<_> = hits.iter().filter(|hit| hit.is_related()).map(|hit| hit.id).collect();
         let situation = ChoiceContext { usage: Some(usage), ..ChoiceContext::default() };
         let choice = choose_among(index, &request, situation, &fitting, limit);
+        let spec_of = |name: &str| searched.specs.iter().find(|spec| spec.name.as_str() == name).cloned();
         let found: Vec<_> =
-            choice.candidates.iter().filter_map(|candidate| self.spec_of(&candidate.name)).collect();
-        if found.is_empty() {
-            let nearest = hits.iter().take(MAX_NEAREST).filter_map(|hit| index.name(hit.id));
-            return Err(nearest.filter_map(|name| self.spec_of(name)).collect());
-        }
-        Ok(found)
-    }
-
-    fn spec_of(&self, name: &str) -> Option<&ToolSpec> {
-        self.specs.iter().find(|spec| spec.name.as_str() == name)
+            choice.candidates.iter().filter_map(|candidate| spec_of(&candidate.name)).collect();
+        let nearest = if found.is_empty() {
+            hits.iter().take(MAX_NEAREST).filter_map(|hit| spec_of(index.name(hit.id)?)).collect()
+        } else {
+            Vec::new()
+        };
+        SearchResult { found, nearest }
     }
 }
 
 impl fmt::Debug for ToolSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolSearch").field("tools", &self.specs.len()).finish_non_exhaustive()
+        f.debug_struct("ToolSearch").field("tools", &self.searched().specs.len()).finish_non_exhaustive()
     }
 }
 
@@ -96,11 +138,15 @@ impl AnyTool for ToolSearch {
     }
 
     fn spec(&self) -> Result<ToolSpec, SchemaError> {
+        let more = match self.searched().specs.len() {
+            0 => "There may be more than you were told about".to_owned(),
+            count => format!("There are {count} more than you were told about"),
+        };
+        let servers = servers::description(self.servers.as_deref());
         let description = format!(
-            "Find tools. There are {} more than you were told about; what is found can be called from then on. Search \
-             before you say that something cannot be done, and whenever a tool made for the task would serve better than \
-             a general one. Do not search again for tools you already have.",
-            self.specs.len()
+            "Find tools. {more}; what is found can be called from then on. Search before you say that something cannot be \
+             done, and whenever a tool made for the task would serve better than a general one. Do not search again for \
+             tools you already have.{servers}"
         );
         let parameters = Schema::new(&json!({
             "type": "object",
@@ -166,18 +212,27 @@ impl Ready for SearchCall {
         Effects::none()
     }
 
-    fn run<'a>(&'a self, _cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
+    fn run<'a>(&'a self, cx: &'a Cx) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async move {
-            let (said, tools, found) = match self.search.find(&self.query, self.limit) {
-                Ok(found) => ("These tools can be called from now on:", found.clone(), found),
-                Err(nearest) => ("No tool fits. The nearest, by name:", nearest, Vec::new()),
+            let SearchResult { found, nearest } = self.search.find(&self.query, self.limit);
+            let mut text = match (found.is_empty(), nearest.is_empty()) {
+                (false, _) => "These tools can be called from now on:".to_owned(),
+                (true, false) => "No tool fits. The nearest, by name:".to_owned(),
+                (true, true) => "No tool fits.".to_owned(),
             };
-            let lines: String = tools.iter().map(|spec| line(spec)).collect();
-            let tools = found.into_iter().map(|spec| Content::Tool(Box::new(spec.clone())));
-            let content = std::iter::once(Content::Text(format!("{said}{lines}"))).chain(tools).collect();
+            text.extend(found.iter().chain(&nearest).map(line));
+            if let Some(source) = &self.search.servers {
+                text.push_str(&servers::report(&**source, &self.query, &cx.cancel).await);
+            }
+            let tools = found.into_iter().map(|spec| Content::Tool(Box::new(spec)));
+            let content = std::iter::once(Content::Text(text)).chain(tools).collect();
             Ok(Output { content, ..Output::default() })
         })
     }
+}
+
+fn card_and_spec(tool: &Registered) -> (Card, ToolSpec) {
+    (Card::from_spec(&tool.spec, &tool.meta), tool.spec.clone())
 }
 
 fn line(spec: &ToolSpec) -> String {

@@ -6,6 +6,7 @@ use windlass_contract::{
     Sandbox,
     event::Silent,
     grant::{Confinement, Limits},
+    remote::{SourceTools, UnlistedServer},
     tool::{FnTool, tool},
 };
 use windlass_fakes::{EchoMachine, issue_grant, run_parsed};
@@ -89,8 +90,9 @@ async fn where_nothing_fits_the_nearest_are_named_and_none_is_found() {
 #[test]
 fn a_search_that_leaves_nothing_names_the_nearest() {
     let registry = registry(10_000, SearchForm::Function);
-    let search = ToolSearch::new(registry.tools().iter(), SearchForm::Function, Arc::new(index));
-    let nearest = search.find("get_weather", 0).unwrap_err();
+    let deferral = Deferral { room: 0, form: SearchForm::Function, indexer: Arc::new(index) };
+    let search = ToolSearch::new(registry.tools().iter(), &deferral, None);
+    let nearest = search.find("get_weather", 0).nearest;
     assert_eq!(nearest[0].name.as_str(), "get_weather");
 }
 
@@ -103,4 +105,44 @@ fn a_search_for_nothing_is_refused() {
     };
     assert_eq!(problem(r#"{"query": " "}"#), "query must not be empty");
     assert_eq!(problem(r#"{"query": "x", "limit": 0}"#), "limit must be greater than zero");
+}
+
+/// A source with one server, which lists a tool when it is started.
+#[derive(Default)]
+struct LazyServer(std::sync::atomic::AtomicBool);
+
+impl ToolSource for LazyServer {
+    fn tools_since(&self, _: u64) -> SourceTools {
+        SourceTools { version: 1, tools: Vec::new() }
+    }
+
+    fn unlisted(&self) -> Vec<UnlistedServer> {
+        let is_listed = self.0.load(std::sync::atomic::Ordering::SeqCst);
+        let names = if is_listed { &["broken"][..] } else { &["Tracker", "broken"] };
+        let server = |name: &&str| UnlistedServer { server: (*name).into(), state: "not started".into() };
+        names.iter().map(server).collect()
+    }
+
+    fn start_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
+        assert_eq!(server, "Tracker");
+        self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test]
+async fn a_search_for_the_name_of_a_server_starts_it() {
+    let source = Arc::new(LazyServer::default());
+    let deferral = Deferral { room: 10_000, form: SearchForm::Function, indexer: Arc::new(index) };
+    let registry = Registry::builder().source(source.clone()).with_deferral(deferral).build().unwrap();
+    assert_eq!(names(&registry), [NAME], "there is a search although there is room");
+    let spec = &registry.find(NAME).unwrap().spec;
+    assert!(spec.description.ends_with("starts a server: `Tracker`, `broken`."), "{}", spec.description);
+    let cancel = CancellationToken::new();
+    let said = servers::report(&*source, "weather", &cancel).await;
+    assert!(said.contains("`Tracker` (not started), `broken` (not started)"), "{said}");
+    assert!(!source.0.load(std::sync::atomic::Ordering::SeqCst), "it was not asked for");
+    let said = servers::report(&*source, "issues in the tracker", &cancel).await;
+    assert!(said.starts_with("\nStarted: `Tracker`. Search again"), "{said}");
+    assert!(said.contains("`broken` (not started)"), "{said}");
 }
