@@ -22,7 +22,7 @@ pub(crate) use self::{
     },
     command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
-    mcp::{McpAddOptions, McpCommand},
+    mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions},
     policy::{
         LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun, SuggestOptions,
     },

@@ -1,7 +1,10 @@
 //! `windlass mcp`: the servers of the configuration.
 
 mod add;
+mod connections;
 mod list;
+mod pins;
+mod probe;
 mod remove;
 mod servers;
 
@@ -21,6 +24,10 @@ pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<Program
         McpCommand::List { json } => list::all(&ProgramSetup::for_tools(common)?, json),
         McpCommand::Get { name, json } => list::one(&ProgramSetup::for_tools(common)?, &name, json),
         McpCommand::Add(options) => add::run(&options),
+        McpCommand::Test { name, json } => {
+            probe::run(&ProgramSetup::for_tools(common)?, name.as_deref(), json)
+        }
+        McpCommand::Pins(options) => pins::run(&ProgramSetup::for_tools(common)?, &options),
         McpCommand::Remove { name, json } => remove::run(&name, json),
     }
 }

@@ -23,13 +23,13 @@ use windlass::{
 };
 
 pub(crate) use self::{
-    machine::{home, key, shell_program},
+    machine::{home, key, shell_program, variables},
     model::{DEFAULT_OPENAI_MODEL, ServedModel},
 };
 
 use self::{
     flags::{agent_flags, choice_flags, common_flags, exec_flags},
-    machine::{home_in, variable, variables, working_directory},
+    machine::{home_in, variable, working_directory},
 };
 use crate::{
     args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
@@ -305,7 +305,7 @@ impl ProgramSetup {
             approval,
             ask_before: self.config().ask_before.clone(),
             sandbox: self.config().sandbox_mode,
-            walls: self.walls(),
+            walls: self.sandbox_rules(),
             limits: Limits {
                 quota: Quota { defaults: self.config().limits.defaults(), ..self.quota },
                 max_time: Duration::from_secs(self.config().max_timeout_sec.get()),
@@ -371,7 +371,7 @@ impl ProgramSetup {
     }
 
     /// Returns the sandbox rules of the configuration.
-    fn walls(&self) -> SandboxRules {
+    pub(crate) fn sandbox_rules(&self) -> SandboxRules {
         let allowed = &self.config().sandbox_workspace_write;
         SandboxRules {
             writable: allowed.writable_roots.iter().map(|root| self.cwd.join(root)).collect(),

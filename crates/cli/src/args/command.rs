@@ -12,7 +12,7 @@ const CHECKS: [&str; 3] = ["sandbox", "approval", "bypass"];
 const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
-const UNUSED: [(&[&str], &[&str]); 33] = [
+const UNUSED: [(&[&str], &[&str]); 35] = [
     (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
@@ -30,6 +30,8 @@ const UNUSED: [(&[&str], &[&str]); 33] = [
     (&["config", "path"], &ALL),
     (&["mcp", "list"], &CHECKS),
     (&["mcp", "get"], &CHECKS),
+    (&["mcp", "test"], &CHECKS),
+    (&["mcp", "pins"], &CHECKS),
     (&["mcp", "add"], &["config", "approval", "bypass", "cd"]),
     (&["mcp", "remove"], &ALL),
     (&["trust"], &["config", "sandbox", "approval", "bypass"]),

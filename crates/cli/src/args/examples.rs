@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 46] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 50] = [
     (
         &[],
         &[
@@ -45,6 +45,10 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 46] = [
     (&["config", "path"], &["config path"]),
     (&["mcp"], &["mcp add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 .", "mcp list"]),
     (&["mcp", "list"], &["mcp list", "mcp list --json"]),
+    (&["mcp", "test"], &["mcp test files", "mcp test --json"]),
+    (&["mcp", "pins"], &["mcp pins", "mcp pins files"]),
+    (&["mcp", "pins", "approve"], &["mcp pins approve files", "mcp pins approve files read_file"]),
+    (&["mcp", "pins", "forget"], &["mcp pins forget files"]),
     (&["mcp", "get"], &["mcp get files"]),
     (&["mcp", "remove"], &["mcp remove files"]),
     (&["trust"], &["trust", "trust --yes /src/project", "trust --list", "trust --revoke"]),

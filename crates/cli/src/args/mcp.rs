@@ -32,10 +32,60 @@ pub(crate) enum McpCommand {
     /// nothing, and has no network. `--sandbox`, `--network` and `--writable` allow more.
     #[command(after_help = ADD_EXAMPLES)]
     Add(Box<McpAddOptions>),
+    /// Start a server, and show what it answers or what would let it run.
+    ///
+    /// Without a name, all servers are tested, one after the other. The exit code is 1 if one fails.
+    Test {
+        /// Name of the server. One that is turned off is tested, too.
+        name: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the approved definitions of tools, and what waits for approval.
+    ///
+    /// The first start of a server approves its tools. A tool that is new or changed later is held
+    /// back until you approve it, and so are all tools of a server whose command line changed.
+    Pins(McpPinsOptions),
     /// Remove a server from the configuration file. The exit code is 1 if it is not there.
     Remove {
         /// Name of the server.
         name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Show the approved definitions of tools.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct McpPinsOptions {
+    /// Name of the server. Default: all.
+    pub(crate) server: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) action: Option<McpPinsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpPinsAction {
+    /// Approve what a server offers now, and show what changed. The server is started.
+    Approve {
+        /// Name of the server.
+        server: String,
+        /// Only this tool.
+        tool: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget what was approved: the next start of the server approves its tools.
+    Forget {
+        /// Name of the server.
+        server: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,

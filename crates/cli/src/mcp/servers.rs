@@ -90,6 +90,15 @@ impl ConfiguredServers {
         used.chain(self.untrusted.iter().map(|(name, server)| (name.as_str(), server, "untrusted")))
     }
 
+    /// Returns a server that may be started.
+    pub(crate) fn usable(&self, name: &str) -> Result<&ConfiguredServer, CliProblem> {
+        if self.untrusted.contains_key(name) {
+            let message = format!("the project of `{}` is not trusted; see `windlass trust`", visible(name));
+            return Err(CliProblem::usage(message));
+        }
+        self.servers.get(name).ok_or_else(|| self.unknown(name))
+    }
+
     /// Describes a name that no server has.
     pub(crate) fn unknown(&self, name: &str) -> CliProblem {
         let hint = did_you_mean(name, self.servers.keys().map(String::as_str));

@@ -47,7 +47,7 @@ pub(crate) fn shell_program() -> PathBuf {
 }
 
 /// Returns the environment, as far as it is text.
-pub(super) fn variables() -> BTreeMap<String, String> {
+pub(crate) fn variables() -> BTreeMap<String, String> {
     env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

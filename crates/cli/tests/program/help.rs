@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 67] = [
+const COMMANDS: [&[&str]; 71] = [
     &[],
     &["chat"],
     &["resume"],
@@ -39,6 +39,10 @@ const COMMANDS: [&[&str]; 67] = [
     &["mcp"],
     &["mcp", "list"],
     &["mcp", "get"],
+    &["mcp", "test"],
+    &["mcp", "pins"],
+    &["mcp", "pins", "approve"],
+    &["mcp", "pins", "forget"],
     &["mcp", "add"],
     &["mcp", "remove"],
     &["trust"],

@@ -1,6 +1,7 @@
 //! What every test needs: a user with the program, and a server that says what it is told to say.
 
 mod emulator;
+mod mcp_server;
 mod server;
 mod user;
 mod wire;

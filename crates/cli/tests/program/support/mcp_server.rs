@@ -1,0 +1,46 @@
+//! A small MCP server for tests: a shell script, so that nothing has to be installed.
+
+use super::User;
+
+/// Answers the requests of the protocol version 2025-06-18. `$1` is the description of its first
+/// tool. It notes the tools that are called in `$2`, if that is given.
+const SCRIPT: &str = r#"
+say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+echo "ready to serve" >&2
+while IFS= read -r line; do
+  case $line in *'"id":'*) ;; *) continue ;; esac
+  id=${line#*'"id":'}; id=${id%%[,\}]*}
+  case $line in
+    *'"method":"initialize"'*)
+      say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"fake","version":"1.2.3"}}' ;;
+    *'"method":"tools/list"'*)
+      say '{"tools":[{"name":"greet","description":"'"$1"'","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"break","description":"Fails.","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}]}' ;;
+    *'"method":"tools/call"'*'"name":"break"'*|*'"name":"break"'*'"method":"tools/call"'*)
+      say '{"content":[{"type":"text","text":"it broke"}],"isError":true}' ;;
+    *'"method":"tools/call"'*)
+      [ -z "$2" ] || echo called >> "$2"
+      say '{"content":[{"type":"text","text":"Hello, you. '"$GREETING"'"}]}' ;;
+    *'"method":"prompts/list"'*)
+      say '{"prompts":[{"name":"review","description":"Reviews a file.","arguments":[{"name":"file","description":"The file.","required":true}]}]}' ;;
+    *'"method":"prompts/get"'*)
+      say '{"messages":[{"role":"user","content":{"type":"text","text":"Please review the file."}}]}' ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}\n' "$id" ;;
+  esac
+done
+"#;
+
+impl User {
+    /// Writes the script of the server, and gives its command line for `mcp add NAME --`.
+    pub(crate) fn mcp_server(&self, description: &str) -> [String; 3] {
+        let script = self.file("server.sh", SCRIPT);
+        ["sh".to_owned(), script, description.to_owned()]
+    }
+
+    /// Adds the server under a name, with options of `mcp add`.
+    pub(crate) fn add_mcp_server(&self, name: &str, options: &[&str]) {
+        let command = self.mcp_server("Greets.");
+        let command = command.iter().map(String::as_str);
+        let words = ["mcp", "add", name].into_iter().chain(options.iter().copied()).chain(["--"]);
+        self.run(&words.chain(command).collect::<Vec<_>>()).assert_code(0);
+    }
+}
