@@ -34,7 +34,8 @@ pub(crate) enum McpCommand {
     Add(Box<McpAddOptions>),
     /// Start a server, and show what it answers or what would let it run.
     ///
-    /// Without a name, all servers are tested, one after the other. The exit code is 1 if one fails.
+    /// Without a name, all servers are tested, one after the other. The exit code is 1 if one
+    /// fails.
     Test {
         /// Name of the server. One that is turned off is tested, too.
         name: Option<String>,
