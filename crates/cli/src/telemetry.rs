@@ -32,7 +32,7 @@ pub(crate) fn start() -> TelemetryGuard {
 }
 
 fn logs() -> Option<BoxedLayer> {
-    let filter = EnvFilter::new(std::env::var("WINDLASS_LOG").ok()?);
+    let filter = filter(&std::env::var("WINDLASS_LOG").ok()?);
     Some(
         tracing_subscriber::fmt::layer()
             .with_ansi(colour::is_wanted(&std::io::stderr()))
@@ -40,6 +40,14 @@ fn logs() -> Option<BoxedLayer> {
             .with_filter(filter)
             .boxed(),
     )
+}
+
+/// Reads a filter. Modules that log secrets stay quiet whatever it says.
+fn filter(wanted: &str) -> EnvFilter {
+    match windlass::mcp::oauth::QUIET_LOGS.parse() {
+        Ok(quiet) => EnvFilter::new(wanted).add_directive(quiet),
+        Err(_) => EnvFilter::new("off"),
+    }
 }
 
 #[cfg(feature = "otel")]
@@ -146,5 +154,19 @@ mod otel {
             .with_tracked_inactivity(false)
             .with_filter(filter_fn(|about| about.is_span() && about.target().starts_with("windlass")))
             .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_filter_shows_the_logs_of_modules_that_log_secrets() {
+        for wanted in ["trace", "rmcp=trace", "rmcp::transport::auth=trace"] {
+            let filter = filter(wanted).to_string();
+            assert!(filter.contains(windlass::mcp::oauth::QUIET_LOGS), "{filter}");
+            assert!(!filter.contains("auth=trace"), "{filter}");
+        }
     }
 }

@@ -40,6 +40,10 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(90);
 /// Name that the authorization server shows to the person.
 const CLIENT_NAME: &str = "Windlass";
 
+/// The log filter that every program with logins must have: below this level, the protocol library
+/// logs authorization codes and the answers that hold tokens.
+pub const QUIET_LOGS: &str = "rmcp::transport::auth=warn";
+
 /// Settings of logins.
 #[derive(Debug, Clone)]
 pub struct LoginSettings {
