@@ -10,6 +10,7 @@ use crate::{
     connection::{
         ConnectFailure, ConnectionNames, ConnectionRun, ServerConnection,
         access::{AccessSource, ServerAccess},
+        ending::EndCause,
         handshake::{HandshakeFailure, ProtocolEra, causes},
         http::{HttpSetupError, HttpTarget},
     },
@@ -85,18 +86,23 @@ impl ServerSlot {
             biased;
             listed = timeout_at(deadline, connection.list_tools()) => listed,
             report = &mut run => {
-                let failure = HandshakeFailure::Unreachable(report.reason.clone());
+                let failure = if report.cause == EndCause::LoginNeeded {
+                    HandshakeFailure::NeedsLogin
+                } else {
+                    HandshakeFailure::Unreachable(report.reason.clone())
+                };
                 return Err(ConnectFailure::new(failure, report.as_ref().clone()));
             }
         };
-        let reason = match listed {
+        let failure = match listed {
             Ok(Ok(listing)) => return Ok(StartedServer { connection, run, listing }),
-            Ok(Err(error)) => format!("it did not list its tools: {error}"),
-            Err(_) => self.too_slow("list its tools"),
+            Ok(Err(RemoteError::NeedsLogin { .. })) => HandshakeFailure::NeedsLogin,
+            Ok(Err(error)) => HandshakeFailure::Unreachable(format!("it did not list its tools: {error}")),
+            Err(_) => HandshakeFailure::Unreachable(self.too_slow("list its tools")),
         };
         connection.give_up();
         let report = run.await;
-        Err(ConnectFailure::new(HandshakeFailure::Unreachable(reason), report.as_ref().clone()))
+        Err(ConnectFailure::new(failure, report.as_ref().clone()))
     }
 
     async fn connect(
