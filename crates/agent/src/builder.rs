@@ -11,6 +11,7 @@ use windlass_contract::{
     event::{EventEmitter, EventSink, Silent},
     journal::{JournalError, TurnContext},
     model::ModelClient,
+    remote::ToolSource,
 };
 use windlass_host::Machine;
 use windlass_record::{Edits, SessionError, Which, outputs_directory};
@@ -45,6 +46,7 @@ pub struct AgentBuilder {
     model: Option<Arc<dyn ModelClient>>,
     tools: Vec<Arc<dyn AnyTool>>,
     listed_tools: Vec<Arc<dyn AnyTool>>,
+    tool_source: Option<Arc<dyn ToolSource>>,
     builtin: Option<Toolset>,
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
@@ -72,6 +74,7 @@ impl Default for AgentBuilder {
             model: None,
             tools: Vec::new(),
             listed_tools: Vec::new(),
+            tool_source: None,
             builtin: None,
             policy: Policy::default(),
             approver: None,
@@ -139,6 +142,9 @@ impl AgentBuilder {
     setters! {
         /// The model that answers.
         model(client: Arc<dyn ModelClient>) = Some(client);
+        /// The source of tools that may join later, such as those of MCP servers. Agents can share
+        /// it.
+        tool_source(source: Arc<dyn ToolSource>) = Some(source);
         /// Offers built-in tools.
         builtin(toolset: Toolset) = Some(toolset);
         /// Working directory, approval, sandbox and limits.
@@ -360,6 +366,7 @@ impl AgentBuilder {
         let tools = std::mem::take(&mut self.tools).into_iter();
         let listed = std::mem::take(&mut self.listed_tools).into_iter();
         let registry = listed.fold(tools.fold(builtin, RegistryBuilder::user_tool), RegistryBuilder::listed);
+        let registry = self.tool_source.take().into_iter().fold(registry, RegistryBuilder::source);
         registry.with_deferral(deferral).build()
     }
 

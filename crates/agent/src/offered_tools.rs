@@ -6,7 +6,10 @@ use windlass_contract::{
     item::{Body, Cached},
     spec::SpecKind,
 };
-use windlass_runtime::{Exposure, Registry};
+use windlass_runtime::{Exposure, JoinedTools, Registry};
+
+/// Maximum number of missing tools that are remembered.
+const MAX_MISSING: usize = 1000;
 
 /// The tools in every request: first the advertised ones, then those that the model has found or
 /// called, in that order. If the wire protocol has search items, found tools are in the answer, and
@@ -14,14 +17,16 @@ use windlass_runtime::{Exposure, Registry};
 pub(crate) struct OfferedTools {
     specs: Cached<Vec<ToolSpec>>,
     grows: bool,
+    /// Names in the conversation that no tool has yet. Their servers may not have started.
+    missing: Vec<ToolName>,
 }
 
 impl OfferedTools {
     /// Creates the list at the end of a conversation.
     pub(crate) fn from_history(history: &[Item], registry: &Registry) -> Self {
         let specs = registry.specs();
-        let grows = !specs.iter().any(|spec| matches!(spec.kind, SpecKind::Search { .. }));
-        let mut offered = Self { specs: specs.into(), grows };
+        let grows = !has_search_item(&specs);
+        let mut offered = Self { specs: specs.into(), grows, missing: Vec::new() };
         for item in history {
             match &item.body {
                 Body::Call(call) => offered.learn(call, &[], registry),
@@ -46,8 +51,36 @@ impl OfferedTools {
         }
     }
 
+    /// Adds tools that have joined the session, at the end. A changed specification takes the place
+    /// of the earlier one: the model must not call by an outdated one.
+    pub(crate) fn join(&mut self, joined: &JoinedTools, registry: &Registry) {
+        let JoinedTools { advertised, replaced, deferred, .. } = joined;
+        let mut specs = self.specs.get().clone();
+        let mut is_changed = !advertised.is_empty();
+        for new in replaced {
+            if let Some(old) = specs.iter_mut().find(|old| old.name == new.name) {
+                old.clone_from(new);
+                is_changed = true;
+            }
+        }
+        specs.extend(advertised.iter().cloned());
+        if is_changed {
+            self.grows &= !has_search_item(advertised);
+            self.specs = specs.into();
+        }
+        let known: Vec<_> = self.missing.extract_if(.., |name| deferred.contains(name)).collect();
+        for name in known {
+            self.add(&name, registry);
+        }
+    }
+
     fn add(&mut self, name: &ToolName, registry: &Registry) {
-        let Some((tool, _)) = registry.resolve(name.as_str()) else { return };
+        let Some((tool, _)) = registry.resolve(name.as_str()) else {
+            if self.missing.len() < MAX_MISSING && !self.missing.contains(name) {
+                self.missing.push(name.clone());
+            }
+            return;
+        };
         let known = || self.specs.get().iter().any(|spec| spec.name == tool.spec.name);
         if self.grows && tool.exposure == Exposure::Deferred && !known() {
             let mut specs = self.specs.get().clone();
@@ -55,6 +88,11 @@ impl OfferedTools {
             self.specs = specs.into();
         }
     }
+}
+
+/// Returns true if the wire protocol has an item for searches.
+fn has_search_item(specs: &[ToolSpec]) -> bool {
+    specs.iter().any(|spec| matches!(spec.kind, SpecKind::Search { .. }))
 }
 
 fn found_tools(content: &[Content]) -> impl Iterator<Item = &ToolName> {

@@ -12,8 +12,9 @@ use windlass_contract::{
     id::ThreadId,
     item::{Body, Cached, Role},
     model::{Finish, ModelClient, ModelError, ModelEvent, ModelStream, Prompt, Usage},
+    wording::shortened,
 };
-use windlass_runtime::{Batch, Reason, Stop, Toolbox};
+use windlass_runtime::{Batch, Quarantined, Reason, Stop, Toolbox};
 
 use crate::{
     AgentError, AnswerSchema, SteeringInput,
@@ -32,6 +33,9 @@ use crate::{
 /// Maximum number of calls taken from one answer. A model that asks for more is confused or never
 /// stops; it sees the results of these and can ask again.
 const MAX_CALLS: usize = 128;
+
+/// Maximum length of the name of a tool in a warning. The name is that of another program.
+const MAX_NAME_CHARS: usize = 64;
 
 /// The state of a turn.
 pub(crate) struct Turn<'a> {
@@ -84,6 +88,7 @@ impl Turn<'_> {
     async fn run_to_answer(&mut self) -> Result<(), AgentError> {
         loop {
             self.take_steering()?;
+            self.take_new_tools();
             let more = self.sample().await? || !self.steering.is_empty();
             match more {
                 false => return Ok(()),
@@ -104,6 +109,18 @@ impl Turn<'_> {
             self.events.emit(Event::UserMessage { text });
         }
         Ok(())
+    }
+
+    /// Offers the tools that have joined since the last request.
+    fn take_new_tools(&mut self) {
+        let registry = &self.toolbox.registry;
+        let joined = registry.join_new();
+        self.offered.join(&joined, registry);
+        for Quarantined { name, reason } in &joined.quarantined {
+            let name: String = shortened(name.as_str(), MAX_NAME_CHARS).escape_debug().collect();
+            let message = format!("the tool `{name}` is left out: {reason}");
+            self.events.emit(Event::Warning { message });
+        }
     }
 
     /// Returns the reason if the answer does not fit the output schema.

@@ -13,16 +13,18 @@ use windlass_contract::{
     BoxFuture, Effects, Input, Journal, Output,
     model::{ModelInfo, ModelStream},
     policy::{ApprovalPolicy, SandboxMode},
+    remote::{SourceTools, ToolSource},
     tool::tool,
 };
 use windlass_fakes::{EchoMachine, EventRecorder, MemoryJournal};
-use windlass_runtime::{Gate, Policy, Registry, Review, Secrets, Shaper};
+use windlass_runtime::{Gate, Policy, Registry, RegistryBuilder, Review, Secrets, Shaper};
 
 use windlass_contract::ToolCall;
 
 use super::*;
 
 mod answers;
+mod joining;
 mod retries;
 mod steering;
 
@@ -31,6 +33,8 @@ struct FakeModel {
     info: ModelInfo,
     answers: Mutex<std::collections::VecDeque<Vec<Step>>>,
     heard: Mutex<Vec<Vec<Value>>>,
+    /// The names of the tools in each request.
+    tools: Mutex<Vec<Vec<String>>>,
 }
 
 /// The next step of the fake model.
@@ -59,6 +63,8 @@ impl ModelClient for FakeModel {
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
         let history = prompt.history.iter().map(|entry| serde_json::to_value(&entry.get().body).unwrap());
         self.heard.lock().unwrap().push(history.collect());
+        let tools = prompt.tools.get().iter().map(|spec| spec.name.to_string());
+        self.tools.lock().unwrap().push(tools.collect());
         let steps = self.answers.lock().unwrap().pop_front().expect("a request too many");
         Box::pin(async {
             match steps.first() {
@@ -103,6 +109,7 @@ struct World {
     sandbox: SandboxMode,
     output_schema: Option<AnswerSchema>,
     window: Option<u64>,
+    source: Option<Arc<dyn ToolSource>>,
 }
 
 struct Ended {
@@ -124,7 +131,7 @@ impl World {
         };
         let answers = Mutex::new(answers.into_iter().collect());
         Self {
-            model: FakeModel { info, answers, heard: Mutex::default() },
+            model: FakeModel { info, answers, heard: Mutex::default(), tools: Mutex::default() },
             journal: Arc::default(),
             watcher: Arc::default(),
             ran: Arc::default(),
@@ -133,6 +140,7 @@ impl World {
             sandbox: SandboxMode::DangerFullAccess,
             output_schema: None,
             window: None,
+            source: None,
         }
     }
 
@@ -147,11 +155,10 @@ impl World {
             },
         );
         let hang = tool("hang", |_: &Value| Effects::none(), |_: Value, _| std::future::pending());
-        let registry = Registry::builder()
+        let own = Registry::builder()
             .tool(Arc::new(count.description("Counts.")))
-            .tool(Arc::new(hang.description("Hangs.")))
-            .build()
-            .unwrap();
+            .tool(Arc::new(hang.description("Hangs.")));
+        let registry = self.source.iter().cloned().fold(own, RegistryBuilder::source).build().unwrap();
         let policy = Policy {
             cwd: "/".into(),
             approval: ApprovalPolicy::Never,
