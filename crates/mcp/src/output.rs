@@ -39,6 +39,18 @@ impl ImageFitter {
     pub fn new(fit: impl Fn(&[u8]) -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(fit))
     }
+
+    /// Decodes and prepares an image on a thread for blocking work.
+    pub(crate) async fn fit(&self, base64: String) -> Result<String, String> {
+        let itself = self.clone();
+        let fitted = tokio::task::spawn_blocking(move || itself.fit_now(&base64)).await;
+        fitted.unwrap_or_else(|_| Err("it could not be decoded".to_owned()))
+    }
+
+    fn fit_now(&self, base64: &str) -> Result<String, String> {
+        let bytes = BASE64_STANDARD.decode(base64).map_err(|_| "it is not valid Base64".to_owned())?;
+        (self.0)(&bytes)
+    }
 }
 
 impl fmt::Debug for ImageFitter {
@@ -141,8 +153,7 @@ impl ContentMapping<'_> {
         if self.shown == MAX_IMAGES {
             return Err(format!("only the first {MAX_IMAGES} images are shown"));
         }
-        let bytes = BASE64_STANDARD.decode(data).map_err(|_| "it is not valid Base64".to_owned())?;
-        (self.images.0)(&bytes)
+        self.images.fit_now(data)
     }
 
     fn resource(&mut self, resource: RemoteResourceContent) {

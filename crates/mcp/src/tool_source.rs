@@ -19,6 +19,7 @@ use crate::{
     output::ImageFitter,
     pins::{HeldTool, Pins},
     pool::ServerPool,
+    resources::resource_tools,
     status::{ServerState, ServerStatus},
     tool::{RemoteCalls, RemoteTool},
     untrusted_text::visible_line,
@@ -66,8 +67,11 @@ struct ToolState {
 /// The tools of one server.
 struct ServerTools {
     listing: Arc<ServerListing>,
-    /// Each with the version in which it was added.
+    /// The tools on offer, each with the version in which it was added.
     tools: BTreeMap<ToolName, (Arc<RemoteTool>, u64)>,
+    /// All tools ever made, with those that the server has withdrawn. A tool that comes back is not
+    /// new.
+    made: BTreeMap<ToolName, (Arc<RemoteTool>, u64)>,
     held: Vec<HeldTool>,
     unusable: Vec<UnusableTool>,
 }
@@ -133,6 +137,14 @@ impl RemoteTools {
         self.tools_since(0).tools
     }
 
+    /// Returns the tools that list and read resources; none if no server is configured.
+    pub fn resource_tools(&self) -> Vec<Arc<dyn AnyTool>> {
+        if self.servers.is_empty() {
+            return Vec::new();
+        }
+        resource_tools(&self.calls.pool, &self.calls.images)
+    }
+
     /// Returns the servers whose tools are not known yet, sorted by name.
     pub fn unlisted_servers(&self) -> Vec<ServerStatus> {
         let statuses = self.calls.pool.status().into_iter();
@@ -195,7 +207,7 @@ impl RemoteTools {
     fn refresh_server(&self, server: &str, config: &Arc<McpServerConfig>, listing: Arc<ServerListing>) {
         let review = self.calls.pins.review(server, config, &listing);
         let mut state = self.state();
-        let before = state.servers.remove(server).map(|before| before.tools).unwrap_or_default();
+        let mut made = state.servers.remove(server).map(|before| before.made).unwrap_or_default();
         let taken: BTreeSet<ToolName> =
             state.servers.values().flat_map(|other| other.tools.keys().cloned()).collect();
         let version = state.version + 1;
@@ -215,14 +227,15 @@ impl RemoteTools {
                 unusable.push(unusable_because(format!("another tool has the name `{name}`")));
                 continue;
             }
-            let same = before.get(&name).filter(|(before, _)| before.definition() == definition);
+            let same = made.get(&name).filter(|(made, _)| made.definition() == definition);
             let tool = same.cloned().unwrap_or_else(|| (Arc::new(tool), version));
+            made.insert(name.clone(), tool.clone());
             tools.insert(name, tool);
         }
         if tools.values().any(|(_, added)| *added == version) {
             state.version = version;
         }
-        let tools = ServerTools { listing, tools, held: review.held, unusable };
+        let tools = ServerTools { listing, tools, made, held: review.held, unusable };
         state.servers.insert(server.to_owned(), tools);
     }
 

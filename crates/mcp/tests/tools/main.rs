@@ -3,6 +3,7 @@
 
 mod calls;
 mod listed_server;
+mod resources;
 mod sessions;
 
 #[path = "../pool/launcher.rs"]
