@@ -27,6 +27,7 @@ use windlass_contract::{
 use windlass_mcp::{
     config::McpServerConfig,
     credentials::SecretText,
+    definition::RemoteToolDefinition,
     oauth::{LoginSettings, OAuthLogin, TokenSource},
     pool::{PoolSettings, RemoteError, RemoteToolCall, ServerPool},
     result::RemoteArguments,
@@ -117,7 +118,7 @@ impl ScenarioClient {
         let calls = if wanted.is_empty() {
             let with_arguments = listing.tools.iter().map(|tool| ScenarioCall {
                 name: tool.name.clone(),
-                arguments: plain_arguments(&tool.input_schema),
+                arguments: plain_arguments(&tool.input_schema, &listing.tools),
             });
             with_arguments.collect()
         } else {
@@ -176,18 +177,19 @@ async fn open(address: &str) -> Result<String, Box<dyn Error>> {
     Ok(location.to_str()?.to_owned())
 }
 
-/// Makes the simplest arguments that a schema accepts: its required fields.
-fn plain_arguments(schema: &RemoteArguments) -> RemoteArguments {
-    let required: BTreeSet<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+/// Makes the simplest arguments that a schema accepts: its required fields. A field `schema` gets
+/// the schema of the first tool, which a scenario compares with the one it sent.
+fn plain_arguments(schema: &RemoteArguments, tools: &[RemoteToolDefinition]) -> RemoteArguments {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: BTreeSet<&str> = required.filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let fields = properties.into_iter().filter(|(name, _)| required.contains(name.as_str()));
-    fields.map(|(name, schema)| (name, plain_value(&schema))).collect()
+    fields
+        .map(|(name, schema)| match tools.first().filter(|_| name == "schema") {
+            Some(first) => (name, Value::Object(first.input_schema.clone())),
+            None => (name, plain_value(&schema)),
+        })
+        .collect()
 }
 
 fn plain_value(schema: &Value) -> Value {
