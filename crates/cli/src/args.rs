@@ -22,7 +22,7 @@ pub(crate) use self::{
     },
     command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
-    mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions},
+    mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions, McpPromptsOptions},
     policy::{
         LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun, SuggestOptions,
     },

@@ -21,7 +21,7 @@ use self::{exec_output::ExecOutput, piped_input::with_piped_input};
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     exit::ProgramExit,
-    ids, interrupts,
+    ids, interrupts, mcp,
     output::print,
     preview::RequestedPreview,
     problem::{CliProblem, chain},
@@ -46,7 +46,16 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
             (Some(which), only([prompt, unused, after])?)
         }
     };
-    let content = content(prompt, &options.image)?;
+    let content = match &options.mcp_prompt {
+        Some(name) => {
+            let mut request = mcp::as_request(&setup, name, &options.prompt_arg)?;
+            if prompt.is_some() || !options.image.is_empty() {
+                request.extend(content(prompt.or_else(|| Some(String::new())), &options.image)?);
+            }
+            request
+        }
+        None => content(prompt, &options.image)?,
+    };
     let preview = RequestedPreview::new(options.preview, &setup)?;
     let stop = Stop::default();
     let output = ExecOutput::new(&setup, &options, &stop)?;

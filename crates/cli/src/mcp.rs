@@ -3,12 +3,17 @@
 mod add;
 mod connections;
 mod list;
+mod login;
 mod pins;
 mod probe;
+mod prompts;
 mod remove;
 mod servers;
 
-pub(crate) use self::servers::{ConfiguredServer, ConfiguredServers};
+pub(crate) use self::{
+    prompts::as_request,
+    servers::{ConfiguredServer, ConfiguredServers},
+};
 
 use crate::{
     args::{CommonOptions, McpCommand},
@@ -28,6 +33,9 @@ pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<Program
             probe::run(&ProgramSetup::for_tools(common)?, name.as_deref(), json)
         }
         McpCommand::Pins(options) => pins::run(&ProgramSetup::for_tools(common)?, &options),
+        McpCommand::Login { name, json } => login::run(&ProgramSetup::for_tools(common)?, &name, json),
+        McpCommand::Logout { name, json } => login::log_out(&ProgramSetup::for_tools(common)?, &name, json),
+        McpCommand::Prompts(options) => prompts::run(&ProgramSetup::for_tools(common)?, &options),
         McpCommand::Remove { name, json } => remove::run(&name, json),
     }
 }

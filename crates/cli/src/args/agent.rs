@@ -65,6 +65,18 @@ pub(crate) struct ExecOptions {
     /// are appended as JSON). See docs/tools.md.
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) tools: Option<PathBuf>,
+    /// Use a prompt of an MCP server as the request, before the task if there is one.
+    #[arg(long, value_name = "SERVER/NAME", global = true)]
+    pub(crate) mcp_prompt: Option<String>,
+    /// Argument of that prompt. Repeatable.
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        requires = "mcp_prompt",
+        value_parser = super::mcp::pair,
+        global = true
+    )]
+    pub(crate) prompt_arg: Vec<(String, String)>,
     /// Never ask, as without a terminal or with `CI=true`: refuse what would need approval.
     #[arg(long, global = true)]
     pub(crate) no_input: bool,

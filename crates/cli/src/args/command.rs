@@ -12,7 +12,7 @@ const CHECKS: [&str; 3] = ["sandbox", "approval", "bypass"];
 const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
-const UNUSED: [(&[&str], &[&str]); 35] = [
+const UNUSED: [(&[&str], &[&str]); 38] = [
     (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
@@ -31,6 +31,9 @@ const UNUSED: [(&[&str], &[&str]); 35] = [
     (&["mcp", "list"], &CHECKS),
     (&["mcp", "get"], &CHECKS),
     (&["mcp", "test"], &CHECKS),
+    (&["mcp", "login"], &CHECKS),
+    (&["mcp", "logout"], &CHECKS),
+    (&["mcp", "prompts"], &CHECKS),
     (&["mcp", "pins"], &CHECKS),
     (&["mcp", "add"], &["config", "approval", "bypass", "cd"]),
     (&["mcp", "remove"], &ALL),

@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 50] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 53] = [
     (
         &[],
         &[
@@ -49,6 +49,9 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 50] = [
     (&["mcp", "pins"], &["mcp pins", "mcp pins files"]),
     (&["mcp", "pins", "approve"], &["mcp pins approve files", "mcp pins approve files read_file"]),
     (&["mcp", "pins", "forget"], &["mcp pins forget files"]),
+    (&["mcp", "login"], &["mcp login tickets"]),
+    (&["mcp", "logout"], &["mcp logout tickets"]),
+    (&["mcp", "prompts"], &["mcp prompts", "mcp prompts notes review file=main.rs"]),
     (&["mcp", "get"], &["mcp get files"]),
     (&["mcp", "remove"], &["mcp remove files"]),
     (&["trust"], &["trust", "trust --yes /src/project", "trust --list", "trust --revoke"]),

@@ -48,6 +48,32 @@ pub(crate) enum McpCommand {
     /// The first start of a server approves its tools. A tool that is new or changed later is held
     /// back until you approve it, and so are all tools of a server whose command line changed.
     Pins(McpPinsOptions),
+    /// Log in to an HTTP server.
+    ///
+    /// Prints an address for a browser, on this or another machine. The login ends when the browser
+    /// comes back to this machine, or when you paste the address to which it was sent.
+    Login {
+        /// Name of the server.
+        name: String,
+        /// Print JSON, one object per line: the address, then the login.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Log out of an HTTP server.
+    ///
+    /// The login is deleted here, and revoked there if possible. The exit code is 1 if there is
+    /// none.
+    Logout {
+        /// Name of the server.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the prompts of servers, or show one with its arguments filled in.
+    ///
+    /// `windlass exec --mcp-prompt SERVER/NAME` uses one as the request.
+    Prompts(McpPromptsOptions),
     /// Remove a server from the configuration file. The exit code is 1 if it is not there.
     Remove {
         /// Name of the server.
@@ -91,6 +117,21 @@ pub(crate) enum McpPinsAction {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// List the prompts of servers.
+#[derive(Debug, Args)]
+pub(crate) struct McpPromptsOptions {
+    /// Name of the server. Default: all.
+    pub(crate) server: Option<String>,
+    /// Name of the prompt to show.
+    pub(crate) name: Option<String>,
+    /// Arguments of the prompt.
+    #[arg(value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) arguments: Vec<(String, String)>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 const ADD_EXAMPLES: &str = "\
@@ -203,7 +244,8 @@ fn sandbox_of(name: &str) -> SandboxFlag {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// Splits `NAME=VALUE`.
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
         _ => Err("write NAME=VALUE".to_owned()),

@@ -24,6 +24,14 @@ pub(crate) fn pool<'a>(
     setup: &ProgramSetup,
     servers: impl IntoIterator<Item = (&'a str, &'a ConfiguredServer)>,
 ) -> Arc<ServerPool> {
+    pool_with_tokens(setup, servers).0
+}
+
+/// Creates a pool, and the source of its access tokens.
+pub(super) fn pool_with_tokens<'a>(
+    setup: &ProgramSetup,
+    servers: impl IntoIterator<Item = (&'a str, &'a ConfiguredServer)>,
+) -> (Arc<ServerPool>, Arc<TokenSource>) {
     let servers = servers.into_iter().map(|(name, server)| (name.to_owned(), server.config.clone()));
     let servers: BTreeMap<String, McpServerConfig> = servers.collect();
     let environment = setup::variables();
@@ -35,13 +43,14 @@ pub(crate) fn pool<'a>(
         defaults: setup.command_limits().defaults(),
         running_notes: Some(setup.storage().running_notes()),
     });
-    let tokens = TokenSource::new(&directory, &servers);
-    ServerPool::new(PoolSettings {
+    let tokens = Arc::new(TokenSource::new(&directory, &servers));
+    let pool = ServerPool::new(PoolSettings {
         servers,
         environment,
         directory: Some(directory),
         workspace: setup.cwd.clone(),
         launcher: Arc::new(launcher),
-        tokens: Some(Arc::new(tokens)),
-    })
+        tokens: Some(tokens.clone()),
+    });
+    (pool, tokens)
 }

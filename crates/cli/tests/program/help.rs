@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 71] = [
+const COMMANDS: [&[&str]; 74] = [
     &[],
     &["chat"],
     &["resume"],
@@ -40,6 +40,9 @@ const COMMANDS: [&[&str]; 71] = [
     &["mcp", "list"],
     &["mcp", "get"],
     &["mcp", "test"],
+    &["mcp", "login"],
+    &["mcp", "logout"],
+    &["mcp", "prompts"],
     &["mcp", "pins"],
     &["mcp", "pins", "approve"],
     &["mcp", "pins", "forget"],

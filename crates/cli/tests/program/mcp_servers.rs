@@ -89,3 +89,33 @@ fn servers_of_an_untrusted_project_are_not_started() {
     user.run(&["mcp", "test"]).assert_code(0);
     assert!(!user.work().join("started").exists());
 }
+
+#[test]
+fn prompts_are_listed_shown_and_used_as_requests() {
+    let user = User::new();
+    user.add_mcp_server("fake", &[]);
+    let listed = user.run(&["mcp", "prompts"]);
+    listed.assert_code(0);
+    assert_eq!(listed.stdout, "fake/review file=…  Reviews a file.\n");
+    let shown = user.run(&["mcp", "prompts", "fake", "review", "file=a.rs"]);
+    assert_eq!(shown.stdout, "user: Please review the file.\n");
+    let script = user.script(&json!([{"text": "Done."}]));
+    let words =
+        ["exec", "--script", &script, "--mcp-prompt", "fake/review", "--prompt-arg", "file=a.rs", "Be kind."];
+    user.run(&words).assert_code(0);
+    let records = user.records();
+    let request =
+        records.iter().map(Value::to_string).find(|record| record.contains("Please review")).unwrap();
+    assert!(request.contains("Be kind."), "{request}");
+}
+
+#[test]
+fn a_login_of_a_program_or_with_a_token_is_refused_with_the_reason() {
+    let user = User::new();
+    user.add_mcp_server("fake", &[]);
+    let refused = user.run(&["mcp", "login", "fake"]);
+    refused.assert_code(1);
+    assert!(refused.stderr.contains("it has no `url`"), "{refused:#?}");
+    let refused = user.run(&["mcp", "logout", "fake"]);
+    refused.assert_code(1);
+}
