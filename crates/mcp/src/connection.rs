@@ -1,6 +1,7 @@
 //! One connection to a server: its process or address, the requests that run on it, and its end.
 
 pub(crate) mod access;
+mod call_clock;
 mod calling;
 mod conversion;
 pub(crate) mod ending;
@@ -9,9 +10,12 @@ pub(crate) mod handshake;
 pub(crate) mod http;
 mod requests;
 mod running_calls;
+mod sending;
 mod server_requests;
 mod stderr_tail;
 mod stdio;
+mod subscription;
+mod tasks;
 mod tool_lister;
 mod watched_transport;
 
@@ -58,7 +62,7 @@ pub(crate) struct ServerConnection {
     end: Arc<ConnectionEnd>,
     list_changed: Arc<Notify>,
     process: Option<Arc<StdioProcess>>,
-    abandoned: mpsc::Sender<NumberOrString>,
+    abandoned: mpsc::Sender<AbandonedWork>,
 }
 
 /// The part of a connection that runs in the background. It must be run with
@@ -66,7 +70,13 @@ pub(crate) struct ServerConnection {
 pub(crate) struct ConnectionTask {
     service: RunningService<RoleClient, ServerRequests>,
     connection: Arc<ServerConnection>,
-    abandoned: mpsc::Receiver<NumberOrString>,
+    abandoned: mpsc::Receiver<AbandonedWork>,
+}
+
+/// Work of the server whose caller has gone.
+enum AbandonedWork {
+    Request(NumberOrString),
+    Task(String),
 }
 
 /// A connection that runs; its result is the report of its end.
@@ -210,6 +220,15 @@ impl ServerConnection {
         self.end.report().await
     }
 
+    async fn cancel_abandoned(&self, work: AbandonedWork) {
+        match work {
+            AbandonedWork::Request(id) => self.send_cancelled(id, "abandoned").await,
+            AbandonedWork::Task(id) => {
+                self.cancel_task(&id).await;
+            }
+        }
+    }
+
     /// Lists the tools. The caller limits the time.
     pub(crate) async fn list_tools(&self) -> Result<ServerListing, RemoteError> {
         tokio::select! {
@@ -236,7 +255,7 @@ impl ConnectionTask {
                 () = orphaned_process(connection.process.as_deref()) => {
                     connection.end.note(EndCause::Closed);
                 }
-                Some(id) = self.abandoned.recv() => connection.send_cancelled(id, "abandoned").await,
+                Some(work) = self.abandoned.recv() => connection.cancel_abandoned(work).await,
             }
         };
         // Closes the standard input, which asks the server to end.

@@ -30,6 +30,8 @@ use crate::{
 
 /// First delay after a failed start. It doubles with each failure.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// Maximum number of tries to use a server that ends right after its start.
+const MAX_SHORT_LIVES: usize = 6;
 /// Longest delay after failed starts.
 const MAX_BACKOFF: Duration = Duration::from_mins(1);
 
@@ -71,6 +73,16 @@ struct SlotState {
     calls: usize,
     last_used: Instant,
     tasks: Vec<AbortHandle>,
+}
+
+impl SlotState {
+    /// Puts the next start off: twice as long as after the last failure.
+    fn back_off(&mut self, error: &RemoteError) {
+        let doublings = self.failures.min(10);
+        let delay = FIRST_BACKOFF.saturating_mul(1 << doublings).min(MAX_BACKOFF);
+        self.failures = self.failures.saturating_add(1);
+        self.backoff = Some((Instant::now() + delay, error.clone()));
+    }
 }
 
 enum SlotPhase {
@@ -126,7 +138,7 @@ impl ServerSlot {
     /// Returns a use of the running server, which is started if necessary. While it lasts, the
     /// server is not idle.
     pub(crate) async fn acquire(self: &Arc<Self>) -> Result<ConnectionUse, RemoteError> {
-        loop {
+        for _ in 0..MAX_SHORT_LIVES {
             let starting = {
                 let mut state = self.state();
                 if let SlotPhase::Running(connection) = &state.phase
@@ -140,6 +152,12 @@ impl ServerSlot {
             };
             starting.await?;
         }
+        let error = self.not_started("it ended right after its start, again and again".to_owned());
+        let mut state = self.state();
+        if matches!(state.phase, SlotPhase::Resting) {
+            state.back_off(&error);
+        }
+        Err(error)
     }
 
     /// Returns the start that runs, or begins one.
@@ -195,10 +213,7 @@ impl ServerSlot {
         if matches!(shown, ServerState::NeedsLogin) {
             state.backoff = None;
         } else {
-            let doublings = state.failures.min(10);
-            let delay = FIRST_BACKOFF.saturating_mul(1 << doublings).min(MAX_BACKOFF);
-            state.failures = state.failures.saturating_add(1);
-            state.backoff = Some((Instant::now() + delay, error.clone()));
+            state.back_off(error);
         }
         state.resting = shown;
         drop(state);
@@ -218,8 +233,8 @@ impl ServerSlot {
         self.context.changed();
     }
 
-    /// Replaces the tools.
-    fn note_listing(&self, listing: ServerListing) -> Arc<ServerListing> {
+    /// Replaces the tools. Returns true if they differ from the last ones.
+    fn note_listing(&self, listing: ServerListing) -> (Arc<ServerListing>, bool) {
         let listing = Arc::new(listing);
         let mut state = self.state();
         let is_same = state.listing.as_deref().is_some_and(|old| is_same_list(old, &listing));
@@ -228,7 +243,7 @@ impl ServerSlot {
         if !is_same {
             self.context.changed();
         }
-        listing
+        (listing, !is_same)
     }
 
     /// Ends the server: asks it, and kills it after two seconds. The pool is closed before.

@@ -8,7 +8,7 @@ use rmcp::model::{
     ReadResourceRequestParams, ServerResult,
 };
 
-use super::{ServerConnection, conversion};
+use super::{ServerConnection, calling::RoundInput, conversion};
 use crate::{
     pool::RemoteError,
     result::{
@@ -27,8 +27,11 @@ impl ServerConnection {
         cursor: Option<String>,
         limit: Duration,
     ) -> Result<RemotePage<RemoteResource>, RemoteError> {
-        let request = ListResourcesRequest { params: page_params(cursor), ..Default::default() };
-        match self.ask(ClientRequest::ListResourcesRequest(request), limit).await? {
+        let request = |_: RoundInput| {
+            let params = page_params(cursor.clone());
+            ClientRequest::ListResourcesRequest(ListResourcesRequest { params, ..Default::default() })
+        };
+        match self.ask(request, limit).await? {
             ServerResult::ListResourcesResult(result) => Ok(RemotePage {
                 entries: result.resources.into_iter().map(conversion::resource).collect(),
                 next_cursor: result.next_cursor,
@@ -42,8 +45,12 @@ impl ServerConnection {
         cursor: Option<String>,
         limit: Duration,
     ) -> Result<RemotePage<RemoteResource>, RemoteError> {
-        let request = ListResourceTemplatesRequest { params: page_params(cursor), ..Default::default() };
-        match self.ask(ClientRequest::ListResourceTemplatesRequest(request), limit).await? {
+        let request = |_: RoundInput| {
+            let params = page_params(cursor.clone());
+            let request = ListResourceTemplatesRequest { params, ..Default::default() };
+            ClientRequest::ListResourceTemplatesRequest(request)
+        };
+        match self.ask(request, limit).await? {
             ServerResult::ListResourceTemplatesResult(result) => Ok(RemotePage {
                 entries: result.resource_templates.into_iter().map(conversion::resource_template).collect(),
                 next_cursor: result.next_cursor,
@@ -57,8 +64,13 @@ impl ServerConnection {
         uri: &str,
         limit: Duration,
     ) -> Result<Vec<RemoteResourceContent>, RemoteError> {
-        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        match self.ask(ClientRequest::ReadResourceRequest(request), limit).await? {
+        let request = |input: RoundInput| {
+            let mut params = ReadResourceRequestParams::new(uri);
+            params.input_responses = input.responses;
+            params.request_state = input.state;
+            ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
+        };
+        match self.ask(request, limit).await? {
             ServerResult::ReadResourceResult(result) => {
                 Ok(result.contents.into_iter().map(conversion::resource_content).collect())
             }
@@ -68,10 +80,13 @@ impl ServerConnection {
 
     pub(crate) async fn list_prompts(&self, limit: Duration) -> Result<Vec<RemotePrompt>, RemoteError> {
         let mut prompts = Vec::new();
-        let mut cursor = None;
+        let mut cursor: Option<String> = None;
         for _ in 0..MAX_PROMPT_PAGES {
-            let request = ListPromptsRequest { params: page_params(cursor), ..Default::default() };
-            match self.ask(ClientRequest::ListPromptsRequest(request), limit).await? {
+            let request = |_: RoundInput| {
+                let params = page_params(cursor.clone());
+                ClientRequest::ListPromptsRequest(ListPromptsRequest { params, ..Default::default() })
+            };
+            match self.ask(request, limit).await? {
                 ServerResult::ListPromptsResult(result) => {
                     prompts.extend(result.prompts.into_iter().map(conversion::prompt));
                     prompts.truncate(MAX_PROMPTS);
@@ -92,17 +107,17 @@ impl ServerConnection {
         arguments: &RemoteArguments,
         limit: Duration,
     ) -> Result<Vec<RemotePromptMessage>, RemoteError> {
-        let mut params = GetPromptRequestParams::new(prompt);
-        params.arguments = Some(arguments.clone());
-        let request = GetPromptRequest::new(params);
-        match self.ask(ClientRequest::GetPromptRequest(request), limit).await? {
+        let request = |input: RoundInput| {
+            let mut params = GetPromptRequestParams::new(prompt);
+            params.arguments = Some(arguments.clone());
+            params.input_responses = input.responses;
+            params.request_state = input.state;
+            ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
+        };
+        match self.ask(request, limit).await? {
             ServerResult::GetPromptResult(result) => Ok(conversion::prompt_messages(result)),
             _ => Err(self.bad_answer("the answer is no prompt")),
         }
-    }
-
-    async fn ask(&self, request: ClientRequest, limit: Duration) -> Result<ServerResult, RemoteError> {
-        self.send(request, None).await?.answer(limit).await
     }
 }
 

@@ -50,8 +50,9 @@ impl InFlightCall {
 
 /// One request of a call. A call that needs input is sent again, as another request.
 struct RunningRequest {
-    id: RequestId,
-    token: ProgressToken,
+    key: u64,
+    /// The identity on the wire, once it is known: the server may ask back before that.
+    wire: Option<(RequestId, ProgressToken)>,
     last_progress: f64,
     progress: mpsc::Sender<RemoteProgress>,
     call: Arc<InFlightCall>,
@@ -59,6 +60,7 @@ struct RunningRequest {
 
 #[derive(Default)]
 struct RequestTable {
+    next_key: u64,
     requests: Vec<RunningRequest>,
     early: VecDeque<ProgressNotificationParam>,
 }
@@ -67,40 +69,54 @@ struct RequestTable {
 #[derive(Default)]
 pub(crate) struct RunningCalls(Mutex<RequestTable>);
 
-impl RunningCalls {
-    /// Registers a request and returns the receiver of its progress.
-    pub(crate) fn register(
-        &self,
-        id: RequestId,
-        token: ProgressToken,
-        call: Arc<InFlightCall>,
-    ) -> mpsc::Receiver<RemoteProgress> {
-        let (progress, receiver) = mpsc::channel(MAX_WAITING_PROGRESS);
-        let last_progress = f64::NEG_INFINITY;
-        let mut request = RunningRequest { id, token, last_progress, progress, call };
-        let mut table = self.table();
-        // The server may have answered before the request was registered.
-        table.early.retain(|early| {
-            let is_ours = early.progress_token == request.token;
+/// A registered request. Dropped, it is forgotten.
+pub(crate) struct RequestEntry {
+    calls: Arc<RunningCalls>,
+    key: u64,
+    /// Its progress.
+    pub(crate) progress: mpsc::Receiver<RemoteProgress>,
+}
+
+impl RequestEntry {
+    /// Notes the identity that the request got.
+    pub(crate) fn identify(&self, id: RequestId, token: ProgressToken) {
+        let mut table = self.calls.table();
+        let RequestTable { requests, early, .. } = &mut *table;
+        let Some(request) = requests.iter_mut().find(|request| request.key == self.key) else { return };
+        early.retain(|progress| {
+            let is_ours = progress.progress_token == token;
             if is_ours {
-                request.report(early);
+                request.report(progress);
             }
             !is_ours
         });
-        table.requests.push(request);
-        receiver
+        request.wire = Some((id, token));
     }
+}
 
-    /// Forgets a request.
-    pub(crate) fn remove(&self, id: &RequestId) {
-        self.table().requests.retain(|request| request.id != *id);
+impl Drop for RequestEntry {
+    fn drop(&mut self) {
+        self.calls.table().requests.retain(|request| request.key != self.key);
+    }
+}
+
+impl RunningCalls {
+    /// Registers a request that is about to be sent.
+    pub(crate) fn register(self: &Arc<Self>, call: Arc<InFlightCall>) -> RequestEntry {
+        let (progress, receiver) = mpsc::channel(MAX_WAITING_PROGRESS);
+        let mut table = self.table();
+        let key = table.next_key;
+        table.next_key = key.wrapping_add(1);
+        let last_progress = f64::NEG_INFINITY;
+        table.requests.push(RunningRequest { key, wire: None, last_progress, progress, call });
+        RequestEntry { calls: Arc::clone(self), key, progress: receiver }
     }
 
     /// Passes a notification of progress to its request.
     pub(crate) fn progress(&self, progress: &ProgressNotificationParam) {
         let mut table = self.table();
         let token = &progress.progress_token;
-        if let Some(request) = table.requests.iter_mut().find(|request| request.token == *token) {
+        if let Some(request) = table.requests.iter_mut().find(|request| request.has_token(token)) {
             request.report(progress);
             return;
         }
@@ -115,8 +131,13 @@ impl RunningCalls {
     pub(crate) fn asking_call(&self, origin: Option<&RequestId>) -> Option<Arc<InFlightCall>> {
         let table = self.table();
         if let Some(origin) = origin {
-            let request = table.requests.iter().find(|request| request.id == *origin)?;
-            return Some(Arc::clone(&request.call));
+            let requests = &table.requests;
+            let known = requests.iter().find(|request| request.has_id(origin));
+            let request = known.or_else(|| match &requests[..] {
+                [only] if only.wire.is_none() => Some(only),
+                _ => None,
+            });
+            return request.map(|request| Arc::clone(&request.call));
         }
         let first = table.requests.first()?;
         let is_same = |request: &RunningRequest| match (&request.call.elicitor, &first.call.elicitor) {
@@ -133,6 +154,14 @@ impl RunningCalls {
 }
 
 impl RunningRequest {
+    fn has_id(&self, id: &RequestId) -> bool {
+        self.wire.as_ref().is_some_and(|(own, _)| own == id)
+    }
+
+    fn has_token(&self, token: &ProgressToken) -> bool {
+        self.wire.as_ref().is_some_and(|(_, own)| own == token)
+    }
+
     /// Reports progress unless it goes back.
     fn report(&mut self, progress: &ProgressNotificationParam) {
         if progress.progress <= self.last_progress || !progress.progress.is_finite() {
@@ -161,20 +190,38 @@ mod tests {
 
     #[test]
     fn progress_reaches_its_request_in_order_and_never_goes_back() {
-        let calls = RunningCalls::default();
+        let calls = Arc::new(RunningCalls::default());
         let call = InFlightCall::new(None);
+        let mut first = calls.register(Arc::clone(&call));
+        let mut second = calls.register(call);
+        // The server is faster than we are.
         calls.progress(&ProgressNotificationParam::new(token(1), 1.0).with_message("a\u{1b}b"));
-        let mut first = calls.register(NumberOrString::Number(10), token(1), Arc::clone(&call));
-        let mut second = calls.register(NumberOrString::Number(11), token(2), call);
+        first.identify(NumberOrString::Number(10), token(1));
+        second.identify(NumberOrString::Number(11), token(2));
         for value in [2.0, 2.0, 1.5, f64::NAN, 3.0] {
             calls.progress(&ProgressNotificationParam::new(token(1), value));
         }
         let mut seen = Vec::new();
-        while let Ok(progress) = first.try_recv() {
+        while let Ok(progress) = first.progress.try_recv() {
             seen.push((progress.progress, progress.message));
         }
         assert_eq!(seen, [(1.0, Some("ab".to_owned())), (2.0, None), (3.0, None)]);
-        assert!(second.try_recv().is_err());
+        assert!(second.progress.try_recv().is_err());
+        drop((first, second));
+        assert!(calls.table().requests.is_empty());
+    }
+
+    #[test]
+    fn a_question_belongs_to_the_request_of_its_stream() {
+        let calls = Arc::new(RunningCalls::default());
+        let (one, other) = (InFlightCall::new(None), InFlightCall::new(None));
+        let first = calls.register(Arc::clone(&one));
+        let id = NumberOrString::Number(1);
+        assert!(Arc::ptr_eq(&calls.asking_call(Some(&id)).unwrap(), &one));
+        first.identify(id.clone(), token(1));
+        let _second = calls.register(other);
+        assert!(Arc::ptr_eq(&calls.asking_call(Some(&id)).unwrap(), &one));
+        assert!(calls.asking_call(Some(&NumberOrString::Number(5))).is_none());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use rmcp::{
     model::{
         ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
         ElicitationCapability, ErrorData, FormElicitationCapability, Implementation, ProtocolVersion,
-        UrlElicitationCapability,
+        TASKS_EXTENSION_ID, UrlElicitationCapability,
     },
     service::{InboundStreamOrigin, RequestContext},
 };
@@ -149,6 +149,8 @@ fn capabilities() -> ClientCapabilities {
         .with_url(UrlElicitationCapability::new());
     let mut capabilities = ClientCapabilities::default();
     capabilities.elicitation = Some(elicitation);
+    let tasks = (TASKS_EXTENSION_ID.to_owned(), serde_json::Map::new());
+    capabilities.extensions = Some([tasks].into_iter().collect());
     capabilities.roots = Some(rmcp::model::RootsCapabilities::default());
     capabilities
 }

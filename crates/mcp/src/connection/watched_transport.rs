@@ -83,7 +83,9 @@ impl<T> WatchedTransport<T> {
                 self.watch.list_changed.notify_one();
                 false
             }
-            _ => true,
+            ServerNotification::CancelledNotification(_) => true,
+            // The rest is of use only on a subscription.
+            _ => notification.get_meta().subscription_id().is_some(),
         }
     }
 

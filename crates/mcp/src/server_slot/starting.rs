@@ -35,7 +35,7 @@ impl ServerSlot {
     pub(super) async fn run_start(self: Arc<Self>) -> StartResult {
         match self.start_once().await {
             Ok(started) => {
-                let listing = self.note_listing(started.listing);
+                let (listing, _) = self.note_listing(started.listing);
                 self.save(listing).await;
                 let connection = started.connection;
                 let mut state = self.state();

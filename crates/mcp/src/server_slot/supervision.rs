@@ -25,6 +25,7 @@ impl ServerSlot {
             report = &mut run => report,
             () = self.watch_tools(&connection) => run.await,
             () = self.stop_when_idle(&connection) => run.await,
+            () = connection.follow_changes() => run.await,
         };
         self.note_end(&connection, &report);
     }
@@ -43,8 +44,10 @@ impl ServerSlot {
             sleep(RELIST_DELAY).await;
             match timeout(self.config.startup_timeout(), connection.list_tools()).await {
                 Ok(Ok(listing)) => {
-                    let listing = self.note_listing(listing);
-                    self.save(listing).await;
+                    let (listing, has_changed) = self.note_listing(listing);
+                    if has_changed {
+                        self.save(listing).await;
+                    }
                 }
                 Ok(Err(error)) => {
                     tracing::debug!(server = self.name, %error, "the tools were not listed again");

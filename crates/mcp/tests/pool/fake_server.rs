@@ -17,7 +17,9 @@ const FOREVER: Duration = Duration::from_mins(2);
 #[test]
 fn serves_when_asked() {
     if let Ok(mode) = std::env::var("FAKE_MODE") {
-        FakeServer { mode, calls: 0 }.serve();
+        let (subscription, question) = (Value::Null, Value::Null);
+        let task = FakeTask::default();
+        FakeServer { mode, calls: 0, subscription, question, task }.serve();
         exit(0);
     }
 }
@@ -25,6 +27,9 @@ fn serves_when_asked() {
 struct FakeServer {
     mode: String,
     calls: u32,
+    subscription: Value,
+    question: Value,
+    task: FakeTask,
 }
 
 impl FakeServer {
@@ -58,21 +63,21 @@ impl FakeServer {
                 std::thread::sleep(FOREVER);
             }
             ("dies_at_discover", "server/discover") => exit(1),
-            ("modern" | "mrtr", "server/discover") => answer(
-                id,
-                &json!({
-                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0,
-                    "cacheScope": "private", "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "fake", "version": "2"},
-                }),
-            ),
+            (mode, "server/discover") if mode.starts_with("modern") => answer(id, &discovered()),
             (_, "server/discover") => fail(id, -32601, "unknown method"),
-            ("modern" | "mrtr", "initialize") => fail(id, -32022, "too old"),
+            (mode, "initialize") if mode.starts_with("modern") => fail(id, -32022, "too old"),
             (_, "initialize") => answer(id, &self.initialized(params)),
             (_, "ping") => answer(id, &json!({})),
             (_, "tools/list") => self.list(id, params),
             (_, "tools/call") => self.call(id, params),
-            ("", _) => unreachable!(),
+            (_, "subscriptions/listen") => {
+                self.subscription = id.clone();
+                let mut accepted = subscribed("notifications/subscriptions/acknowledged", id);
+                accepted["params"]["notifications"] = json!({"toolsListChanged": true});
+                send(&accepted.to_string());
+            }
+            (_, "tasks/get" | "tasks/update" | "tasks/cancel") => self.task.receive(id, method, params),
+            (_, "") if *id == json!("ours") => self.receive_answer(message),
             _ => {}
         }
     }
@@ -105,10 +110,32 @@ impl FakeServer {
                 tool("good"), tool("bell\u{7}"), tool(&"x".repeat(500)), tool("good"),
                 {"name": "no_schema"}, {"name": "bad_schema", "inputSchema": 5}, tool("last"),
             ]}),
-            "changes" if self.calls > 0 => json!({"tools": [tool("echo"), tool("new")]}),
+            "changes" | "modern_changes" if self.calls > 0 => json!({"tools": [tool("echo"), tool("new")]}),
             _ => json!({"tools": [tool("echo")], "ttlMs": 60_000, "cacheScope": "private"}),
         };
         answer(id, &result);
+    }
+
+    /// Sends the next request of a call that asks the client.
+    fn ask_next(&self) {
+        let mut request = self.question["request"].clone();
+        request["jsonrpc"] = json!("2.0");
+        request["id"] = json!("ours");
+        send(&request.to_string());
+    }
+
+    fn receive_answer(&mut self, message: &Value) {
+        let question = &mut self.question;
+        let is_accepted = message["result"]["action"] == "accept";
+        question["accepted"] = json!(question["accepted"].as_u64().unwrap() + u64::from(is_accepted));
+        question["left"] = json!(question["left"].as_u64().unwrap() - 1);
+        if question["left"] == 0 {
+            let said = json!({"accepted": question["accepted"], "last": message["result"],
+                "error": message["error"]["code"]});
+            say(&question["call"], &said.to_string());
+        } else {
+            self.ask_next();
+        }
     }
 
     fn call(&mut self, id: &Value, params: &Value) {
@@ -159,13 +186,104 @@ impl FakeServer {
                 say(id, "asked");
             }
             "change" => {
-                send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
+                let method = "notifications/tools/list_changed";
+                let changed = match &self.subscription {
+                    Value::Null => json!({"jsonrpc": "2.0", "method": method}),
+                    id => subscribed(method, id),
+                };
+                send(&changed.to_string());
                 say(id, "changed");
             }
+            "ask" => {
+                self.question = json!({"call": id, "left": params["arguments"]["times"], "accepted": 0,
+                    "request": params["arguments"]["request"]});
+                self.ask_next();
+            }
+            "task" => self.task.start(id, &params["arguments"]),
+            "task_state" => say(id, &self.task.state()),
             "input" => input(id, params),
             _ => say(id, &params["arguments"].to_string()),
         }
     }
+}
+
+/// A task that works for some polls and then has an outcome.
+#[derive(Default)]
+struct FakeTask {
+    polls: u64,
+    plan: Value,
+    answers: Value,
+    is_cancelled: bool,
+}
+
+impl FakeTask {
+    fn start(&mut self, id: &Value, plan: &Value) {
+        *self = Self { plan: plan.clone(), ..Self::default() };
+        let mut task = Self::shown("working", "begun");
+        task["resultType"] = json!("task");
+        answer(id, &task);
+    }
+
+    fn receive(&mut self, id: &Value, method: &str, params: &Value) {
+        match method {
+            "tasks/cancel" => self.is_cancelled = true,
+            "tasks/update" => self.answers = params["inputResponses"].clone(),
+            _ => return self.report(id),
+        }
+        answer(id, &json!({"resultType": "complete"}));
+    }
+
+    fn report(&mut self, id: &Value) {
+        self.polls += 1;
+        let outcome = self.plan["outcome"].as_str().unwrap_or_default();
+        let is_working = outcome == "never" || Some(self.polls) <= self.plan["polls"].as_u64();
+        let mut task = match outcome {
+            _ if is_working => Self::shown("working", &format!("poll {}", self.polls)),
+            "input" if self.answers.is_null() => Self::shown("input_required", "asking"),
+            "input" => Self::shown("completed", "done"),
+            outcome => Self::shown(outcome, "ended"),
+        };
+        match task["status"].as_str() {
+            Some("completed") => {
+                let text = format!("task done {}", self.answers);
+                task["result"] = json!({"content": [{"type": "text", "text": text}]});
+            }
+            Some("failed") => task["error"] = json!({"code": -32055, "message": "no luck"}),
+            Some("input_required") => task["inputRequests"] = json!({"who": question()}),
+            _ => {}
+        }
+        answer(id, &task);
+    }
+
+    fn state(&self) -> String {
+        if self.is_cancelled { "cancelled".to_owned() } else { format!("{} polls", self.polls) }
+    }
+
+    fn shown(status: &str, message: &str) -> Value {
+        let time = "2026-11-19T00:00:00Z";
+        json!({"resultType": "complete", "taskId": "t1", "status": status, "statusMessage": message,
+            "createdAt": time, "lastUpdatedAt": time, "ttlMs": 60_000, "pollIntervalMs": 1})
+    }
+}
+
+fn discovered() -> Value {
+    json!({
+        "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0,
+        "cacheScope": "private", "serverInfo": {"name": "fake", "version": "2"},
+        "capabilities": {"tools": {"listChanged": true},
+            "extensions": {"io.modelcontextprotocol/tasks": {}}},
+    })
+}
+
+fn subscribed(method: &str, subscription: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method,
+        "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": subscription}}})
+}
+
+fn question() -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    json!({"method": "elicitation/create",
+        "params": {"mode": "form", "message": "who?", "requestedSchema": schema}})
 }
 
 fn tool(name: &str) -> Value {
@@ -179,11 +297,9 @@ fn input(id: &Value, params: &Value) {
     if Some(round) == params["arguments"]["rounds"].as_u64() {
         return say(id, &params["inputResponses"].to_string());
     }
-    let question = json!({"method": "elicitation/create", "params": {"mode": "form",
-        "message": "who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}});
     answer(
         id,
-        &json!({"resultType": "input_required", "inputRequests": {"who": question},
+        &json!({"resultType": "input_required", "inputRequests": {"who": question()},
         "requestState": (round + 1).to_string()}),
     );
 }

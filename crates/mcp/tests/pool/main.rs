@@ -9,11 +9,14 @@ mod hostile;
 mod http;
 mod launcher;
 mod life_cycle;
+mod questions;
+mod tasks;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use windlass_contract::remote::Elicitor;
 use windlass_mcp::{
     access_tokens::AccessTokens,
     config::McpServerConfig,
@@ -31,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct TestPool {
     pool: Arc<ServerPool>,
     launcher: Arc<ChildLauncher>,
+    /// Answers the questions of all calls.
+    elicitor: Option<Arc<dyn Elicitor>>,
 }
 
 impl TestPool {
@@ -62,7 +67,7 @@ impl TestPool {
             launcher: Arc::clone(&launcher) as _,
             tokens,
         });
-        Self { pool, launcher }
+        Self { pool, launcher, elicitor: None }
     }
 
     async fn call(&self, server: &str, tool: &str) -> Result<RemoteResult, RemoteError> {
@@ -87,7 +92,14 @@ impl TestPool {
         progress: &(dyn Fn(RemoteProgress) + Send + Sync),
     ) -> Result<RemoteResult, RemoteError> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let call = RemoteToolCall { server, tool, arguments: &arguments, progress, elicitor: None, cancel };
+        let call = RemoteToolCall {
+            server,
+            tool,
+            arguments: &arguments,
+            progress,
+            elicitor: self.elicitor.clone(),
+            cancel,
+        };
         tokio::time::timeout(PATIENCE, self.pool.call(call)).await.expect("a call that ends")
     }
 
