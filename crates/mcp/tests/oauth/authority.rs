@@ -11,7 +11,7 @@ use std::{
 use hyper::{
     Request, Response, StatusCode,
     body::{Body, Bytes, Incoming},
-    header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE},
+    header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE},
     server::conn::http1,
     service::service_fn,
 };
@@ -52,6 +52,10 @@ pub(crate) struct Deviations {
     pub(crate) no_metadata: bool,
     /// Clients can be described by documents.
     pub(crate) reads_documents: bool,
+    /// Method of the protocol for which every token is refused.
+    pub(crate) refuses_method: Option<&'static str>,
+    /// The scope that calls of tools demand.
+    pub(crate) demands_scope: Option<&'static str>,
     /// The type of the tokens, instead of `Bearer`.
     pub(crate) token_type: Option<&'static str>,
 }
@@ -63,6 +67,9 @@ pub(crate) struct Records {
     pub(crate) refresh_tokens: Vec<String>,
     pub(crate) deviations: Deviations,
     challenges: BTreeMap<String, String>,
+    /// The access token that is valid, and its scopes.
+    access: (String, String),
+    asked_scopes: String,
     issued: u32,
 }
 
@@ -113,6 +120,11 @@ impl TestAuthority {
         self.requests("/as/token").iter().filter(|parameters| is_refresh(parameters)).count()
     }
 
+    /// Makes the access token invalid before its time.
+    pub(crate) fn end_token(&self) {
+        self.records.lock().unwrap().access.0.clear();
+    }
+
     pub(crate) fn deviate(&self, change: impl FnOnce(&mut Deviations)) {
         change(&mut self.records.lock().unwrap().deviations);
     }
@@ -130,6 +142,8 @@ async fn answer(
         path => path.to_owned(),
     };
     let query = request.uri().query().unwrap_or_default().to_owned();
+    let sent = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let sent = sent.unwrap_or_default().replace("Bearer ", "");
     let body = read(request.into_body()).await;
     if deviations.hangs == Some(&path) {
         std::future::pending::<()>().await;
@@ -150,7 +164,7 @@ async fn answer(
     records.requests.push((path.clone(), parameters.clone()));
     Ok(match path.as_str() {
         "/mcp" if deviations.no_metadata => json_answer(401, &json!({})),
-        "/mcp" => challenge(&origin),
+        "/mcp" => protected(&origin, &records, &sent, &body),
         "/.well-known/oauth-protected-resource/mcp" => json_answer(
             200,
             &json!({
@@ -196,6 +210,39 @@ fn redirect(location: &str) -> Response<String> {
     response.body(String::new()).unwrap()
 }
 
+/// Answers a message of the protocol, if its token is valid.
+fn protected(origin: &str, records: &Records, token: &str, body: &str) -> Response<String> {
+    let message: Value = serde_json::from_str(body).unwrap_or_default();
+    let method = message["method"].as_str().unwrap_or_default();
+    let deviations = &records.deviations;
+    let (valid, scopes) = &records.access;
+    if token.is_empty() || token != valid || deviations.refuses_method == Some(method) {
+        return challenge(origin);
+    }
+    let result = match method {
+        "server/discover" => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0,
+            "cacheScope": "private", "capabilities": {"tools": {}},
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "locked", "version": "1"}},
+        }),
+        "tools/list" => json!({
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "tools": [{"name": "open", "inputSchema": {"type": "object"}}],
+        }),
+        "tools/call" if deviations.demands_scope.is_some_and(|scope| !scopes.contains(scope)) => {
+            let scope = deviations.demands_scope.unwrap_or_default();
+            let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+            let response = Response::builder().status(403).header(WWW_AUTHENTICATE, challenge);
+            return response.body(String::new()).unwrap();
+        }
+        "tools/call" => json!({
+            "resultType": "complete", "content": [{"type": "text", "text": format!("by {token}")}],
+        }),
+        _ => return json_answer(202, &Value::Null),
+    };
+    json_answer(200, &json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+}
+
 fn challenge(origin: &str) -> Response<String> {
     let metadata = format!("{origin}/.well-known/oauth-protected-resource/mcp");
     let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"read\"");
@@ -225,6 +272,7 @@ fn metadata(origin: &str, deviations: &Deviations) -> Response<String> {
 fn authorize(origin: &str, records: &mut Records, asked: &BTreeMap<String, String>) -> Response<String> {
     let deviations = records.deviations.clone();
     records.challenges.insert("the-code".to_owned(), asked["code_challenge"].clone());
+    records.asked_scopes = asked.get("scope").cloned().unwrap_or_default();
     let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
     let issuer = format!("{origin}/as");
     back.query_pairs_mut()
@@ -257,6 +305,7 @@ fn token(records: &mut Records, asked: &BTreeMap<String, String>) -> Response<St
     records.issued += 1;
     let number = records.issued;
     records.refresh_tokens.push(format!("refresh-{number}"));
+    records.access = (format!("access-{number}"), records.asked_scopes.clone());
     json_answer(
         200,
         &json!({

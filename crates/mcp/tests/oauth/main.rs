@@ -4,4 +4,5 @@
 
 mod authority;
 mod login;
+mod pool;
 mod refresh;
