@@ -25,4 +25,5 @@ mod state_file;
 pub mod status;
 pub mod tool;
 pub mod tool_source;
+pub mod unpinned_runner;
 mod untrusted_text;
