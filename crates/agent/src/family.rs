@@ -95,6 +95,9 @@ const FAMILIES: &[(&str, Family)] = &[
     ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
     ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
     ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).reading(272_000)),
+    ("claude-3-7",          family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  true).with_file_tools()),
+    ("claude-3",            family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  false).with_file_tools()),
+    ("claude-",             family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  true).with_file_tools()),
     ("rules",               family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
 ];
 

@@ -1,6 +1,6 @@
 //! The Chat Completions API, which most servers of local models speak.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::{
     answer::DecodedStream,
     calls::CallIds,
     dialect::{CallScanner, KnownTools},
+    freeform,
     http::HttpEndpoint,
     json,
     provider::CallReading,
@@ -24,10 +25,6 @@ use stream::TextReading;
 
 mod messages;
 mod stream;
-
-/// Name of the parameter that carries the text of a freeform tool. This protocol knows only
-/// functions.
-pub(crate) const FREEFORM_PARAMETER: &str = "input";
 
 /// Client for the Chat Completions API.
 pub(crate) struct ChatClient {
@@ -128,7 +125,7 @@ impl ModelClient for ChatClient {
                 )),
                 CallReading::HintOnly => TextReading::Hinted(tools.clone()),
             };
-            let decoder = stream::ChatDecoder::new(ids, freeform_tools(tools), text);
+            let decoder = stream::ChatDecoder::new(ids, freeform::names(tools), text);
             Ok(Box::new(DecodedStream::new(events, decoder)) as Box<dyn ModelStream>)
         })
     }
@@ -160,15 +157,7 @@ fn encode_tool(spec: &ToolSpec, profile: SchemaProfile) -> Option<ChatTool<'_>> 
             Some(ChatTool::Function { name, description, parameters })
         }
         SpecKind::Custom { grammar } => {
-            let about =
-                format!("The text, which fits this {} grammar:\n{}", grammar.syntax, grammar.definition);
-            let parameters = json!({
-                "type": "object",
-                "properties": {FREEFORM_PARAMETER: {"type": "string", "description": about}},
-                "required": [FREEFORM_PARAMETER],
-                "additionalProperties": false
-            });
-            Some(ChatTool::Function { name, description, parameters })
+            Some(ChatTool::Function { name, description, parameters: freeform::schema(grammar) })
         }
         SpecKind::LocalShell | SpecKind::WebSearch(_) => None,
     }
@@ -176,12 +165,6 @@ fn encode_tool(spec: &ToolSpec, profile: SchemaProfile) -> Option<ChatTool<'_>> 
 
 fn join_instructions(instructions: &str, about_tools: &str) -> String {
     if instructions.is_empty() { about_tools.to_owned() } else { format!("{instructions}\n\n{about_tools}") }
-}
-
-/// Returns the names of tools whose calls carry text instead of JSON.
-fn freeform_tools(tools: &[ToolSpec]) -> HashSet<String> {
-    let custom = tools.iter().filter(|tool| matches!(tool.kind, SpecKind::Custom { .. }));
-    custom.map(|tool| tool.name.to_string()).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,11 @@ use windlass_contract::model::ModelError;
 /// Maximum length of a server's message.
 const MAX_MESSAGE_CHARS: usize = 500;
 
+/// Phrases of messages about a context window that is too small, from servers that send no code of
+/// their own for it: vLLM and Anthropic.
+const TOO_LONG: [&str; 3] =
+    ["maximum context length", "prompt is too long", "`max_tokens` exceed context limit"];
+
 /// Maximum length of the excerpt of an unreadable event.
 const MAX_EVENT_CHARS: usize = 200;
 
@@ -113,19 +118,23 @@ impl ServerFailure {
             "insufficient_quota"
             | "usage_limit_reached"
             | "usage_not_included"
+            | "billing_error"
             | "billing_hard_limit_reached" => Some(FailureKind::Quota),
             "invalid_prompt"
             | "bio_policy"
             | "cyber_policy"
             | "misalignment_policy_violation"
-            | "invalid_request_error" => Some(FailureKind::Rejected),
+            | "invalid_request_error"
+            | "request_too_large" => Some(FailureKind::Rejected),
             "server_is_overloaded" | "slow_down" | "overloaded_error" => Some(FailureKind::Overloaded),
             "rate_limit_exceeded" | "rate_limit_error" => Some(FailureKind::RateLimit),
             _ => None,
         };
-        // vLLM sends no code for this, only a message.
-        if self.message.contains("maximum context length") {
+        if TOO_LONG.iter().any(|phrase| self.message.contains(phrase)) {
             return FailureKind::ContextWindow;
+        }
+        if self.message.contains("credit balance is too low") {
+            return FailureKind::Quota;
         }
         self.words.iter().find_map(kind).unwrap_or(FailureKind::Unknown)
     }
@@ -212,6 +221,41 @@ mod tests {
         assert_eq!(message(&json!({"error": {"oops": 1}})).as_deref(), Some(r#"{"oops":1}"#));
         assert_eq!(message(&json!({"error": null, "id": "r1"})), None);
         assert_eq!(message(&json!("text")), None);
+    }
+
+    #[test]
+    fn failures_of_the_messages_api_are_told_apart() {
+        let error = |status, kind: &str, message: &str| {
+            let body =
+                json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "r"});
+            ServerFailure::find(&body).unwrap().into_status_error("URL", status, None)
+        };
+        let text = || "m".to_owned();
+        let rejected = ModelError::InvalidRequest { status: 400, message: text() };
+        assert_eq!(error(400, "invalid_request_error", "m"), rejected);
+        let long = "prompt is too long: 210000 tokens > 200000 maximum";
+        assert_eq!(error(400, "invalid_request_error", long), ModelError::ContextWindowExceeded);
+        let both = "input length and `max_tokens` exceed context limit: 1 + 2 > 2";
+        assert_eq!(error(400, "invalid_request_error", both), ModelError::ContextWindowExceeded);
+        let poor = "Your credit balance is too low to access the API.";
+        assert_eq!(
+            error(400, "invalid_request_error", poor),
+            ModelError::QuotaExceeded { message: poor.to_owned() }
+        );
+        assert_eq!(error(402, "billing_error", "m"), ModelError::QuotaExceeded { message: text() });
+        assert_eq!(
+            error(413, "request_too_large", "m"),
+            ModelError::InvalidRequest { status: 413, message: text() }
+        );
+        let retry_after = None;
+        assert_eq!(
+            error(429, "rate_limit_error", "m"),
+            ModelError::RateLimited { message: text(), retry_after }
+        );
+        let overloaded = ModelError::Overloaded { message: text(), retry_after };
+        assert_eq!(error(529, "overloaded_error", "m"), overloaded);
+        let data = r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#;
+        assert_eq!(ServerFailure::error_in_event(data), overloaded);
     }
 
     #[test]

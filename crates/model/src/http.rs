@@ -11,7 +11,7 @@ use rustls::{ClientConfig, RootCertStore, crypto};
 use tokio::time::{Instant, timeout};
 use windlass_contract::{id::ThreadId, model::ModelError};
 
-use crate::Provider;
+use crate::{Provider, WireApi};
 
 mod error_response;
 mod events;
@@ -28,6 +28,9 @@ const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum idle time for `http:`, where a new connection is cheap: llama.cpp and Node.js close
 /// theirs after 5 s.
 const PLAIN_POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Version of the Messages API. Servers refuse requests without it.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// Time limits for an answer.
 #[derive(Debug, Clone, Copy)]
@@ -164,8 +167,16 @@ fn headers(
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(key) = key(provider, &set)? {
-        headers.insert(AUTHORIZATION, secret("the API key", &format!("Bearer {key}"))?);
+    let is_messages = provider.wire_api == WireApi::Messages;
+    if is_messages {
+        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+    }
+    match key(provider, &set)? {
+        Some(key) if is_messages => drop(headers.insert("x-api-key", secret("the API key", &key)?)),
+        Some(key) => {
+            drop(headers.insert(AUTHORIZATION, secret("the API key", &format!("Bearer {key}"))?));
+        }
+        None => {}
     }
     let given = provider.http_headers.iter().map(|(name, value)| (name, Some(value.reveal().to_owned())));
     let from_env = provider.env_http_headers.iter().map(|(name, variable)| (name, set(variable)));

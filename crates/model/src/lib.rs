@@ -1,4 +1,4 @@
-//! Clients for language models: the Responses API, Chat Completions, and scripts.
+//! Clients for language models: the Responses API, Chat Completions, the Messages API, and scripts.
 //!
 //! A [`Provider`] describes the server of a model; [`connect`] makes a [`ModelClient`] from it.
 //! Only this crate knows a provider's JSON. It reads no file except a script, and no environment
@@ -42,9 +42,11 @@ mod calls;
 mod chat;
 mod dialect;
 mod failure;
+mod freeform;
 mod http;
 mod json;
 mod listing;
+mod messages;
 mod provider;
 mod responses;
 mod schema_profile;
@@ -100,6 +102,7 @@ pub fn connect(
     Ok(match provider.wire_api {
         WireApi::Responses => Arc::new(responses::ResponsesClient::new(info, provider, options, env)?),
         WireApi::Chat => Arc::new(chat::ChatClient::new(info, provider, options, env)?),
+        WireApi::Messages => Arc::new(messages::MessagesClient::new(info, provider, options, env)?),
         WireApi::Scripted => {
             let script = provider.script.as_deref().ok_or_else(|| ModelError::Provider {
                 provider: id.to_owned(),

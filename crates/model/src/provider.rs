@@ -19,13 +19,14 @@ pub struct Provider {
     /// demands.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Base URL of the API, such as `https://api.openai.com/v1`; `/responses` or
-    /// `/chat/completions` is added. A server on this machine is reached directly; any other
-    /// through `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY` if they are set and `NO_PROXY` does not
-    /// name it.
+    /// Base URL of the API, such as `https://api.openai.com/v1`; `/responses`,
+    /// `/chat/completions` or `/messages` is added. A server on this machine is reached directly;
+    /// any other through `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY` if they are set and `NO_PROXY`
+    /// does not name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable that holds the API key. Without it no key is sent.
+    /// The environment variable that holds the API key. Without it no key is sent. The key is sent
+    /// as `Authorization: Bearer`, or with `wire_api = "messages"` as `x-api-key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_key: Option<String>,
     /// Advice for a user without a key.
@@ -220,6 +221,8 @@ pub enum WireApi {
     Responses,
     /// OpenAI's Chat Completions API, which most other servers speak.
     Chat,
+    /// Anthropic's Messages API.
+    Messages,
     /// Answers read from the file named by `script`; no server at all.
     Scripted,
 }
@@ -227,10 +230,11 @@ pub enum WireApi {
 impl WireApi {
     /// Returns the name used in configuration, in [`windlass_contract::model::ModelInfo`] and for
     /// items stored in their original JSON.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Responses => "responses",
             Self::Chat => "chat",
+            Self::Messages => "messages",
             Self::Scripted => "scripted",
         }
     }
@@ -275,8 +279,10 @@ pub fn presets() -> BTreeMap<String, Provider> {
     let openai = served("OpenAI", responses, "https://api.openai.com/v1", Some("OPENAI_API_KEY"));
     let openrouter = served("OpenRouter", chat, "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY"));
     let hosted = |name: &str, base_url: &str, env_key: &str| served(name, chat, base_url, Some(env_key));
+    let anthropic =
+        served("Anthropic", WireApi::Messages, "https://api.anthropic.com/v1", Some("ANTHROPIC_API_KEY"));
     let all = [
-        ("anthropic", hosted("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY")),
+        ("anthropic", anthropic),
         ("deepseek", hosted("DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")),
         (
             "gemini",

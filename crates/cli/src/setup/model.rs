@@ -33,7 +33,12 @@ impl ProgramSetup {
 
     /// Returns the wire of the model, as [`windlass::ModelInfo`] names it.
     pub(super) fn wire(&self) -> &'static str {
-        if self.speaks_responses() { "responses" } else { "chat" }
+        let provider = self.config().model_providers.get(self.provider_id());
+        match provider.map(|provider| provider.wire_api) {
+            Some(WireApi::Messages) => WireApi::Messages.name(),
+            _ if self.speaks_responses() => "responses",
+            _ => "chat",
+        }
     }
 
     /// Returns true if a model answers, and not the offline rules.

@@ -13,11 +13,10 @@ use windlass_contract::{
     item::{Body, Cached, Role},
 };
 
-use super::FREEFORM_PARAMETER;
 use crate::{
     Dialect, WireApi,
     calls::{valid_arguments, valid_name},
-    json,
+    freeform, json,
 };
 
 /// Default member for reasoning.
@@ -228,7 +227,7 @@ fn encode_call(call: &ToolCall) -> String {
 fn arguments(call: &ToolCall) -> Cow<'_, str> {
     match &call.input {
         Input::Json(text) | Input::Search(text) => valid_arguments(text),
-        Input::Text(text) => json!({FREEFORM_PARAMETER: text}).to_string().into(),
+        Input::Text(text) => freeform::arguments(text).into(),
     }
 }
 

@@ -10,16 +10,14 @@ use windlass_contract::{
     model::{Finish, ModelError, ModelEvent, Usage},
 };
 
-use super::{
-    FREEFORM_PARAMETER,
-    messages::{REASONING, REASONING_CONTENT},
-};
+use super::messages::{REASONING, REASONING_CONTENT};
 use crate::{
     Dialect, WireApi,
     answer::{self, EventValidity},
     calls::{CallIds, UNNAMED_TOOL, is_object, valid_arguments, valid_name},
     dialect::{CallScanner, ScannedPiece},
     failure::ServerFailure,
+    freeform,
     json::LenientField,
     sse::ServerSentEvent,
     usage::TokenCounts,
@@ -356,7 +354,7 @@ impl ChatDecoder {
         out: &mut VecDeque<ModelEvent>,
     ) {
         let input = if self.freeform.contains(name) {
-            Input::Text(freeform(arguments))
+            Input::Text(freeform::text(arguments))
         } else {
             Input::Json(arguments.to_owned())
         };
@@ -435,18 +433,6 @@ fn raw(json: &Value) -> Option<Raw> {
 fn take_once(to: &mut String, text: String) {
     if to.is_empty() {
         *to = text;
-    }
-}
-
-/// Returns the text in the arguments of a freeform tool, or the arguments unchanged if they cannot
-/// be parsed.
-fn freeform(arguments: &str) -> String {
-    let text = serde_json::from_str::<Map<String, Value>>(arguments)
-        .ok()
-        .and_then(|mut map| map.remove(FREEFORM_PARAMETER));
-    match text {
-        Some(Value::String(text)) => text,
-        _ => arguments.to_owned(),
     }
 }
 

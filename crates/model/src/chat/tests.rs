@@ -107,7 +107,10 @@ fn options_are_sent_under_the_names_each_server_knows() {
 
 #[test]
 fn only_freeform_tools_get_their_input_as_text() {
-    assert_eq!(freeform_tools(&[function(), custom()]), HashSet::from(["apply_patch".to_owned()]));
+    assert_eq!(
+        freeform::names(&[function(), custom()]),
+        std::collections::HashSet::from(["apply_patch".to_owned()])
+    );
 }
 
 fn telling(dialect: Dialect) -> ChatClient {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_contract::{ToolSpec, spec::SpecKind};
 
 use super::{Dialect, python};
-use crate::{calls::valid_arguments, chat::FREEFORM_PARAMETER};
+use crate::{calls::valid_arguments, freeform::FREEFORM_PARAMETER};
 
 impl Dialect {
     /// Returns the key under which an encoded history item is cached.
