@@ -49,6 +49,30 @@
 //! # }
 //! ```
 //!
+//! An agent uses the tools of MCP servers. Each server runs in a sandbox of its own, which lets it
+//! read and no more; the fields of its configuration widen that.
+//!
+//! ```no_run
+//! use windlass::{Agent, McpServers, mcp::config::McpServerConfig};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let model = windlass::model::scripted(r#"{"turns": []}"#)?;
+//! let server = McpServerConfig {
+//!     command: Some("mcp-server-git".to_owned()),
+//!     args: vec!["--repository".to_owned(), ".".to_owned()],
+//!     ..McpServerConfig::default()
+//! };
+//! let servers = McpServers::new("/home/u/project")
+//!     .server("git", server)
+//!     .environment(std::env::vars().collect())
+//!     .start()?;
+//! let mut agent = Agent::builder().model(model).tool_source(servers).build()?;
+//! println!("{}", agent.ask("What has changed since yesterday?").await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Settings come in groups with defaults: [`TurnLimits`], [`ContextSettings`], [`StorageSettings`]
 //! and [`ReviewSettings`]. A [`host::Machine`] has those of commands.
 //!
@@ -71,7 +95,7 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, CommandSessions, ContextSettings, EditTools,
-    Family, FileTools, ReviewSettings, RunningCommand, ShellKind, SteeringInput, StorageSettings,
+    Family, FileTools, McpServers, ReviewSettings, RunningCommand, ShellKind, SteeringInput, StorageSettings,
     TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, image_url, index,
     program, recover_edits, usage,
 };
