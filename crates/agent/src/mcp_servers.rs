@@ -70,8 +70,8 @@ impl McpServers {
         Self { home: Some(directory), ..self }
     }
 
-    /// Sets the environment. A server gets a few harmless variables of it, such as `PATH`, and those
-    /// that its configuration names.
+    /// Sets the environment. A server gets a few harmless variables of it, such as `PATH`, and
+    /// those that its configuration names.
     pub fn environment(self, variables: BTreeMap<String, String>) -> Self {
         Self { environment: variables, ..self }
     }
