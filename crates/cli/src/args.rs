@@ -7,6 +7,7 @@ mod command;
 mod examples;
 mod interactive;
 mod mcp;
+mod mcp_serve;
 mod policy;
 mod sessions;
 mod setup;
@@ -23,6 +24,7 @@ pub(crate) use self::{
     command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
     mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions, McpPromptsOptions},
+    mcp_serve::McpServeOptions,
     policy::{
         LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun, SuggestOptions,
     },

@@ -119,6 +119,43 @@ const REPEATED_CHARS: usize = 150;
 /// something else or push important text off the screen. Lines are wrapped here, not by the
 /// terminal.
 fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String {
+    let (again, mut lines) = facts(question, paths);
+    lines.extend(choices(question, paths));
+    let mut lines: Vec<_> = lines.iter().flat_map(|line| wrap_line(line, columns, CONTINUED)).collect();
+    if lines.len() > MAX_LINES {
+        lines.extend(wrap_line(&again, columns, CONTINUED));
+    }
+    format!("{}\nAllow it? ", lines.join("\n"))
+}
+
+/// A question for another front end, which asks with a form.
+pub(crate) struct FormQuestion {
+    /// The facts, one per line.
+    pub(crate) message: String,
+    /// Meaning of a yes for this call.
+    pub(crate) once: String,
+    /// Meaning of a yes for the session, if there can be one.
+    pub(crate) session: Option<String>,
+}
+
+impl FormQuestion {
+    /// Formats a question as a terminal shows it.
+    pub(crate) fn new(question: &Question, paths: &PathDisplay) -> Self {
+        let choices = choices(question, paths);
+        let meaning = |key: &str| {
+            let line = choices.iter().find_map(|line| line.strip_prefix(key));
+            line.map(str::to_owned)
+        };
+        Self {
+            message: facts(question, paths).1.join("\n"),
+            once: meaning("  y  ").unwrap_or_else(|| "yes, once".to_owned()),
+            session: meaning("  s  "),
+        }
+    }
+}
+
+/// Returns the facts of a question, one per line, and a line that repeats what the call wants.
+fn facts(question: &Question, paths: &PathDisplay) -> (String, Vec<String>) {
     let Question { tool, effects, cwd, reason, unclear, .. } = question;
     let what = match (&effects.command, &effects.typed) {
         (Some(command), _) if effects.terminal => {
@@ -132,7 +169,8 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
         }
     };
     let first = format!("{} wants to {}:", named(tool.as_str()), what.0);
-    let mut lines = vec![first.clone()];
+    let again = format!("again, {first} {}", without_middle(&what.1.join(" ")));
+    let mut lines = vec![first];
     lines.extend(what.1.iter().map(|thing| format!("  {thing}")));
     lines.extend(change_lines(question));
     lines.push(format!("in {}", paths.show(cwd)));
@@ -147,13 +185,7 @@ fn in_words(question: &Question, paths: &PathDisplay, columns: usize) -> String 
     if unclear.len() > MAX_UNCLEAR {
         lines.push(format!("unclear: … ({} more)", unclear.len() - MAX_UNCLEAR));
     }
-    lines.extend(choices(question, paths));
-    let mut lines: Vec<_> = lines.iter().flat_map(|line| wrap_line(line, columns, CONTINUED)).collect();
-    if lines.len() > MAX_LINES {
-        let again = format!("again, {first} {}", without_middle(&what.1.join(" ")));
-        lines.extend(wrap_line(&again, columns, CONTINUED));
-    }
-    format!("{}\nAllow it? ", lines.join("\n"))
+    (again, lines)
 }
 
 /// Returns the content of a change. Each line has a bar before it, so that it cannot pose as

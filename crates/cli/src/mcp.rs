@@ -8,6 +8,7 @@ mod pins;
 mod probe;
 mod prompts;
 mod remove;
+mod serve;
 mod servers;
 
 pub(crate) use self::{
@@ -28,6 +29,7 @@ pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<Program
     match command {
         McpCommand::List { json } => list::all(&ProgramSetup::for_tools(common)?, json),
         McpCommand::Get { name, json } => list::one(&ProgramSetup::for_tools(common)?, &name, json),
+        McpCommand::Serve(options) => serve::run(common, &options),
         McpCommand::Add(options) => add::run(&options),
         McpCommand::Test { name, json } => {
             probe::run(&ProgramSetup::for_tools(common)?, name.as_deref(), json)

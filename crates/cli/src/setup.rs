@@ -4,6 +4,7 @@ mod flags;
 mod limit;
 mod machine;
 mod model;
+mod served;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -86,6 +86,11 @@ impl PreparedCall {
     pub fn call(&self) -> &ToolCall {
         &self.call
     }
+
+    /// Returns true if the call may run in parallel with others.
+    pub fn may_overlap(&self) -> bool {
+        self.may_overlap
+    }
 }
 
 impl fmt::Debug for PreparedCall {

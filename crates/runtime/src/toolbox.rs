@@ -4,8 +4,14 @@ use std::{fmt, sync::Arc, time::Instant};
 
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
-    Clean, Effects, Event, Item, Journal, Output, ParsedCall, Sandbox, ToolCall, ToolError,
-    event::EventEmitter, host::Exit, journal::Record, meta::Format, outcome::Receipt, verdict::Criteria,
+    Clean, Content, Effects, Event, Item, Journal, Output, ParsedCall, Sandbox, ToolCall, ToolError,
+    event::EventEmitter,
+    host::Exit,
+    item::{Body, Role},
+    journal::{JournalError, Record},
+    meta::Format,
+    outcome::Receipt,
+    verdict::Criteria,
 };
 use windlass_policy::exit_one_means_no;
 use windlass_shape::{Failure, Secrets, Shaper};
@@ -50,12 +56,24 @@ impl Toolbox {
     /// of a model.
     pub async fn call(&self, call: ToolCall, stop: &Stop) -> FinishedCall {
         let prepared = self.prepare(call.clone());
-        let item: Clean<Item> = self.shaper.secrets.clean_call(&call).into();
+        self.record_call(&call);
+        self.run(prepared, stop).await
+    }
+
+    /// Records a call outside of a conversation, before it runs.
+    pub fn record_call(&self, call: &ToolCall) {
+        let item: Clean<Item> = self.shaper.secrets.clean_call(call).into();
         if let Err(error) = self.journal.append(&Record::Item(item.as_ref())) {
             // Recording the intent meets the same error, and an unrecorded call does not run.
             tracing::error!(%error, "the call is not on record");
         }
-        self.run(prepared, stop).await
+    }
+
+    /// Records a message of the user outside of a conversation.
+    pub fn record_message(&self, text: &str) -> Result<(), JournalError> {
+        let content = vec![Content::Text(self.shaper.secrets.clean(text).into_owned())];
+        let item: Item = Body::Message { role: Role::User, content }.into();
+        self.journal.append(&Record::Item(self.shaper.secrets.clean_item(&item).as_deref()))
     }
 
     /// Routes a call. It is cheap and has no effects, so that a batch can be ordered before any

@@ -8,7 +8,10 @@ use clap::{
 };
 use windlass::mcp::ToolApprovalMode;
 
-use super::SandboxFlag;
+use super::{
+    SandboxFlag,
+    mcp_serve::{McpServeOptions, SERVE_EXAMPLES},
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
@@ -74,6 +77,13 @@ pub(crate) enum McpCommand {
     ///
     /// `windlass exec --mcp-prompt SERVER/NAME` uses one as the request.
     Prompts(McpPromptsOptions),
+    /// Serve the tools of Windlass to MCP clients, on stdin and stdout or over HTTP.
+    ///
+    /// Every call passes the same checks, the same sandbox and the same records as a call of a
+    /// model. What needs approval is asked through the client, if it can ask; otherwise it is
+    /// refused. A client can narrow what is allowed here by its roots, and never widen it.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(McpServeOptions),
     /// Remove a server from the configuration file. The exit code is 1 if it is not there.
     Remove {
         /// Name of the server.

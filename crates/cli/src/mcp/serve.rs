@@ -1,0 +1,117 @@
+//! `windlass mcp serve`: our tools for MCP clients.
+
+mod allowed_tools;
+mod client_questions;
+mod client_roots;
+mod live_calls;
+mod result;
+mod served_session;
+mod served_tools;
+
+use std::{path::PathBuf, sync::Arc};
+
+use windlass::{
+    Stop,
+    host::Window,
+    mcp::serve::{
+        BearerToken, ServeLimits, ServedTools, ToolServer,
+        http::{HttpServer, TokenEndpoint},
+        stdio::serve_pipes,
+    },
+};
+
+use self::{allowed_tools::AllowedTools, served_tools::SandboxedTools};
+use crate::{
+    args::{CommonOptions, McpServeOptions},
+    exit::ProgramExit,
+    interrupts,
+    problem::{CliProblem, chain},
+    retention_thread::RetentionThread,
+    setup::{ProgramSetup, key},
+};
+
+/// Variable with the token of HTTP clients.
+const TOKEN_VARIABLE: &str = "WINDLASS_MCP_TOKEN";
+
+/// Runs the command.
+pub(crate) fn run(common: &CommonOptions, options: &McpServeOptions) -> Result<ProgramExit, CliProblem> {
+    let common = CommonOptions { cd: directory(common, options)?, ..common.clone() };
+    let setup = ProgramSetup::for_serving(&common)?;
+    let _cleaning = RetentionThread::start(&setup);
+    let tools = Arc::new(SandboxedTools::new(setup, AllowedTools::parse(&options.allow_tools)?)?);
+    let stop = Stop::default();
+    interrupts::watch(stop.clone(), Window::of_terminal())?;
+    let server = ToolServer::new(Arc::clone(&tools) as Arc<dyn ServedTools>, ServeLimits::default());
+    let runtime = crate::runtime()?;
+    let ended = runtime.block_on(async {
+        let ended = match options.http {
+            None => on_pipes(&server, &stop).await,
+            Some(_) => over_http(&server, options, &stop).await,
+        };
+        server.shut_down().await;
+        tools.close().await;
+        ended
+    });
+    // A read of stdin cannot be cancelled, and must not keep the process.
+    runtime.shutdown_background();
+    // A signal is the usual end of a server.
+    ended.map(|()| ProgramExit::Done)
+}
+
+/// Returns the directory to work in.
+fn directory(common: &CommonOptions, options: &McpServeOptions) -> Result<Option<PathBuf>, CliProblem> {
+    match (&common.cd, &options.dir) {
+        (Some(_), Some(_)) => {
+            Err(CliProblem::usage("the directory is given twice; leave out `-C`, or the argument"))
+        }
+        (chosen, None) | (None, chosen) => Ok(chosen.clone()),
+    }
+}
+
+async fn on_pipes(server: &ToolServer, stop: &Stop) -> Result<(), CliProblem> {
+    let limit = server.limits().max_message_bytes;
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let ended = serve_pipes(server.clone(), input, output, limit, &stop.token()).await;
+    ended.map_err(|error| CliProblem::failed(chain(&error)))
+}
+
+async fn over_http(server: &ToolServer, options: &McpServeOptions, stop: &Stop) -> Result<(), CliProblem> {
+    let Some(address) = options.http else { return Ok(()) };
+    let (token, made) = match key(TOKEN_VARIABLE) {
+        Some(chosen) => (BearerToken::parse(&chosen), None),
+        None => match BearerToken::generate() {
+            Ok((token, text)) => (Ok(token), Some(text)),
+            Err(error) => (Err(error), None),
+        },
+    };
+    let token = token.map_err(|error| CliProblem::usage(format!("`{TOKEN_VARIABLE}`: {error}")))?;
+    let bound = HttpServer::bind(address).await;
+    let bound = bound.map_err(|error| CliProblem::failed(format!("cannot listen on {address}: {error}")))?;
+    let http = options.allow_host.iter().fold(bound, HttpServer::with_host);
+    announce(&http.url(), made.as_deref(), address.ip().is_loopback());
+    let server = server.clone();
+    let limits = *server.limits();
+    let handler = Box::new(move || server.for_connection());
+    http.serve(vec![TokenEndpoint { token: Some(token), handler }], limits, &stop.token()).await;
+    Ok(())
+}
+
+/// Prints where the server is, on stderr: stdout belongs to the protocol.
+fn announce(url: &str, made: Option<&str>, is_local: bool) {
+    crate::note(&format!("serving on {url}"));
+    match made {
+        // Written as it is: a note would hide it as a secret.
+        Some(token) => print_token(token),
+        None => crate::note(&format!("clients must send the token of `{TOKEN_VARIABLE}`")),
+    }
+    if !is_local {
+        crate::note("warning: other machines can connect, and what they send is not encrypted");
+    }
+}
+
+/// Prints a token that was made for this run.
+fn print_token(token: &str) {
+    use std::io::Write;
+    // If stderr is gone, there is no place to report it.
+    let _gone = writeln!(std::io::stderr().lock(), "clients must send: Authorization: Bearer {token}");
+}
