@@ -1,6 +1,8 @@
 //! One connection to a server: its process or address, the requests that run on it, and its end.
 
 pub(crate) mod access;
+mod authorized_client;
+mod bounded_client;
 mod call_clock;
 mod calling;
 mod conversion;
@@ -132,13 +134,8 @@ impl ServerConnection {
         let end = ConnectionEnd::new();
         let begun = async {
             let unusable = |error: HttpSetupError| HandshakeFailure::Unreachable(causes(&error));
-            if let Some(socket) = socket {
-                let transport = target.over_socket(socket).map_err(unusable)?;
-                Self::over(transport, names, era, &end, None).await
-            } else {
-                let transport = target.over_tcp().map_err(unusable)?;
-                Self::over(transport, names, era, &end, None).await
-            }
+            let transport = target.connect(socket).map_err(unusable)?;
+            Self::over(transport, names, era, &end, None).await
         };
         let begun = timeout_at(deadline, begun).await;
         begun.unwrap_or(Err(HandshakeFailure::TooSlow)).map_err(ConnectFailure::without_process)

@@ -1,8 +1,12 @@
-//! The address of an HTTP server: headers, redirects, unix sockets, and access tokens.
+//! The address of an HTTP server: headers, redirects and unix sockets.
 
-use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use futures_util::stream::BoxStream;
 use reqwest::{
     Client, StatusCode, Url,
     header::{HeaderName, HeaderValue},
@@ -10,17 +14,12 @@ use reqwest::{
 };
 use rmcp::{
     RoleClient,
-    model::ClientJsonRpcMessage,
     transport::{
-        StreamableHttpClientTransport, Transport, UnixSocketHttpClient,
-        streamable_http_client::{
-            AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
-            StreamableHttpError, StreamableHttpPostResponse,
-        },
+        StreamableHttpClientTransport, Transport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
 
-use super::{access::ServerAccess, frame_limiter::MAX_MESSAGE};
+use super::{access::ServerAccess, authorized_client::AuthorizedClient, bounded_client::BoundedClient};
 use crate::config::McpServerConfig;
 
 /// Maximum time to connect.
@@ -74,7 +73,6 @@ impl HttpTarget {
         }
         let config = StreamableHttpClientTransportConfig::with_uri(address.as_str())
             .custom_headers(headers)
-            .max_sse_event_size(MAX_MESSAGE)
             .control_request_timeout(CONTROL_TIMEOUT);
         Ok(Self { address, config, access: Arc::new(access) })
     }
@@ -85,23 +83,26 @@ impl HttpTarget {
         names.any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
-    /// Returns a transport over TCP.
-    pub(crate) fn over_tcp(self) -> Result<impl Transport<RoleClient> + 'static, HttpSetupError> {
-        let client = client(&self.address).map_err(HttpSetupError::Client)?;
-        let client = AuthorizedClient { inner: client, access: self.access };
+    /// Returns a transport over TCP, or over a unix socket.
+    pub(crate) fn connect(
+        self,
+        socket: Option<&Path>,
+    ) -> Result<impl Transport<RoleClient> + 'static, HttpSetupError> {
+        let socket = socket.map(socket_path).transpose()?;
+        let client = client(&self.address, socket).map_err(HttpSetupError::Client)?;
+        let client = AuthorizedClient::new(BoundedClient::new(client), self.access);
         Ok(StreamableHttpClientTransport::with_client(client, self.config))
     }
+}
 
-    /// Returns a transport over a unix socket.
-    pub(crate) fn over_socket(
-        self,
-        socket: &Path,
-    ) -> Result<impl Transport<RoleClient> + 'static, HttpSetupError> {
-        let path = socket.to_str().filter(|path| !path.is_empty() && *path != "@");
-        let path = path.ok_or(HttpSetupError::Socket)?;
-        let inner = UnixSocketHttpClient::new(path, self.address.as_str());
-        let client = AuthorizedClient { inner, access: self.access };
-        Ok(StreamableHttpClientTransport::with_client(client, self.config))
+/// Returns the path of a socket. `@name` is a name in the abstract namespace.
+fn socket_path(socket: &Path) -> Result<PathBuf, HttpSetupError> {
+    let path = socket.to_str().ok_or(HttpSetupError::Socket)?;
+    match path.strip_prefix('@') {
+        Some("") => Err(HttpSetupError::Socket),
+        Some(name) => Ok(format!("\0{name}").into()),
+        None if path.is_empty() => Err(HttpSetupError::Socket),
+        None => Ok(socket.to_owned()),
     }
 }
 
@@ -114,7 +115,7 @@ fn add_header(headers: &mut Headers, name: &str, value: &str) -> Result<(), Http
     Ok(())
 }
 
-fn client(address: &Url) -> Result<Client, reqwest::Error> {
+fn client(address: &Url, socket: Option<PathBuf>) -> Result<Client, reqwest::Error> {
     // If another thread was faster, its provider is equivalent.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
@@ -124,6 +125,10 @@ fn client(address: &Url) -> Result<Client, reqwest::Error> {
             if is_same_origin_redirect(&attempt) { attempt.follow() } else { attempt.stop() }
         }))
         .retry(reqwest::retry::never());
+    let builder = match socket {
+        Some(socket) => builder.unix_socket(socket),
+        None => builder,
+    };
     let host = address.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let is_local =
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
@@ -138,185 +143,4 @@ fn is_same_origin_redirect(attempt: &Attempt<'_>) -> bool {
     let previous = attempt.previous();
     let is_same = previous.last().is_some_and(|url| url.origin() == attempt.url().origin());
     keeps_message && is_same && previous.len() <= MAX_REDIRECTS
-}
-
-/// An HTTP client whose errors can be shown.
-pub(crate) trait ShownErrors: StreamableHttpClient + Sync {
-    /// Removes the address from an error: its query may hold a key.
-    fn without_address(error: Self::Error) -> Self::Error {
-        error
-    }
-}
-
-impl ShownErrors for Client {
-    fn without_address(error: Self::Error) -> Self::Error {
-        error.without_url()
-    }
-}
-
-impl ShownErrors for UnixSocketHttpClient {}
-
-/// An HTTP client that adds the access token, and asks for another one if it is refused.
-#[derive(Clone)]
-struct AuthorizedClient<C> {
-    inner: C,
-    access: Arc<ServerAccess>,
-}
-
-impl<C: ShownErrors> AuthorizedClient<C> {
-    /// Sends a request, and once more with another token after a refusal. A refused request has
-    /// not been carried out.
-    async fn authorized<T, F, S>(&self, send: F) -> Result<T, StreamableHttpError<C::Error>>
-    where
-        F: Fn(Option<String>) -> S,
-        S: Future<Output = Result<T, StreamableHttpError<C::Error>>>,
-    {
-        let Ok(token) = self.access.token().await else { return Err(login_needed("")) };
-        let error = match send(token.clone()).await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        let Some(challenge) = unauthorized(&error) else { return Err(self.explained(error).await) };
-        match self.access.other_token(token.as_deref(), challenge).await {
-            Some(other) => match send(Some(other)).await {
-                Ok(answer) => Ok(answer),
-                Err(error) => Err(self.explained(error).await),
-            },
-            None => Err(self.explained(error).await),
-        }
-    }
-
-    /// Returns the error to show, and notes the challenge of a refusal.
-    async fn explained(&self, error: StreamableHttpError<C::Error>) -> StreamableHttpError<C::Error> {
-        let challenge = match &error {
-            StreamableHttpError::InsufficientScope(scope) => Some(scope.www_authenticate_header.clone()),
-            error => unauthorized(error).map(str::to_owned),
-        };
-        if let Some(challenge) = challenge {
-            if let Some(refused) = self.access.fixed_refused() {
-                return StreamableHttpError::UnexpectedServerResponse(refused.into());
-            }
-            self.access.note(&challenge).await;
-            return login_needed(&challenge);
-        }
-        match error {
-            StreamableHttpError::Client(error) => StreamableHttpError::Client(C::without_address(error)),
-            error => error,
-        }
-    }
-}
-
-fn login_needed<E: std::error::Error + Send + Sync + 'static>(challenge: &str) -> StreamableHttpError<E> {
-    StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge.to_owned()))
-}
-
-/// Returns the challenge of a refusal for want of a valid token. Some servers send none.
-fn unauthorized<E: std::error::Error + Send + Sync + 'static>(
-    error: &StreamableHttpError<E>,
-) -> Option<&str> {
-    match error {
-        StreamableHttpError::AuthRequired(error) => Some(&error.www_authenticate_header),
-        StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => Some(""),
-        _ => None,
-    }
-}
-
-impl<C: ShownErrors> StreamableHttpClient for AuthorizedClient<C> {
-    type Error = C::Error;
-
-    async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Self::Error>> {
-        self.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            MAX_MESSAGE,
-        )
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _auth_header: Option<String>,
-        custom_headers: Headers,
-        max_sse_event_size: usize,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<Self::Error>> {
-        self.authorized(|token| {
-            self.inner.post_message_with_max_sse_event_size(
-                Arc::clone(&uri),
-                message.clone(),
-                session_id.clone(),
-                token,
-                custom_headers.clone(),
-                max_sse_event_size,
-            )
-        })
-        .await
-    }
-
-    async fn delete_session(
-        &self,
-        uri: Arc<str>,
-        session_id: Arc<str>,
-        _auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> Result<(), StreamableHttpError<Self::Error>> {
-        self.authorized(|token| {
-            let (uri, session_id) = (Arc::clone(&uri), Arc::clone(&session_id));
-            self.inner.delete_session(uri, session_id, token, custom_headers.clone())
-        })
-        .await
-    }
-
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> Result<BoxStream<'static, Result<sse_stream::Sse, SseError>>, StreamableHttpError<Self::Error>> {
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            MAX_MESSAGE,
-        )
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        _auth_header: Option<String>,
-        custom_headers: Headers,
-        max_sse_event_size: usize,
-    ) -> Result<BoxStream<'static, Result<sse_stream::Sse, SseError>>, StreamableHttpError<Self::Error>> {
-        self.authorized(|token| {
-            self.inner.get_stream_with_max_sse_event_size(
-                Arc::clone(&uri),
-                session_id.clone(),
-                last_event_id.clone(),
-                token,
-                custom_headers.clone(),
-                max_sse_event_size,
-            )
-        })
-        .await
-    }
 }

@@ -306,3 +306,44 @@ async fn an_absent_server_fails_without_its_address() {
     assert!(matches!(test.status("web").state, ServerState::Failed { .. }));
     test.close().await;
 }
+
+/// The same answer as JSON, or as an event of a stream.
+fn flood(request: &SeenRequest, as_event: bool) -> (u16, String, String) {
+    let text = "x".repeat(33 * 1024 * 1024);
+    let result = json!({"content": [{"type": "text", "text": text}]});
+    let answer = json!({"jsonrpc": "2.0", "id": request.message["id"], "result": result});
+    if as_event {
+        let headers = "Content-Type: text/event-stream\r\n".to_owned();
+        return (200, headers, format!("data: {answer}\n\n"));
+    }
+    json_answer(&answer)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_too_large_is_an_error_of_the_call_alone() {
+    for as_event in [false, true] {
+        let web = WebServer::start(move |request| {
+            let arguments = &request.message["params"]["arguments"];
+            if arguments["flood"] == true { flood(request, as_event) } else { plain(request) }
+        });
+        let web = web.await;
+        let test = pool(json!({"url": web.address}), None);
+        let error = test.call_with("web", "echo", json!({"flood": true})).await.unwrap_err();
+        assert!(error.to_string().len() < 1000, "{error}");
+        assert_eq!(text(&test.call("web", "echo").await.unwrap()), "over HTTP");
+        test.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_page_without_end_is_quoted_and_not_read_whole() {
+    let web = WebServer::start(|request| {
+        let is_call = request.message["method"] == "tools/call";
+        if is_call { (404, String::new(), "<p>\u{1b}[31m".repeat(1_000_000)) } else { plain(request) }
+    });
+    let web = web.await;
+    let test = pool(json!({"url": web.address}), None);
+    let error = test.call("web", "echo").await.unwrap_err().to_string();
+    assert!(error.contains("404") && !error.contains('\u{1b}') && error.len() < 2000, "{error}");
+    test.close().await;
+}
