@@ -218,6 +218,12 @@ pub trait ToolSource: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the tools that wait for the user's approval, one line each with the reason. Must not
+    /// block. The default has none.
+    fn held_back(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Starts a server, and waits until its tools are known or it has failed. The wait is bounded
     /// by its time limit, and the start goes on if the future is dropped. The default does nothing.
     fn start_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {

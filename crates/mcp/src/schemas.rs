@@ -7,12 +7,17 @@
 use serde_json::{Map, Value};
 use windlass_schema::{Schema, SchemaError};
 
-use crate::untrusted_text::{bounded_text, is_hidden, visible_text};
+use crate::{
+    listing::{ServerListing, UnusableTool},
+    untrusted_text::{bounded_text, is_hidden, visible_line, visible_text},
+};
 
 /// Maximum size of a schema as the server sent it.
 const MAX_SENT_BYTES: usize = 512 * 1024;
 /// Maximum size of a schema as the model receives it: about 32,000 tokens.
 const MAX_SCHEMA_BYTES: usize = 128 * 1024;
+/// Maximum size of the schemas of one server together.
+const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum size of one description in a schema.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 /// Maximum depth of the JSON of a schema.
@@ -34,6 +39,9 @@ pub enum RemoteSchemaError {
         /// The limit.
         limit: usize,
     },
+    /// The schemas of the server are too large together.
+    #[error("the schemas of its server have more than {} MiB together", MAX_SERVER_BYTES / 1024 / 1024)]
+    ServerTooLarge,
     /// It is nested too deep to be read.
     #[error("the schema of its arguments is nested more than {MAX_JSON_DEPTH} deep")]
     TooDeep,
@@ -46,10 +54,43 @@ impl RemoteSchemaError {
     /// Returns the reason with its cause, as one line.
     pub fn in_words(&self) -> String {
         match self {
-            Self::Invalid(cause) => crate::untrusted_text::visible_line(&format!("{self}: {cause}"), 300),
+            Self::Invalid(cause) => visible_line(&format!("{self}: {cause}"), 300),
             other => other.to_string(),
         }
     }
+}
+
+/// The room that is left for the schemas of one server. Without it, a server with many large
+/// schemas could keep a processor busy.
+#[derive(Debug, Clone, Copy)]
+pub struct SchemaRoom(usize);
+
+impl Default for SchemaRoom {
+    fn default() -> Self {
+        Self(MAX_SERVER_BYTES)
+    }
+}
+
+impl SchemaRoom {
+    /// Does the same as [`arguments_schema`] for one of the tools of a server.
+    pub fn arguments_schema(&mut self, sent: &Map<String, Value>) -> Result<Schema, RemoteSchemaError> {
+        let mut bytes = 0;
+        for value in sent.values() {
+            bytes += json_bytes(value, 1)?;
+        }
+        self.0 = self.0.checked_sub(bytes).ok_or(RemoteSchemaError::ServerTooLarge)?;
+        arguments_schema(sent)
+    }
+}
+
+/// Returns the tools of a listing whose schemas cannot be used, with the reason.
+pub fn unusable_schemas(listing: &ServerListing) -> Vec<UnusableTool> {
+    let mut room = SchemaRoom::default();
+    let problems = listing.tools.iter().filter_map(|tool| {
+        let problem = room.arguments_schema(&tool.input_schema).err()?;
+        Some(UnusableTool { name: visible_line(&tool.name, 128), reason: problem.in_words() })
+    });
+    problems.collect()
 }
 
 /// Returns the normal form of the arguments schema of a remote tool. It is both the form for models
@@ -187,6 +228,17 @@ mod tests {
             deep = json!({"properties": {"a": deep}});
         }
         assert!(normal(&deep).is_err());
+    }
+
+    #[test]
+    fn the_schemas_of_a_server_are_bounded_together() {
+        let large = json!({"properties": {"a": {"enum": ["x".repeat(100 * 1024)]}}});
+        let mut room = SchemaRoom::default();
+        let results: Vec<_> =
+            (0..50).map(|_| room.arguments_schema(large.as_object().unwrap()).is_ok()).collect();
+        assert!(results[..30].iter().all(|is_usable| *is_usable) && !results[45..].contains(&true));
+        let tiny = room.arguments_schema(&Map::new());
+        assert!(tiny.is_ok(), "a small schema still has room");
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

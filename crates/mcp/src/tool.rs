@@ -21,7 +21,7 @@ use crate::{
     pins::Pins,
     pool::{RemoteError, RemoteProgress, RemoteToolCall, ServerPool},
     result::RemoteArguments,
-    schemas::{RemoteSchemaError, arguments_schema},
+    schemas::{RemoteSchemaError, SchemaRoom},
     untrusted_text::{bounded_text, visible_line, visible_text},
 };
 
@@ -67,11 +67,12 @@ impl RemoteTool {
         definition: &RemoteToolDefinition,
         config: &Arc<McpServerConfig>,
         calls: &RemoteCalls,
+        room: &mut SchemaRoom,
     ) -> Result<Self, RemoteSchemaError> {
         Ok(Self {
             name: model_tool_name(server, &definition.name),
             server: server.to_owned(),
-            schema: arguments_schema(&definition.input_schema)?,
+            schema: room.arguments_schema(&definition.input_schema)?,
             definition: definition.clone(),
             config: Arc::clone(config),
             calls: calls.clone(),

@@ -17,9 +17,10 @@ use crate::{
     config::McpServerConfig,
     listing::{ServerListing, UnusableTool},
     output::ImageFitter,
-    pins::{HeldTool, Pins},
+    pins::{HeldTool, PinReview, Pins},
     pool::ServerPool,
     resources::resource_tools,
+    schemas::SchemaRoom,
     status::{ServerState, ServerStatus},
     tool::{RemoteCalls, RemoteTool},
     untrusted_text::visible_line,
@@ -165,19 +166,6 @@ impl RemoteTools {
         unusable.flat_map(|(name, tools)| tools.iter().map(|tool| (name.clone(), tool.clone()))).collect()
     }
 
-    /// Returns what a search for tools has to say beside its results, one line each: the servers
-    /// whose tools are not known yet, and the tools that are held back.
-    pub fn notes(&self) -> Vec<String> {
-        let servers = self.unlisted().into_iter();
-        let servers =
-            servers.map(|UnlistedServer { server, state }| format!("MCP server `{server}`: {state}"));
-        let held = self.held_tools().into_iter().map(|(server, held)| {
-            let HeldTool { tool, reason, .. } = held;
-            format!("The tool `{tool}` of MCP server `{server}` waits for the user's approval: {reason}")
-        });
-        servers.chain(held).collect()
-    }
-
     fn has_unlisted(&self) -> bool {
         let is_pending =
             |status: &ServerStatus| matches!(status.state, ServerState::Known | ServerState::Starting);
@@ -204,38 +192,46 @@ impl RemoteTools {
         }
     }
 
+    /// Replaces the tools of a server. Only [`refresh`](Self::refresh) changes the state, so that
+    /// it is not locked while schemas are checked.
     fn refresh_server(&self, server: &str, config: &Arc<McpServerConfig>, listing: Arc<ServerListing>) {
-        let review = self.calls.pins.review(server, config, &listing);
-        let mut state = self.state();
-        let mut made = state.servers.remove(server).map(|before| before.made).unwrap_or_default();
-        let taken: BTreeSet<ToolName> =
-            state.servers.values().flat_map(|other| other.tools.keys().cloned()).collect();
-        let version = state.version + 1;
+        let PinReview { offered, held } = self.calls.pins.review(server, config, &listing);
+        let (mut made, taken, version) = {
+            let state = self.state();
+            let made = state.servers.get(server).map(|before| before.made.clone()).unwrap_or_default();
+            let others = state.servers.iter().filter(|(other, _)| *other != server);
+            let taken: BTreeSet<ToolName> =
+                others.flat_map(|(_, other)| other.tools.keys().cloned()).collect();
+            (made, taken, state.version + 1)
+        };
+        let mut room = SchemaRoom::default();
         let (mut tools, mut unusable) = (BTreeMap::new(), listing.unusable.clone());
-        for definition in &review.offered {
-            let unusable_because =
-                |reason: String| UnusableTool { name: visible_line(&definition.name, 128), reason };
-            let tool = match RemoteTool::new(server, definition, config, &self.calls) {
-                Ok(tool) => tool,
-                Err(error) => {
-                    unusable.push(unusable_because(error.in_words()));
-                    continue;
+        for definition in &offered {
+            let made_now = RemoteTool::new(server, definition, config, &self.calls, &mut room);
+            let usable = made_now.map_err(|error| error.in_words()).and_then(|tool| match tool.name() {
+                name if taken.contains(&name) || tools.contains_key(&name) => {
+                    Err(format!("another tool has the name `{name}`"))
                 }
-            };
-            let name = tool.name();
-            if taken.contains(&name) || tools.contains_key(&name) {
-                unusable.push(unusable_because(format!("another tool has the name `{name}`")));
-                continue;
+                _ => Ok(tool),
+            });
+            match usable {
+                Ok(tool) => {
+                    let name = tool.name();
+                    let same = made.get(&name).filter(|(made, _)| made.definition() == definition);
+                    let tool = same.cloned().unwrap_or_else(|| (Arc::new(tool), version));
+                    made.insert(name.clone(), tool.clone());
+                    tools.insert(name, tool);
+                }
+                Err(reason) => {
+                    unusable.push(UnusableTool { name: visible_line(&definition.name, 128), reason });
+                }
             }
-            let same = made.get(&name).filter(|(made, _)| made.definition() == definition);
-            let tool = same.cloned().unwrap_or_else(|| (Arc::new(tool), version));
-            made.insert(name.clone(), tool.clone());
-            tools.insert(name, tool);
         }
+        let mut state = self.state();
         if tools.values().any(|(_, added)| *added == version) {
             state.version = version;
         }
-        let tools = ServerTools { listing, tools, made, held: review.held, unusable };
+        let tools = ServerTools { listing, tools, made, held, unusable };
         state.servers.insert(server.to_owned(), tools);
     }
 
@@ -259,6 +255,14 @@ impl ToolSource for RemoteTools {
 
     fn unlisted(&self) -> Vec<UnlistedServer> {
         self.unlisted_servers().into_iter().map(unlisted_server).collect()
+    }
+
+    fn held_back(&self) -> Vec<String> {
+        let held = self.held_tools().into_iter().map(|(server, held)| {
+            let HeldTool { tool, reason, .. } = held;
+            format!("`{tool}` of MCP server `{server}`: {reason}")
+        });
+        held.collect()
     }
 
     fn start_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {

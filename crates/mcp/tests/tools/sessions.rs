@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_contract::{remote::ToolSource, tool::ErrorKind};
+use windlass_contract::{
+    remote::{ToolSource, UnlistedServer},
+    tool::ErrorKind,
+};
 use windlass_mcp::pins::HoldReason;
 
 use crate::{TestHome, echo, run, text};
@@ -17,7 +20,7 @@ async fn a_second_session_knows_the_tools_before_the_server_has_started() {
     );
     let first = home.session(&["s"], &json!({}));
     assert!(first.names().is_empty());
-    assert_eq!(first.tools.notes(), ["MCP server `s`: not started"]);
+    assert_eq!(first.tools.unlisted(), [UnlistedServer { server: "s".into(), state: "not started".into() }]);
     first.listed().await;
     assert_eq!(first.names(), ["mcp__s__echo"]);
     let new = first.tools.tools_since(0);
@@ -58,7 +61,8 @@ async fn a_definition_that_changed_between_sessions_is_refused_at_its_first_call
     assert!(second.names().is_empty());
     let held = second.tools.held_tools();
     assert_eq!((held.len(), &held[0].1.reason), (1, &HoldReason::Changed));
-    assert!(second.tools.notes()[0].contains("waits for the user's approval"));
+    let line = "`echo` of MCP server `s`: its definition has changed since it was approved";
+    assert_eq!(second.tools.held_back(), [line]);
     second.pins.approve("s", None).unwrap();
     second.close().await;
 
@@ -106,8 +110,8 @@ async fn one_broken_server_does_not_cost_the_tools_of_the_others() {
     let session = home.session(&["a", "b", "c"], &json!({}));
     session.listed().await;
     assert_eq!(session.names(), ["mcp__b__echo", "mcp__c__echo"]);
-    let notes = session.tools.notes();
-    assert!(notes.len() == 1 && notes[0].starts_with("MCP server `a`: failed: "), "{notes:?}");
+    let unlisted = session.tools.unlisted();
+    assert!(unlisted.len() == 1 && unlisted[0].state.starts_with("failed: "), "{unlisted:?}");
     session.close().await;
 }
 
@@ -126,5 +130,33 @@ async fn a_server_that_is_started_on_request_adds_its_tools() {
     let second = session.tools.tools_since(first.version);
     let names: Vec<_> = second.tools.iter().map(|tool| tool.name().to_string()).collect();
     assert_eq!((names, session.names().len()), (vec!["mcp__a__echo".to_owned()], 2));
+    session.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_goes_and_comes_back_is_not_new() {
+    let home = TestHome::new();
+    let change = json!({"name": "change", "inputSchema": {}});
+    home.set_tools("s", &json!([change, echo("Says it.")]));
+    let session = home.session(&["s"], &json!({}));
+    session.listed().await;
+    let (known, kept) = (session.tools.tools_since(0).version, session.tool("mcp__s__echo"));
+    for (tools, count) in [(json!([change]), 1), (json!([change, echo("Says it.")]), 2)] {
+        home.set_tools("s", &tools);
+        let mut changes = session.pool.changes();
+        run(&session.tool("mcp__s__change"), &json!({})).await.unwrap();
+        let relisted = async {
+            while session.pool.listing("s").unwrap().tools.len() != count {
+                changes.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(crate::PATIENCE, relisted).await.unwrap();
+        session.tools.wait_until_listed(crate::PATIENCE).await;
+        assert_eq!(session.names().len(), count);
+        let result = run(&kept, &json!({})).await;
+        assert_eq!(result.map_err(|error| error.kind).err(), (count == 1).then_some(ErrorKind::NotFound));
+    }
+    let now = session.tools.tools_since(known);
+    assert_eq!((now.version, now.tools.len()), (known, 0));
     session.close().await;
 }

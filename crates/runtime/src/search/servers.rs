@@ -60,7 +60,22 @@ pub(super) async fn report(source: &dyn ToolSource, query: &str, cancel: &Cancel
             "\nServers whose tools are not known yet: {states}. Search for the name of one to start it."
         ));
     }
+    text.push_str(&held_back(source));
     text
+}
+
+/// Returns the lines about tools that wait for approval, so that a model does not look for them in
+/// vain.
+fn held_back(source: &dyn ToolSource) -> String {
+    let held = source.held_back();
+    if held.is_empty() {
+        return String::new();
+    }
+    let lines: String =
+        held.iter().take(MAX_NAMED).map(|line| format!("\n- {}", shortened(line, MAX_CHARS))).collect();
+    let more = held.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!("\n- and {more} more") } else { String::new() };
+    format!("\nTools that cannot be called until the user approves them:{lines}{more}")
 }
 
 fn list(servers: &[UnlistedServer], describe: impl Fn(&UnlistedServer) -> String) -> String {

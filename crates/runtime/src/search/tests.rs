@@ -123,6 +123,10 @@ impl ToolSource for LazyServer {
         names.iter().map(server).collect()
     }
 
+    fn held_back(&self) -> Vec<String> {
+        vec!["`send` of MCP server `mail`: it is new".to_owned(); 40]
+    }
+
     fn start_server<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
         assert_eq!(server, "Tracker");
         self.0.store(true, std::sync::atomic::Ordering::SeqCst);
@@ -145,4 +149,6 @@ async fn a_search_for_the_name_of_a_server_starts_it() {
     let said = servers::report(&*source, "issues in the tracker", &cancel).await;
     assert!(said.starts_with("\nStarted: `Tracker`. Search again"), "{said}");
     assert!(said.contains("`broken` (not started)"), "{said}");
+    let held = "\nTools that cannot be called until the user approves them:\n- `send` of MCP server `mail`: it is new\n";
+    assert!(said.contains(held) && said.ends_with("\n- and 10 more"), "{said}");
 }
