@@ -43,6 +43,7 @@ const COMMANDS: [&[&str]; 74] = [
     &["mcp", "login"],
     &["mcp", "logout"],
     &["mcp", "prompts"],
+    &["mcp", "serve"],
     &["mcp", "pins"],
     &["mcp", "pins", "approve"],
     &["mcp", "pins", "forget"],
