@@ -166,6 +166,16 @@ impl RemoteTools {
         unusable.flat_map(|(name, tools)| tools.iter().map(|tool| (name.clone(), tool.clone()))).collect()
     }
 
+    /// Returns what a person should know beside the tools, one line each: the servers whose tools
+    /// are not known yet, and the tools that are held back.
+    pub fn notes(&self) -> Vec<String> {
+        let servers = self.unlisted().into_iter();
+        let servers =
+            servers.map(|UnlistedServer { server, state }| format!("MCP server `{server}`: {state}"));
+        let held = self.held_back().into_iter().map(|line| format!("waits for approval: {line}"));
+        servers.chain(held).collect()
+    }
+
     fn has_unlisted(&self) -> bool {
         let is_pending =
             |status: &ServerStatus| matches!(status.state, ServerState::Known | ServerState::Starting);
