@@ -142,7 +142,7 @@ pub(super) fn end_reason(cause: EndCause, end: Option<&ServerEnd>) -> String {
             Some(Exit::TimedOut | Exit::Cancelled) | None => "it closed the connection".to_owned(),
         },
         EndCause::MessageTooLarge => format!(
-            "a message has more than {} MiB; the server was ended",
+            "a message has more than {} MiB or too many values; the server was ended",
             super::frame_limiter::MAX_MESSAGE / (1024 * 1024)
         ),
         EndCause::TooManyRequests => "it sent too many requests at once; the server was ended".to_owned(),

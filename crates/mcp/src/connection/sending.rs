@@ -37,8 +37,8 @@ impl ServerConnection {
         let options = PeerRequestOptions::no_options();
         let handle = tokio::select! {
             biased;
-            report = self.end.report() => return Err(report.error(&self.server)),
             handle = self.peer.send_cancellable_request(request, options) => handle,
+            report = self.end.report() => return Err(report.error(&self.server)),
         };
         let handle = match handle {
             Ok(handle) => handle,

@@ -20,8 +20,10 @@ use super::{
 
 /// Time for a server that closed its output to end by itself.
 const CLOSED_GRACE: Duration = Duration::from_millis(300);
-/// Time between the request to end and `SIGKILL`.
-const TERMINATE_GRACE: Duration = Duration::from_secs(2);
+/// Time between the end of the standard input and `SIGTERM`.
+const INPUT_CLOSED_GRACE: Duration = Duration::from_millis(500);
+/// Time between `SIGTERM` and `SIGKILL`.
+const TERMINATE_GRACE: Duration = Duration::from_millis(1500);
 /// Time between `SIGKILL` and the end.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 /// Time for the rest of the standard error after the end.
@@ -86,8 +88,12 @@ impl StdioProcess {
                 if by_itself.is_some() { by_itself } else { self.killed().await }
             }
             EndCause::Stopped => {
-                process.terminate();
-                let by_itself = timeout(TERMINATE_GRACE, process.ended()).await.ok();
+                // Its standard input is closed by now. Many servers end with it.
+                let mut by_itself = timeout(INPUT_CLOSED_GRACE, process.ended()).await.ok();
+                if by_itself.is_none() {
+                    process.terminate();
+                    by_itself = timeout(TERMINATE_GRACE, process.ended()).await.ok();
+                }
                 if by_itself.is_some() { by_itself } else { self.killed().await }
             }
             EndCause::MessageTooLarge

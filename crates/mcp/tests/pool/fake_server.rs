@@ -164,6 +164,9 @@ impl FakeServer {
                 say(id, "flooded");
             }
             "big" => big_answer(id),
+            "values" => {
+                answer(id, &json!({"content": [], "structuredContent": vec![0; 10_000_000]}));
+            }
             "garbage" => {
                 send("{\"jsonrpc\": \"2.0\", \"id\": ");
                 send("not json \u{0} at all");

@@ -7,8 +7,11 @@ use crate::{TestPool, text};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_huge_answer_ends_the_server_and_not_us() {
     let test = TestPool::new(&["plain"]);
-    let error = test.call("plain", "big").await.unwrap_err();
-    assert!(matches!(&error, RemoteError::BadAnswer { reason, .. } if reason.contains("32 MiB")), "{error}");
+    for tool in ["big", "values"] {
+        let error = test.call("plain", tool).await.unwrap_err();
+        let is_named = |reason: &str| reason.contains("32 MiB or too many values");
+        assert!(matches!(&error, RemoteError::BadAnswer { reason, .. } if is_named(reason)), "{error}");
+    }
     test.call("plain", "echo").await.unwrap();
     test.close().await;
 }
