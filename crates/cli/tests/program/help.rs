@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 74] = [
+const COMMANDS: [&[&str]; 75] = [
     &[],
     &["chat"],
     &["resume"],
