@@ -143,7 +143,6 @@ async fn a_server_that_may_write_needs_a_session_that_may_or_an_approval() {
     assert_eq!(said.trim_end(), "looked 1, wrote the workspace");
     let approved = McpToolConfig {
         approval_mode: Some(windlass::mcp::ToolApprovalMode::Approve),
-        ..McpToolConfig::default()
     };
     let config = McpServerConfig { tools: [("look".into(), approved)].into(), ..writing() };
     let said = world.call(read_only, world.servers("other", config).await, "mcp__other__look").await;
