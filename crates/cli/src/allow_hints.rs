@@ -2,7 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use windlass::{ApprovalPolicy, CommandLine, Effects, Network, SandboxMode, policy::Class, shell_quote};
+use windlass::{
+    ApprovalPolicy, CommandLine, Effects, Network, SandboxMode, mcp::RemoteCall, policy::Class, shell_quote,
+};
 
 use crate::{
     confirm::obstacle_to_asking,
@@ -77,6 +79,14 @@ impl AllowHints {
             Some(_) if effects.escalation.is_some() => self.ways_out(),
             Some(command) => self.ways_for_command(command, class),
             None if effects.typed.is_some() => Vec::new(),
+            // A refusal by the policy names the setting itself.
+            None if effects.remote.is_some() => {
+                let settings = effects.remote.iter().map(RemoteCall::approving_setting);
+                settings
+                    .filter(|setting| !refusal.contains(setting.as_str()))
+                    .map(|setting| format!("`{setting}` in the configuration"))
+                    .collect()
+            }
             None => self.ways_for_files(effects),
         };
         ways.extend(self.way_to_be_asked());

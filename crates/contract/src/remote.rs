@@ -11,6 +11,7 @@ use crate::{
     AnyTool, BoxFuture,
     grant::Held,
     host::{Exit, HostError},
+    wording::shortened,
 };
 
 /// A call of a tool on an MCP server, as an effect.
@@ -54,6 +55,36 @@ impl RemoteCall {
     }
 }
 
+impl RemoteCall {
+    /// Returns the tool and its server for a person, as in `create_issue of MCP server github`.
+    pub fn title(&self) -> String {
+        format!("{} of MCP server {}", short_name(&self.tool), short_name(&self.server))
+    }
+
+    /// Returns the setting that allows the tool without a question.
+    pub fn approving_setting(&self) -> String {
+        let (server, tool) = (toml_key(&self.server), toml_key(&self.tool));
+        format!("mcp_servers.{server}.tools.{tool}.approval_mode = \"approve\"")
+    }
+}
+
+/// Maximum length of the name of a server or tool for a person.
+const MAX_NAME_CHARS: usize = 100;
+
+/// Returns a name of a server or of one of its tools for a person: without control characters and
+/// marks of code, cut.
+pub fn short_name(name: &str) -> String {
+    let shown: String = name.chars().filter(|char| !char.is_control() && *char != '`').collect();
+    shortened(&shown, MAX_NAME_CHARS)
+}
+
+/// Writes a name as a key of TOML.
+fn toml_key(name: &str) -> String {
+    let is_bare = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
+    let short = short_name(name);
+    if !short.is_empty() && short.chars().all(is_bare) { short } else { Value::from(short).to_string() }
+}
+
 /// The annotations of a tool. A hint that the server does not give is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolHints {
@@ -83,6 +114,17 @@ pub enum ServerReach {
     /// Anything: it has the network, no sandbox, or runs on another machine.
     #[default]
     Outside,
+}
+
+impl ServerReach {
+    /// Describes the reach for a person: the end of a sentence that begins with "the server".
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Nothing => "can change nothing on this machine or elsewhere",
+            Self::Files => "can write files, and has no network",
+            Self::Outside => "can reach other machines",
+        }
+    }
 }
 
 /// When to ask about a call of an MCP tool.

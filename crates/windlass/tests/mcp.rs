@@ -141,9 +141,7 @@ async fn a_server_that_may_write_needs_a_session_that_may_or_an_approval() {
     assert!(!world.path("ws/made").exists());
     let said = world.call(world.policy(SandboxMode::WorkspaceWrite), servers, "mcp__box__look").await;
     assert_eq!(said.trim_end(), "looked 1, wrote the workspace");
-    let approved = McpToolConfig {
-        approval_mode: Some(windlass::mcp::ToolApprovalMode::Approve),
-    };
+    let approved = McpToolConfig { approval_mode: Some(windlass::mcp::ToolApprovalMode::Approve) };
     let config = McpServerConfig { tools: [("look".into(), approved)].into(), ..writing() };
     let said = world.call(read_only, world.servers("other", config).await, "mcp__other__look").await;
     assert_eq!(said.trim_end(), "looked 1, wrote the workspace");

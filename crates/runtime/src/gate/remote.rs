@@ -9,13 +9,10 @@ use windlass_contract::{
     effects::{Network, OutwardEffect},
     grant::Confinement,
     policy::{ApprovalPolicy, SandboxMode},
-    remote::{RemoteCall, ServerReach, ToolApprovalMode},
+    remote::{RemoteCall, ToolApprovalMode, short_name},
 };
 
 use super::{Gate, GateDecision};
-
-/// Maximum length of a name in a reason.
-const MAX_NAME_CHARS: usize = 100;
 
 impl Gate {
     /// Decides about a call of a tool on a server.
@@ -36,7 +33,7 @@ impl Gate {
             let reason = format!(
                 "refused: {why}; {}; only the user can allow it, with `{}`",
                 self.policy.refusal_cause(),
-                approving_setting(call)
+                call.approving_setting()
             );
             return GateDecision::Refuse { reason };
         }
@@ -45,7 +42,7 @@ impl Gate {
 
     /// Returns the reason that the call may run, or as an error the reason to ask about it.
     fn reason_to_ask(&self, call: &RemoteCall) -> Result<String, String> {
-        let name = short(&call.tool);
+        let name = short_name(&call.tool);
         match call.approval {
             ToolApprovalMode::Approve => Ok(format!("the user has approved the tool `{name}`")),
             ToolApprovalMode::Prompt => Err(format!("the approval mode of the tool `{name}` is `prompt`")),
@@ -124,33 +121,5 @@ pub(super) fn session_key(call: &RemoteCall) -> Option<Value> {
 
 /// Describes the server of a call.
 fn describe(call: &RemoteCall) -> String {
-    let server = short(&call.server);
-    let reach = match call.reach {
-        ServerReach::Nothing => "can change nothing on this machine or elsewhere",
-        ServerReach::Files => "can write files, and has no network",
-        ServerReach::Outside => "can reach other machines",
-    };
-    format!("MCP server `{server}`, which {reach}")
-}
-
-/// Returns the setting that allows the tool without a question.
-fn approving_setting(call: &RemoteCall) -> String {
-    let (server, tool) = (toml_key(&call.server), toml_key(&call.tool));
-    format!("mcp_servers.{server}.tools.{tool}.approval_mode = \"approve\"")
-}
-
-/// Writes a name as a key of TOML.
-fn toml_key(name: &str) -> String {
-    let is_bare = |char: char| char.is_ascii_alphanumeric() || char == '_' || char == '-';
-    if !name.is_empty() && name.chars().all(is_bare) { short(name) } else { json!(short(name)).to_string() }
-}
-
-/// Returns a name of a server or of one of its tools without control characters, cut.
-fn short(name: &str) -> String {
-    let is_shown = |char: &char| !char.is_control() && *char != '`';
-    let mut shown: String = name.chars().filter(is_shown).take(MAX_NAME_CHARS).collect();
-    if name.chars().filter(is_shown).count() > MAX_NAME_CHARS {
-        shown.push('…');
-    }
-    shown
+    format!("MCP server `{}`, which {}", short_name(&call.server), call.reach.in_words())
 }

@@ -240,6 +240,7 @@ impl PanelPainter<'_> {
         let same = match (&effects.command, &effects.typed) {
             (Some(_), _) => "the same command in the same place",
             (None, Some(_)) => "the same text in the same place",
+            (None, None) if effects.remote.is_some() => "any call of this tool, whatever its arguments are",
             (None, None) if effects.writes.is_empty() => "the same call",
             // The answer is kept by the names of the files.
             (None, None) => "any change of the same files",
@@ -260,15 +261,20 @@ impl PanelPainter<'_> {
 
     /// Describes how a call that is allowed would be held, whichever yes is given.
     fn confinement(&self) -> Vec<Line<'static>> {
-        let (text, style) = match &self.question.beyond {
-            Beyond::Nothing => ("the current mode".to_owned(), self.theme.text),
-            Beyond::Wider { writable, network } => {
+        let (text, style) = match (&self.question.beyond, &self.question.effects.remote) {
+            (_, Some(remote)) => {
+                (format!("that of the server, which {}", remote.reach.in_words()), self.theme.text)
+            }
+            (Beyond::Nothing, None) => ("the current mode".to_owned(), self.theme.text),
+            (Beyond::Wider { writable, network }, None) => {
                 let cwd = &self.question.cwd;
                 let places = writable.iter().map(|path| format!("`{}` writable", shown_path(path, cwd)));
                 let more: Vec<_> = places.chain(network.then(|| "the network".to_owned())).collect();
                 (format!("on, with {} as well", more.join(" and ")), self.theme.text)
             }
-            Beyond::Everything => ("NONE: a yes runs it WITHOUT the sandbox".to_owned(), self.theme.danger),
+            (Beyond::Everything, None) => {
+                ("NONE: a yes runs it WITHOUT the sandbox".to_owned(), self.theme.danger)
+            }
         };
         let label = Span::styled("  sandbox: ", self.theme.dim);
         self.wrap(&[label, Span::styled(visible_command(&text).into_owned(), style)], 4)

@@ -1,6 +1,6 @@
 //! The thing that a question is about.
 
-use windlass::{Question, shortened, split_shell};
+use windlass::{Question, mcp::RemoteCall, shortened, split_shell};
 
 use crate::render::{
     tool_call::relative_path,
@@ -59,6 +59,9 @@ impl ApprovalSubject {
                 }
             }
             (None, Some(typed)) => ("type into a program that runs".to_owned(), typed.display()),
+            (None, None) if effects.remote.is_some() => {
+                ("call".to_owned(), effects.remote.as_ref().map(RemoteCall::title).unwrap_or_default())
+            }
             (None, None) if effects.writes.is_empty() => ("use".to_owned(), "the network".to_owned()),
             (None, None) => {
                 let paths = effects.writes.iter().map(|path| relative_path(path, &question.cwd));
