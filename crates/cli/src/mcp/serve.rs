@@ -1,10 +1,12 @@
 //! `windlass mcp serve`: our tools for MCP clients.
 
+mod agent_choice;
 mod allowed_tools;
 mod client_questions;
 mod client_roots;
 mod live_calls;
 mod result;
+mod served_agents;
 mod served_session;
 mod served_tools;
 
@@ -38,7 +40,8 @@ pub(crate) fn run(common: &CommonOptions, options: &McpServeOptions) -> Result<P
     let common = CommonOptions { cd: directory(common, options)?, ..common.clone() };
     let setup = ProgramSetup::for_serving(&common)?;
     let _cleaning = RetentionThread::start(&setup);
-    let tools = Arc::new(SandboxedTools::new(setup, AllowedTools::parse(&options.allow_tools)?)?);
+    let allowed = AllowedTools::parse(&options.allow_tools)?;
+    let tools = Arc::new(SandboxedTools::new(&common, setup, allowed)?);
     let stop = Stop::default();
     interrupts::watch(stop.clone(), Window::of_terminal())?;
     let server = ToolServer::new(Arc::clone(&tools) as Arc<dyn ServedTools>, ServeLimits::default());

@@ -6,14 +6,23 @@ use windlass::{
     AgentBuilder, EditTools, Family, FileTools, ModelClient, Policy, ShellKind, Toolset, host::Machine,
 };
 
-use super::ProgramSetup;
-use crate::{args::CommonOptions, policy, problem::CliProblem};
+use super::{ProgramSetup, flags::choice_flags};
+use crate::{
+    args::{CommonOptions, ModelChoice},
+    policy,
+    problem::CliProblem,
+};
 
 impl ProgramSetup {
     /// Creates a setup for serving: that of an agent, whose model is needed only by the tools that
     /// run one.
     pub(crate) fn for_serving(common: &CommonOptions) -> Result<Self, CliProblem> {
         Self::for_agent(common, Vec::new())
+    }
+
+    /// Creates a setup for an agent that a client starts.
+    pub(crate) fn for_served_agent(common: &CommonOptions, choice: &ModelChoice) -> Result<Self, CliProblem> {
+        Self::for_agent(common, choice_flags(choice))
     }
 
     /// Returns an agent for calls of clients. With roots, it works in the first of them and writes

@@ -64,6 +64,8 @@ mod login;
 #[cfg(test)]
 mod mcp_commands;
 #[cfg(test)]
+mod mcp_serve;
+#[cfg(test)]
 mod mcp_servers;
 #[cfg(test)]
 mod models;

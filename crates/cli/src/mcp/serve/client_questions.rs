@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use serde_json::{Value, json};
 use windlass::{
     Answer, Approver, BoxFuture, Clean, Question,
-    mcp::{Elicitation, ElicitationAnswer, ElicitationForm},
+    mcp::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
 };
 
 use super::live_calls::LiveCalls;
@@ -30,15 +30,38 @@ impl Approver for ClientApprover {
         Box::pin(async move {
             let Some(call) = self.calls.get(&question.call) else { return Answer::Unavailable };
             let Some(elicitor) = &call.elicitor else { return Answer::Unavailable };
-            let form = FormQuestion::new(question, &self.paths);
-            let asked = elicitation(&form);
             // Others need not wait for the person.
             call.leave_place();
-            let answer = elicitor.elicit(&asked).await;
+            let answer = ask(&**elicitor, question, &self.paths).await;
             call.take_place().await;
-            understood(&form, &answer)
+            answer
         })
     }
+}
+
+/// Asks about the calls of an agent through the client that has started it.
+pub(crate) struct AgentApprover {
+    elicitor: Arc<dyn Elicitor>,
+    paths: PathDisplay,
+}
+
+impl AgentApprover {
+    /// Creates an approver for an agent in this directory.
+    pub(crate) fn new(elicitor: Arc<dyn Elicitor>, cwd: &Path) -> Self {
+        Self { elicitor, paths: PathDisplay::seen_from(cwd) }
+    }
+}
+
+impl Approver for AgentApprover {
+    fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
+        Box::pin(ask(&*self.elicitor, question, &self.paths))
+    }
+}
+
+async fn ask(elicitor: &dyn Elicitor, question: &Question, paths: &PathDisplay) -> Answer {
+    let form = FormQuestion::new(question, paths);
+    let answer = elicitor.elicit(&elicitation(&form)).await;
+    understood(&form, &answer)
 }
 
 /// Returns the question as a form with one choice. The form is one that all clients know.

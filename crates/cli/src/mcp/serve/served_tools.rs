@@ -18,8 +18,13 @@ use windlass::{
     },
 };
 
-use super::{allowed_tools::AllowedTools, client_roots, result, served_session::ServedSession};
-use crate::{problem::CliProblem, setup::ProgramSetup};
+use super::{
+    allowed_tools::AllowedTools,
+    client_roots, result,
+    served_agents::{REPLY_TOOL, START_TOOL, ServedAgents},
+    served_session::ServedSession,
+};
+use crate::{args::CommonOptions, problem::CliProblem, setup::ProgramSetup};
 
 /// Maximum number of different sets of roots. Further clients get an error.
 const MAX_SESSIONS: usize = 16;
@@ -41,6 +46,7 @@ pub(crate) struct SandboxedTools {
     setup: ProgramSetup,
     machine: Machine,
     allowed: AllowedTools,
+    agents: ServedAgents,
     definitions: Vec<RemoteToolDefinition>,
     sessions: Mutex<BTreeMap<ClientPlace, Arc<ServedSession>>>,
     known_roots: Mutex<BTreeMap<Vec<PathBuf>, ClientPlace>>,
@@ -48,17 +54,24 @@ pub(crate) struct SandboxedTools {
 
 impl SandboxedTools {
     /// Creates the tools. A session is started with the first call.
-    pub(crate) fn new(setup: ProgramSetup, allowed: AllowedTools) -> Result<Self, CliProblem> {
+    pub(crate) fn new(
+        common: &CommonOptions,
+        setup: ProgramSetup,
+        allowed: AllowedTools,
+    ) -> Result<Self, CliProblem> {
         let machine = setup.machine()?;
         let listed = ServedSession::toolbox(&setup, machine.clone())?;
-        let all: Vec<_> =
-            listed.registry.tools().iter().filter_map(|tool| definition(&setup, tool)).collect();
+        let tools = listed.registry.tools().iter().filter_map(|tool| definition(&setup, tool));
+        // Without a model there is no agent.
+        let agents = ServedAgents::definitions().into_iter().filter(|_| setup.has_model());
+        let all: Vec<_> = tools.chain(agents).collect();
         if let Some(pattern) = allowed.unused(&all.iter().map(|tool| tool.name.as_str())) {
             return Err(CliProblem::usage(format!("--allow-tools: no tool fits `{pattern}`")));
         }
         let definitions = all.into_iter().filter(|tool| allowed.allow(&tool.name)).collect();
         let (sessions, known_roots) = (Mutex::default(), Mutex::default());
-        Ok(Self { setup, machine, allowed, definitions, sessions, known_roots })
+        let agents = ServedAgents::new(common.clone());
+        Ok(Self { setup, machine, allowed, agents, definitions, sessions, known_roots })
     }
 
     /// Ends commands that run across calls.
@@ -129,6 +142,10 @@ impl ServedTools for SandboxedTools {
         Box::pin(async move {
             if !self.allowed.allow(&call.tool) {
                 return RemoteResult::failed(format!("the tool `{}` is not on offer here", call.tool));
+            }
+            if let START_TOOL | REPLY_TOOL = call.tool.as_str() {
+                let roots = self.roots(call.client.roots.as_deref());
+                return Box::pin(self.agents.call(call, &self.setup, roots.as_deref())).await;
             }
             match self.session(&call.client) {
                 Ok(session) => Box::pin(session.call(call)).await,
