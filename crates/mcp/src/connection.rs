@@ -267,6 +267,15 @@ impl ConnectionTask {
     }
 }
 
+impl Drop for ConnectionTask {
+    /// Ends a connection whose task was aborted: no call may wait for a report that never comes.
+    fn drop(&mut self) {
+        let connection = &self.connection;
+        connection.kill();
+        connection.end.publish_first(|| ConnectionReport::without_process(EndCause::Stopped));
+    }
+}
+
 async fn orphaned_process(process: Option<&StdioProcess>) {
     match process {
         Some(process) => orphaned(process).await,

@@ -122,6 +122,17 @@ impl ConnectionEnd {
         self.report.send_replace(Some(report));
     }
 
+    /// Publishes a report unless there is one.
+    pub(crate) fn publish_first(&self, report: impl FnOnce() -> ConnectionReport) {
+        self.report.send_if_modified(|published| {
+            let is_absent = published.is_none();
+            if is_absent {
+                *published = Some(Arc::new(report()));
+            }
+            is_absent
+        });
+    }
+
     /// Waits for the report.
     pub(crate) async fn report(&self) -> Arc<ConnectionReport> {
         let mut receiver = self.report.subscribe();

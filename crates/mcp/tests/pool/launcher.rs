@@ -19,7 +19,8 @@ use windlass_contract::{
 #[derive(Default)]
 pub(crate) struct ChildLauncher {
     pids: Mutex<Vec<u32>>,
-    pub(crate) commands: Mutex<Vec<ServerCommand>>,
+    /// Denials that the end of every server reports.
+    pub(crate) denials: Mutex<Vec<String>>,
 }
 
 impl ChildLauncher {
@@ -45,7 +46,7 @@ impl ChildLauncher {
 impl ServerLauncher for ChildLauncher {
     fn launch<'a>(&'a self, command: &'a ServerCommand) -> BoxFuture<'a, Result<LaunchedServer, HostError>> {
         Box::pin(async move {
-            self.commands.lock().unwrap().push(command.clone());
+            let denials = self.denials.lock().unwrap().clone();
             let program = command.argv.first().cloned().unwrap_or_default();
             let mut child = Command::new(&program)
                 .args(&command.argv[1..])
@@ -61,7 +62,7 @@ impl ServerLauncher for ChildLauncher {
                 stdin: OwnedFd::from(child.stdin.take().unwrap()),
                 stdout: OwnedFd::from(child.stdout.take().unwrap()),
                 stderr: OwnedFd::from(child.stderr.take().unwrap()),
-                process: Arc::new(ChildGroup::new(child)),
+                process: Arc::new(ChildGroup::new(child, denials)),
             })
         })
     }
@@ -73,7 +74,7 @@ struct ChildGroup {
 }
 
 impl ChildGroup {
-    fn new(mut child: Child) -> Self {
+    fn new(mut child: Child, denials: Vec<String>) -> Self {
         let pid = child.id();
         let (sender, end) = watch::channel(None);
         std::thread::spawn(move || {
@@ -81,7 +82,7 @@ impl ChildGroup {
             while is_alive(pid) {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            sender.send_replace(Some(ServerEnd { exit, denials: Vec::new() }));
+            sender.send_replace(Some(ServerEnd { exit, denials }));
         });
         Self { pid, end }
     }

@@ -176,3 +176,32 @@ async fn the_environment_is_what_the_configuration_says() {
     }
     test.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_in_flight_end_with_the_pool() {
+    let test = TestPool::new(&["plain"]);
+    let (result, ()) = tokio::join!(test.call("plain", "hang"), async {
+        while test.status("plain").calls_in_flight == 0 {
+            tokio::task::yield_now().await;
+        }
+        test.pool.shut_down().await;
+    });
+    // The end may come before the call was sent.
+    let error = result.unwrap_err();
+    let is_end = matches!(error, RemoteError::Died { .. } | RemoteError::NotStarted { .. });
+    assert!(is_end, "{error}");
+    assert_eq!(test.status("plain").state, ServerState::Known);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_denials_of_the_sandbox_are_part_of_the_failure() {
+    let test = TestPool::new(&["exits"]);
+    let denial = "`/x` is not writable: add it to `writable`".to_owned();
+    test.launcher.denials.lock().unwrap().push(denial.clone());
+    let error = test.pool.start("exits").await.unwrap_err();
+    assert!(error.to_string().contains(&denial), "{error}");
+    let ServerState::Failed { denials, .. } = test.status("exits").state else { panic!() };
+    assert_eq!(denials, [denial]);
+    test.close().await;
+}
