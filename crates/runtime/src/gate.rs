@@ -434,7 +434,9 @@ impl Gate {
             _ if effects.has_program() => {
                 vec![json!([call.name, argv, effects.typed, cwd, effects.terminal, beyond])]
             }
-            Effects { remote: Some(remote), .. } => remote::session_key(remote).into_iter().collect(),
+            Effects { remote: Some(remote), .. } => {
+                remote::session_key(&call.name, remote).into_iter().collect()
+            }
             _ if effects.writes.is_empty() => vec![json!([call.name, call.input, beyond])],
             _ => effects.writes.iter().map(|path| json!([cwd.join(path), beyond])).collect(),
         };

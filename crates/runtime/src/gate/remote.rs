@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    Effects,
+    Effects, ToolName,
     effects::{Network, OutwardEffect},
     grant::Confinement,
     policy::{ApprovalPolicy, SandboxMode},
@@ -113,10 +113,10 @@ pub(super) fn is_approved(call: &RemoteCall) -> bool {
     call.approval == ToolApprovalMode::Approve
 }
 
-/// Returns the key of an approval for the session: the tool of the server. A tool that is to be
-/// asked about before every call has none.
-pub(super) fn session_key(call: &RemoteCall) -> Option<Value> {
-    (call.approval != ToolApprovalMode::Prompt).then(|| json!(["mcp", call.server, call.tool]))
+/// Returns the key of an approval for the session: our tool, and that of the server. A tool that is
+/// to be asked about before every call has none.
+pub(super) fn session_key(tool: &ToolName, call: &RemoteCall) -> Option<Value> {
+    (call.approval != ToolApprovalMode::Prompt).then(|| json!(["mcp", tool, call.server, call.tool]))
 }
 
 /// Describes the server of a call.

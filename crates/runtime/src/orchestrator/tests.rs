@@ -1,6 +1,12 @@
 //! Tests of the second attempt, on a machine whose sandbox blocks all writes outside of `/w`.
 
-use std::{sync::Mutex, time::Instant};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
 
 use serde_json::Value;
 use windlass_contract::{
@@ -12,6 +18,7 @@ use windlass_contract::{
     outcome::Status,
     policy::{ApprovalPolicy, SandboxMode},
     program::{ProgramFile, ProgramFinder, ProgramSearch},
+    remote::{RemoteCall, ServerReach, ToolApprovalMode, ToolHints},
     report::ProcessReport,
     tool::tool,
 };
@@ -248,10 +255,63 @@ fn command(words: &[&str]) -> Effects {
     Effects::command(CommandLine { argv, cwd: None })
 }
 
+fn on_a_server() -> RemoteCall {
+    RemoteCall {
+        server: "s".into(),
+        tool: "t".into(),
+        reach: ServerReach::Outside,
+        hints: ToolHints::default(),
+        trusted: false,
+        approval: ToolApprovalMode::Approve,
+    }
+}
+
+/// Stops a call that takes its time to cancel; whether it could.
+async fn is_cancelled_in_order(effects: Effects, needed: Duration) -> bool {
+    let in_order = Arc::new(AtomicBool::new(false));
+    let (noted, stop) = (Arc::clone(&in_order), Stop::default());
+    let asked = stop.clone();
+    let body = move |_: Value, cx: Cx| {
+        let (noted, asked) = (Arc::clone(&noted), asked.clone());
+        async move {
+            asked.stop(crate::Reason::Interrupted);
+            cx.cancel.cancelled().await;
+            tokio::time::sleep(needed).await;
+            noted.store(true, Ordering::SeqCst);
+            Err(ToolError::cancelled())
+        }
+    };
+    let slow = tool("slow", move |_: &Value| effects.clone(), body).description("A test.");
+    let policy = Policy { cwd: "/w".into(), ..Policy::default() };
+    let toolbox = Toolbox {
+        registry: Registry::builder().tool(Arc::new(slow)).build().unwrap(),
+        gate: Gate::new(policy, None),
+        sandbox: Arc::new(Walled),
+        shaper: Shaper::default(),
+        review: Review::default(),
+        journal: Arc::new(Steps::default()),
+        events: Arc::new(EventRecorder::default()),
+    };
+    let input = windlass_contract::Input::Json("{}".into());
+    let call = ToolCall { id: "c".into(), name: "slow".into(), input };
+    let outcome = toolbox.run(toolbox.prepare(call), &stop).await.outcome.into_inner();
+    assert_eq!(outcome.status, Status::Rejected);
+    in_order.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_on_a_server_has_longer_to_be_cancelled_and_no_longer_than_two_seconds() {
+    let (short, long) = (Duration::from_millis(1900), Duration::from_millis(2100));
+    assert!(is_cancelled_in_order(Effects::remote(on_a_server()), short).await);
+    assert!(!is_cancelled_in_order(Effects::remote(on_a_server()), long).await);
+    assert!(!is_cancelled_in_order(Effects::none(), short).await);
+}
+
 #[tokio::test]
 async fn the_intent_is_on_the_disk_before_a_call_that_may_change_something_acts() {
     let flushed = (Status::Success, vec!["intent", "flush", "act", "outcome"]);
-    for effects in [Effects::write("/w/a"), Effects::unknown(), command(&["touch", "a"])] {
+    let remote = Effects::remote(on_a_server());
+    for effects in [Effects::write("/w/a"), Effects::unknown(), command(&["touch", "a"]), remote] {
         assert_eq!(steps(effects.clone(), false).await, flushed, "{effects:?}");
     }
     let not_flushed = (Status::Success, vec!["intent", "act", "outcome"]);
