@@ -10,6 +10,7 @@ pub(crate) mod ending;
 mod frame_limiter;
 pub(crate) mod handshake;
 pub(crate) mod http;
+mod message_cost;
 mod requests;
 mod running_calls;
 mod sending;

@@ -266,7 +266,8 @@ impl ServerSlot {
         }
         if let Some(connection) = connection {
             connection.stop();
-            connection.ended().await;
+            let report = connection.ended().await;
+            self.note_end(&connection, &report);
         }
     }
 

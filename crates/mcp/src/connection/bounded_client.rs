@@ -23,7 +23,7 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::frame_limiter::MAX_MESSAGE;
+use super::message_cost::{MAX_MESSAGE, MessageCost};
 
 /// Maximum size of an answer that is no message, such as the page of a proxy.
 const MAX_ERROR_PAGE: usize = 64 * 1024;
@@ -41,7 +41,7 @@ pub(crate) enum HttpExchangeError {
     #[error("the request failed")]
     Request(#[source] reqwest::Error),
     /// The answer is too large.
-    #[error("the answer has more than {} MiB", MAX_MESSAGE / (1024 * 1024))]
+    #[error("the answer has more than {} MiB or too many values", MAX_MESSAGE / (1024 * 1024))]
     TooLarge,
 }
 
@@ -237,10 +237,10 @@ async fn unsuccessful(
 /// Reads a message.
 async fn read_message(answer: Response) -> Result<Vec<u8>, ExchangeError> {
     let mut chunks = answer.bytes_stream();
-    let mut body = Vec::new();
+    let (mut body, mut cost) = (Vec::new(), MessageCost::default());
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(failed)?;
-        if body.len() + chunk.len() > MAX_MESSAGE {
+        if cost.add(&chunk) {
             return Err(StreamableHttpError::Client(HttpExchangeError::TooLarge));
         }
         body.extend_from_slice(&chunk);
@@ -281,7 +281,7 @@ fn events(answer: Response) -> BoxStream<'static, Result<Sse, SseError>> {
 /// The size of the event that is being read.
 #[derive(Default)]
 struct EventSize {
-    event: usize,
+    event: MessageCost,
     line: usize,
 }
 
@@ -289,14 +289,14 @@ impl EventSize {
     /// Counts a chunk. An empty line ends an event.
     fn add(&mut self, chunk: &[u8]) -> io::Result<()> {
         for byte in chunk {
-            self.event += 1;
+            let is_too_large = self.event.add_byte(*byte);
             match byte {
-                b'\n' if self.line == 0 => self.event = 0,
+                b'\n' if self.line == 0 => self.event = MessageCost::default(),
                 b'\n' => self.line = 0,
                 b'\r' => {}
                 _ => self.line += 1,
             }
-            if self.event > MAX_MESSAGE {
+            if is_too_large {
                 return Err(io::Error::other(HttpExchangeError::TooLarge));
             }
         }

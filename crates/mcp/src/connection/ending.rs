@@ -154,7 +154,7 @@ pub(super) fn end_reason(cause: EndCause, end: Option<&ServerEnd>) -> String {
         },
         EndCause::MessageTooLarge => format!(
             "a message has more than {} MiB or too many values; the server was ended",
-            super::frame_limiter::MAX_MESSAGE / (1024 * 1024)
+            super::message_cost::MAX_MESSAGE / (1024 * 1024)
         ),
         EndCause::TooManyRequests => "it sent too many requests at once; the server was ended".to_owned(),
         EndCause::Unresponsive => "it did not react to a cancellation, and was ended".to_owned(),
