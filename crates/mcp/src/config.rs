@@ -60,6 +60,12 @@ pub struct McpServerConfig {
     /// OAuth client id that was registered with the authorization server beforehand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth_client_id: Option<String>,
+    /// Environment variable that holds the secret of that client, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_client_secret_env_var: Option<String>,
+    /// Port of 127.0.0.1 to which a login returns, if that client is registered with a fixed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oauth_callback_port: Option<u16>,
     /// Uses the server. Default: true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -168,6 +174,8 @@ impl McpServerConfig {
             ("env_http_headers", self.env_http_headers.is_empty()),
             ("scopes", self.scopes.is_empty()),
             ("oauth_client_id", self.oauth_client_id.is_none()),
+            ("oauth_client_secret_env_var", self.oauth_client_secret_env_var.is_none()),
+            ("oauth_callback_port", self.oauth_callback_port.is_none()),
         ];
         let (transport, others) = match (&self.command, &self.url) {
             (Some(_), _) => ("command", &http_keys[..]),

@@ -52,7 +52,7 @@ pub struct LoginSettings {
     /// Address of a public document that describes this client, for authorization servers that
     /// read such documents.
     pub client_metadata_url: Option<String>,
-    /// Secret that belongs to the configured client id.
+    /// Secret that belongs to the configured client id: the value of `oauth_client_secret_env_var`.
     pub client_secret: Option<SecretText>,
     /// Time limit of one request.
     pub request_limit: Duration,
@@ -106,7 +106,9 @@ impl OAuthLogin {
         // A damaged file must be seen before the person logs in, not after.
         let earlier = store.load(resource.as_str()).await?;
         let mut found = FoundAuthorization::discover(&resource, challenge, settings.request_limit).await?;
-        let listener = CallbackListener::bind().await.map_err(|source| OAuthError::Listen { source })?;
+        let port = config.oauth_callback_port.unwrap_or_default();
+        let listener = CallbackListener::bind(port).await;
+        let listener = listener.map_err(|source| OAuthError::Listen { source })?;
         let scopes = select_scopes(&found, config, challenge, &resource, earlier.as_ref()).await;
         let client = choose_client(&mut found, config, settings, listener.address(), &scopes).await?;
         let granted = InMemoryCredentialStore::new();

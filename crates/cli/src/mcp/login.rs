@@ -9,6 +9,7 @@ use windlass::{
     host::Window,
     mcp::{
         config::McpServerConfig,
+        credentials::SecretText,
         oauth::{LoginSettings, LoginState, OAuthError, OAuthLogin, Revocation, login_status, logout},
         pool::RemoteError,
     },
@@ -42,7 +43,8 @@ async fn log_in(
     server: &ConfiguredServer,
     json: bool,
 ) -> Result<ProgramExit, CliProblem> {
-    let settings = LoginSettings::new(connections::directory(setup));
+    let client_secret = client_secret(name, &server.config)?;
+    let settings = LoginSettings { client_secret, ..LoginSettings::new(connections::directory(setup)) };
     let challenge = challenge(setup, name, server).await;
     let started = OAuthLogin::start(name, &server.config, challenge.as_deref(), &settings).await;
     let mut login = started.map_err(|error| failed(&error))?;
@@ -74,6 +76,19 @@ async fn log_in(
     }
     let state = login_status(name, &server.config, &settings.directory).await;
     report(name, &state.map_err(|error| failed(&error))?, json)
+}
+
+/// Returns the secret of a client that was registered beforehand.
+fn client_secret(name: &str, config: &McpServerConfig) -> Result<Option<SecretText>, CliProblem> {
+    let Some(variable) = &config.oauth_client_secret_env_var else { return Ok(None) };
+    match std::env::var(variable) {
+        Ok(secret) => Ok(Some(SecretText::from(secret))),
+        Err(_) => Err(CliProblem::failed(format!(
+            "cannot log in to `{}`: the environment variable `{}` (`oauth_client_secret_env_var`) is not set",
+            visible(name),
+            visible(variable),
+        ))),
+    }
 }
 
 /// Returns the demand of the server, if it refuses a request without a login.

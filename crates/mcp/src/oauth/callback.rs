@@ -26,7 +26,7 @@ const MAX_CONNECTIONS: usize = 16;
 /// Maximum size of the head of a request.
 const MAX_HEAD_BYTES: usize = 32 * 1024;
 
-/// Listens on a free port of this machine for the redirect of one login.
+/// Listens on a port of this machine for the redirect of one login.
 #[derive(Debug)]
 pub(crate) struct CallbackListener {
     listener: TcpListener,
@@ -43,9 +43,9 @@ pub(crate) struct RedirectParameters {
 }
 
 impl CallbackListener {
-    /// Starts to listen.
-    pub(crate) async fn bind() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    /// Starts to listen on a port; 0 stands for any free one.
+    pub(crate) async fn bind(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let port = listener.local_addr()?.port();
         let address = Url::parse(&format!("http://127.0.0.1:{port}{PATH}"));
         Ok(Self { listener, address: address.map_err(io::Error::other)? })
@@ -164,7 +164,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_redirect_with_the_right_state_ends_the_wait() {
-        let listener = CallbackListener::bind().await.unwrap();
+        let listener = CallbackListener::bind(0).await.unwrap();
         // A connection that says nothing must not block the others.
         let port = listener.address().port().unwrap();
         let _silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
@@ -190,7 +190,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pasted_address_must_be_the_redirect_of_this_login() {
-        let listener = CallbackListener::bind().await.unwrap();
+        let listener = CallbackListener::bind(0).await.unwrap();
         let address = listener.address().to_string();
         let pasted = format!(" {address}?code=a&state=right\n");
         assert!(listener.parse_pasted(&pasted, "right").is_some());

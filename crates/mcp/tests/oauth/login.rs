@@ -81,6 +81,26 @@ async fn the_configured_client_comes_before_the_document_and_the_document_before
 }
 
 #[tokio::test]
+async fn a_client_that_was_registered_beforehand_has_its_secret_and_its_port() {
+    let authority = TestAuthority::start(first()).await;
+    let home = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let oauth_client_id = Some("ours".to_owned());
+    let config = McpServerConfig { oauth_client_id, oauth_callback_port: Some(port), ..authority.config() };
+    let client_secret = Some(SecretText::from("our-secret".to_owned()));
+    let settings = LoginSettings { client_secret: client_secret.clone(), ..settings(home.path()) };
+    let error = log_in_with(&config, &settings).await.unwrap_err();
+    assert!(matches!(error, OAuthError::Listen { .. }), "{error}");
+    drop(taken);
+    let login = log_in_with(&config, &settings).await.unwrap();
+    assert_eq!(login.client_secret, client_secret);
+    let redirect = &authority.requests("/as/authorize")[0]["redirect_uri"];
+    assert_eq!(*redirect, format!("http://127.0.0.1:{port}/callback"));
+    assert!(!authority.requests("/as/token")[0].contains_key("client_id"), "it is in the header");
+}
+
+#[tokio::test]
 async fn a_redirect_from_another_issuer_or_without_one_sends_no_code() {
     let other = Deviations { redirect_issuer: Some("https://evil.example"), ..first() };
     let none = Deviations { no_redirect_issuer: true, ..first() };
