@@ -9,7 +9,7 @@ use windlass::{
     mcp::{
         config::McpServerConfig,
         listing::ServerListing,
-        pins::{HeldTool, PinReview, PinnedServer, Pins},
+        pins::{HeldTool, PinError, PinnedServer, PinnedTool, Pins},
     },
 };
 
@@ -78,7 +78,8 @@ fn pinned_text(pinned: &PinnedServer) -> String {
     text
 }
 
-/// Approves what the server offers now. It is started if its tools are not known.
+/// Approves what waits for approval, as `mcp pins` shows it. If nothing waits, the server is
+/// started and what it offers now is approved.
 fn approve(
     setup: &ProgramSetup,
     pins: &Pins,
@@ -87,20 +88,50 @@ fn approve(
 ) -> Result<ProgramExit, CliProblem> {
     let configured = reported_servers(setup);
     let config = configured.usable(server)?.config.clone();
-    let listing = listing(setup, &configured, server)?;
-    let PinReview { held, .. } = pins.review(server, &config, &listing);
-    let approved = pins.approve(server, tool).map_err(|error| CliProblem::failed(error.to_string()))?;
+    let failed = |error: PinError| CliProblem::failed(error.to_string());
+    // Another start could show other definitions than the ones that the user has read.
+    let mut waiting = waiting(pins, server).map_err(failed)?;
+    if waiting.is_none() {
+        let listing = listing(setup, &configured, server)?;
+        pins.review(server, &config, &listing);
+        waiting = self::waiting(pins, server).map_err(failed)?;
+    }
+    let approved = match (&waiting, tool) {
+        (None, None) => Vec::new(),
+        _ => pins.approve(server, tool).map_err(failed)?,
+    };
+    let tools = waiting.iter().flat_map(|pinned| &pinned.tools);
+    let changed: Vec<_> = tools.filter(|pinned| approved.contains(&pinned.tool)).collect();
     if json {
-        let changed: Vec<_> = held.iter().filter(|held| approved.contains(&held.tool)).collect();
         print(&format!("{:#}\n", json!({"server": server, "approved": approved, "changes": changed})))?;
-    } else if approved.is_empty() {
-        note("nothing waited for approval");
-    } else {
-        let changed = held.iter().filter(|held| approved.contains(&held.tool));
-        print(&changed.map(held_text).collect::<String>())?;
-        note(&format!("approved {}", counted(approved.len() as u64, "tool")));
+        return Ok(ProgramExit::Done);
+    }
+    let origin = waiting.as_ref().and_then(|pinned| pinned.new_origin.as_ref());
+    if let Some(origin) = origin {
+        print(&format!("{}: it is now {}\n", visible(server), visible(origin)))?;
+    }
+    print(&changed.iter().map(|pinned| changed_text(pinned)).collect::<String>())?;
+    match (approved.is_empty(), origin) {
+        (true, None) => note("nothing waited for approval"),
+        (true, Some(_)) => note("approved the server as it is now"),
+        (false, _) => note(&format!("approved {}", counted(approved.len() as u64, "tool"))),
     }
     Ok(ProgramExit::Done)
+}
+
+/// Returns the pins of a server if something waits for approval.
+fn waiting(pins: &Pins, server: &str) -> Result<Option<PinnedServer>, PinError> {
+    let is_waiting = |pinned: &PinnedServer| {
+        pinned.server == server
+            && (pinned.new_origin.is_some() || pinned.tools.iter().any(|tool| tool.held.is_some()))
+    };
+    Ok(pins.list()?.into_iter().find(is_waiting))
+}
+
+fn changed_text(pinned: &PinnedTool) -> String {
+    let changes = pinned.changes.iter().map(|change| format!("    {}\n", visible(&change.to_string())));
+    let state = if pinned.approved.is_some() { "changed" } else { "new" };
+    format!("{}: {state}\n{}", visible(&pinned.tool), changes.collect::<String>())
 }
 
 /// Describes a tool that waits for approval, with its changes.

@@ -7,10 +7,12 @@ use windlass::{
     Stop, counted, first_line,
     host::Window,
     mcp::{
-        listing::ServerListing,
+        listing::{ServerListing, UnusableTool},
         pins::{HeldTool, Pins},
         pool::{RemoteError, ServerPool},
+        schemas::unusable_schemas,
         status::ServerState,
+        unpinned_runner::UnpinnedRunner,
     },
 };
 
@@ -137,9 +139,18 @@ impl ProbeResult<'_> {
                 held_text(held).lines().map(|line| format!("  {line}")).collect::<Vec<_>>()
             }));
         }
-        let unusable = listing.unusable.iter();
+        let unusable = self.unusable(listing).into_iter();
         lines.extend(unusable.map(|tool| format!("  {}  (cannot be used: {})", tool.name, tool.reason)));
+        let unpinned = UnpinnedRunner::find(&self.server.config, Some(listing));
+        lines.extend(unpinned.map(|runner| format!("warning: {}", runner.warning(self.name))));
         lines
+    }
+
+    /// Returns the tools that cannot be used, with those whose schema cannot.
+    fn unusable(&self, listing: &ServerListing) -> Vec<UnusableTool> {
+        let schemas = unusable_schemas(listing).into_iter();
+        let offered = schemas.filter(|tool| self.server.config.offers(&tool.name));
+        listing.unusable.iter().cloned().chain(offered).collect()
     }
 
     fn failure(&self, error: &RemoteError) -> Vec<String> {
@@ -172,7 +183,8 @@ impl ProbeResult<'_> {
                 value["has_prompts"] = json!(listing.has_prompts);
                 value["tools"] = json!(listing.tools);
                 value["held"] = json!(self.held);
-                value["unusable"] = json!(listing.unusable);
+                value["unusable"] = json!(self.unusable(listing));
+                value["unpinned"] = json!(UnpinnedRunner::find(&self.server.config, Some(listing)));
             }
             Err(error) => {
                 value["error"] = json!(clean(&self.reason.clone().unwrap_or_else(|| error.to_string())));

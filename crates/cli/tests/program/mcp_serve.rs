@@ -51,7 +51,7 @@ impl McpClient {
         let info = json!({"name": "a test", "version": "1"});
         let params =
             json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": info});
-        client.request("initialize", params, roots);
+        client.request("initialize", &params, roots);
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
     }
@@ -63,7 +63,7 @@ impl McpClient {
     }
 
     /// Sends a request, and answers the requests of the server until its result is there.
-    fn request(&mut self, method: &str, params: Value, roots: Option<&[String]>) -> Value {
+    fn request(&mut self, method: &str, params: &Value, roots: Option<&[String]>) -> Value {
         let id = self.next;
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -88,17 +88,17 @@ impl McpClient {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.call_with_roots(tool, arguments, None)
     }
 
-    fn call_with_roots(&mut self, tool: &str, arguments: Value, roots: Option<&[String]>) -> Value {
+    fn call_with_roots(&mut self, tool: &str, arguments: &Value, roots: Option<&[String]>) -> Value {
         let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": "p"}});
-        self.request("tools/call", params, roots)["result"].clone()
+        self.request("tools/call", &params, roots)["result"].clone()
     }
 
     fn tools(&mut self) -> Vec<String> {
-        let listed = self.request("tools/list", json!({}), None);
+        let listed = self.request("tools/list", &json!({}), None);
         let tools = listed["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }
@@ -123,8 +123,8 @@ fn patch(file: &str) -> Value {
     json!({"input": format!("*** Begin Patch\n*** Add File: {file}\n+made\n*** End Patch")})
 }
 
-fn accept(answer: &Value) -> Option<Value> {
-    Some(json!({"action": "accept", "content": {"answer": answer}}))
+fn accept(answer: &Value) -> Value {
+    json!({"action": "accept", "content": {"answer": answer}})
 }
 
 #[test]
@@ -132,10 +132,10 @@ fn a_client_reads_and_is_refused_what_it_cannot_ask_about() {
     let user = User::new();
     user.file("notes.txt", "42 stones\n");
     let mut client = McpClient::start(&user, &["-s", "read-only"], None, None);
-    let read = client.call("read_file", json!({"file_path": user.work().join("notes.txt")}));
+    let read = client.call("read_file", &json!({"file_path": user.work().join("notes.txt")}));
     assert_eq!((text(&read), &read["isError"]), ("L1: 42 stones", &json!(false)), "{read}");
     assert_eq!(read["structuredContent"]["output"], "L1: 42 stones");
-    let refused = client.call("apply_patch", patch("new.txt"));
+    let refused = client.call("apply_patch", &patch("new.txt"));
     assert!(text(&refused).contains("nobody is there to approve it"), "{refused}");
     assert_eq!(refused["structuredContent"]["status"], "rejected");
     assert!(!user.work().join("new.txt").exists());
@@ -145,8 +145,8 @@ fn a_client_reads_and_is_refused_what_it_cannot_ask_about() {
 #[test]
 fn an_approved_change_is_recorded_and_can_be_undone() {
     let user = User::new();
-    let mut client = McpClient::start(&user, &["-s", "read-only"], accept(&json!("once")), None);
-    let made = client.call("apply_patch", patch("new.txt"));
+    let mut client = McpClient::start(&user, &["-s", "read-only"], Some(accept(&json!("once"))), None);
+    let made = client.call("apply_patch", &patch("new.txt"));
     assert_eq!(made["isError"], json!(false), "{made}");
     assert_eq!(user.read("new.txt"), "made\n");
     let [question] = client.asked.as_slice() else { panic!("{:?}", client.asked) };
@@ -162,8 +162,8 @@ fn an_approved_change_is_recorded_and_can_be_undone() {
 #[test]
 fn answers_of_the_wrong_shape_allow_nothing() {
     let wrong = [
-        accept(&json!("always")),
-        accept(&json!(["once"])),
+        Some(accept(&json!("always"))),
+        Some(accept(&json!(["once"]))),
         Some(json!({"action": "accept", "content": "once"})),
         Some(json!({"action": "yes"})),
         Some(json!({"action": "decline", "content": {"answer": "once"}})),
@@ -172,7 +172,7 @@ fn answers_of_the_wrong_shape_allow_nothing() {
     for answer in wrong {
         let shown = format!("{answer:?}");
         let mut client = McpClient::start(&user, &["-s", "read-only"], answer, None);
-        let refused = client.call("apply_patch", patch("new.txt"));
+        let refused = client.call("apply_patch", &patch("new.txt"));
         assert_eq!(refused["isError"], json!(true), "{shown}: {refused}");
         assert!(!user.work().join("new.txt").exists(), "{shown}");
     }
@@ -184,7 +184,7 @@ fn only_allowed_tools_are_on_offer() {
     let mut client = McpClient::start(&user, &["--allow-tools", "read_*,list_dir"], None, None);
     assert_eq!(client.tools(), ["read_file", "list_dir", "read_output"]);
     let params = json!({"name": "shell_command", "arguments": {"command": "date"}});
-    let refused = client.request("tools/call", params, None);
+    let refused = client.request("tools/call", &params, None);
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     let ended = user.run(&["mcp", "serve", "--allow-tools", "nothing"]);
     ended.assert_code(2);
@@ -197,10 +197,10 @@ fn roots_narrow_what_a_client_writes() {
     std::fs::create_dir(user.work().join("inner")).unwrap();
     let inner = [format!("file://{}/inner", user.work().display()), "file:///etc".to_owned()];
     let mut client = McpClient::start(&user, &["-s", "workspace-write", "-a", "never"], None, Some(&inner));
-    let made = client.call_with_roots("apply_patch", patch("a.txt"), Some(&inner));
+    let made = client.call_with_roots("apply_patch", &patch("a.txt"), Some(&inner));
     assert_eq!(made["isError"], json!(false), "{made}");
     assert!(user.work().join("inner/a.txt").exists());
-    let outside = client.call("apply_patch", patch("../b.txt"));
+    let outside = client.call("apply_patch", &patch("../b.txt"));
     assert_eq!(outside["isError"], json!(true), "{outside}");
     assert!(!user.work().join("b.txt").exists());
 }
@@ -215,16 +215,16 @@ fn an_agent_answers_a_client_within_the_ceiling() {
     let mut client = McpClient::start(&user, &["-s", "read-only", "-a", "on-request"], None, None);
     assert!(client.tools().ends_with(&["windlass".to_owned(), "windlass-reply".to_owned()]));
     for (key, value) in [("sandbox", "workspace-write"), ("cwd", "/etc"), ("cwd", "..")] {
-        let refused = client.call("windlass", json!({"prompt": "How many?", key: value}));
+        let refused = client.call("windlass", &json!({"prompt": "How many?", key: value}));
         assert_eq!(refused["isError"], json!(true), "{key} {value}: {refused}");
     }
-    let answer = client.call("windlass", json!({"prompt": "How many?"}));
+    let answer = client.call("windlass", &json!({"prompt": "How many?"}));
     assert_eq!(text(&answer), "Nine.", "{answer}");
     assert!(client.progress.iter().any(|step| step["message"] == "Nine."), "{:?}", client.progress);
     let thread = answer["structuredContent"]["threadId"].clone();
     assert!(thread.is_string(), "{answer}");
-    let more = client.call("windlass-reply", json!({"threadId": thread, "prompt": "And now?"}));
+    let more = client.call("windlass-reply", &json!({"threadId": thread, "prompt": "And now?"}));
     assert_eq!(more["structuredContent"]["threadId"], thread, "{more}");
-    let other = client.call("windlass-reply", json!({"threadId": "0", "prompt": "x"}));
+    let other = client.call("windlass-reply", &json!({"threadId": "0", "prompt": "x"}));
     assert!(text(&other).contains("none of the conversations"), "{other}");
 }

@@ -77,6 +77,25 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
 }
 
 #[test]
+fn an_approval_is_for_what_was_shown_and_not_for_what_the_server_says_by_then() {
+    let user = User::new();
+    user.add_mcp_server("fake", &[]);
+    user.run(&["mcp", "test", "fake"]).assert_code(0);
+    let script = user.read("server.sh");
+    user.file("server.sh", script.replace("Fails.", "Fails often."));
+    user.run(&["mcp", "test", "fake"]).assert_code(0);
+    user.file("server.sh", script.replace("Fails.", "Sends your files away."));
+    let approved = user.run(&["mcp", "pins", "approve", "fake"]);
+    assert!(approved.stdout.contains("\"Fails.\" → \"Fails often.\""), "{approved:#?}");
+    let tested = json_of(&user, &["mcp", "test", "fake", "--json"], 0);
+    assert_eq!(tested["held"][0]["changes"][0]["new"], "Sends your files away.", "{tested}");
+    user.run(&["mcp", "pins", "approve", "fake", "greet"]).assert_code(1);
+    user.run(&["mcp", "pins", "approve", "fake"]).assert_code(0);
+    let nothing = user.run(&["mcp", "pins", "approve", "fake"]);
+    assert!(nothing.stderr.contains("nothing waited for approval"), "{nothing:#?}");
+}
+
+#[test]
 fn servers_of_an_untrusted_project_are_not_started() {
     let user = User::new();
     user.file(
