@@ -21,6 +21,7 @@ use crate::{
     exec::from_stdin,
     exit::ProgramExit,
     interrupts,
+    mcp::{self, SessionServers, StateOutput, with_servers},
     output::print_answer,
     paths::PathDisplay,
     preview::RequestedPreview,
@@ -52,6 +53,8 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     }
     let screen =
         SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal: Arc::clone(&terminal) };
+    let servers = if is_remote(&args.name) { listed_servers(&setup)? } else { None };
+    let builder = with_servers(builder, servers.as_ref());
     let toolbox = builder.events(Arc::new(screen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());
@@ -64,6 +67,7 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         toolbox.sandbox.close().await;
         finished
     });
+    drop(servers);
     terminal.flush();
     let parameters = parameters(&toolbox, &call, arguments);
     let note = ended_session(&outcome);
@@ -78,6 +82,21 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
         }
     }
     Ok(exit)
+}
+
+/// Returns true if a tool belongs to MCP servers. They are started for no other tool.
+fn is_remote(name: &str) -> bool {
+    const RESOURCES: [&str; 3] = ["list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"];
+    name.starts_with("mcp__") || RESOURCES.contains(&name)
+}
+
+/// Returns the servers, once the tools of all are known.
+fn listed_servers(setup: &ProgramSetup) -> Result<Option<SessionServers>, CliProblem> {
+    let servers = SessionServers::known(setup, &mcp::reported_servers(setup), None);
+    let Some(servers) = servers else { return Ok(None) };
+    let servers = servers.start(StateOutput::Person)?;
+    crate::runtime()?.block_on(servers.wait_until_listed());
+    Ok(Some(servers))
 }
 
 /// Prints the result of the call: one object for a program; for a person, the result before the

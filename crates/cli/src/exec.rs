@@ -21,7 +21,8 @@ use self::{exec_output::ExecOutput, piped_input::with_piped_input};
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     exit::ProgramExit,
-    ids, interrupts, mcp,
+    ids, interrupts,
+    mcp::{self, SessionServers, with_servers},
     output::print,
     preview::RequestedPreview,
     problem::{CliProblem, chain},
@@ -66,7 +67,10 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
         None => machine,
     };
     let builder = output.agent(&setup, machine, &stop)?.single_turn();
-    let mut builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
+    let builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
+    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), None);
+    let servers = servers.map(|servers| servers.start(output.server_states())).transpose()?;
+    let mut builder = with_servers(builder, servers.as_ref());
     if let Some(which) = resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
@@ -83,6 +87,7 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = RetentionThread::start(&setup);
     let report = crate::runtime()?.block_on(turn(builder, content, &stop, &setup, &output));
+    drop(servers);
     output.flush();
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;
     let exit = finish(&report, (&options, answer_file), &output)?;

@@ -23,6 +23,7 @@ use crate::{
     colour, earlier_conversation,
     exit::ProgramExit,
     ids, interrupts,
+    mcp::{self, SessionServers, StateOutput},
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
     retention_thread::RetentionThread,
@@ -136,7 +137,9 @@ fn start(
     trust::ask(&setup)?;
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
-    let agents = SessionAgents { common, options, setup: &setup, machine };
+    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), None);
+    let servers = servers.map(|servers| servers.start(StateOutput::Silent)).transpose()?;
+    let agents = SessionAgents { common, options, setup: &setup, machine, servers };
     let settings = agents.settings();
     let mut builder = agents.builder(&setup, &settings)?;
     let is_new = beginning.resume.is_none();

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use windlass::{
     CallId, Clean, CommandLine, Effects, Event, EventSink, Facts, FileEdit, Outcome, Plan, PlanStatus,
-    Reason, Refusal, Status, Stop, ToolCall, Typed, Usage,
+    Reason, Refusal, Status, Stop, ToolCall, Typed, Usage, mcp::status::ServerStatus,
 };
 
 use crate::{allow_hints::AllowHints, output::escape_obeyed};
@@ -37,6 +37,8 @@ struct JsonlState {
     diff: Option<String>,
     /// The plan's item and its last contents.
     plan: Option<(String, Value)>,
+    /// The turn has ended; nothing follows its last line.
+    is_over: bool,
 }
 
 impl JsonlState {
@@ -51,17 +53,30 @@ impl EventSink for JsonlWriter {
     fn emit(&self, event: &Clean<Event>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = self.lines(&mut state, event);
-        let text: String = lines.iter().map(|line| format!("{}\n", ordered(line))).collect();
-        let mut out = io::stdout().lock();
-        if out.write_all(escape_obeyed(&text).as_bytes()).and_then(|()| out.flush()).is_err() {
-            self.stop.stop(Reason::Interrupted);
-        }
+        state.is_over |= matches!(**event, Event::TurnCompleted { .. } | Event::TurnFailed { .. });
+        self.write(&lines);
     }
 }
 
 impl JsonlWriter {
     pub(crate) fn new(deltas: bool, stop: Stop, hints: Arc<AllowHints>) -> Self {
         Self { state: Mutex::default(), deltas, stop, hints }
+    }
+
+    /// Writes the state of an MCP server, unless the turn has ended.
+    pub(crate) fn server_state(&self, status: &ServerStatus) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_over {
+            self.write(&[line("mcp_server.state", json!(status))]);
+        }
+    }
+
+    fn write(&self, lines: &[Value]) {
+        let text: String = lines.iter().map(|line| format!("{}\n", ordered(line))).collect();
+        let mut out = io::stdout().lock();
+        if out.write_all(escape_obeyed(&text).as_bytes()).and_then(|()| out.flush()).is_err() {
+            self.stop.stop(Reason::Interrupted);
+        }
     }
 
     fn lines(&self, state: &mut JsonlState, event: &Event) -> Vec<Value> {
@@ -299,8 +314,13 @@ fn describe(call: &ToolCall, effects: &Effects) -> (&'static str, Value) {
     }
     let text = call.input.as_str();
     let arguments = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
+    // The server and its tool have names of their own; the model's name for the tool joins both.
+    let (server, tool) = match &effects.remote {
+        Some(remote) => (remote.server.as_str(), remote.tool.as_str()),
+        None => ("windlass", call.name.as_str()),
+    };
     let fields = json!({
-        "server": "windlass", "tool": call.name, "arguments": arguments, "result": null, "error": null
+        "server": server, "tool": tool, "arguments": arguments, "result": null, "error": null
     });
     ("mcp_tool_call", fields)
 }

@@ -10,10 +10,14 @@ mod prompts;
 mod remove;
 mod serve;
 mod servers;
+mod session_servers;
+mod state_lines;
 
 pub(crate) use self::{
     prompts::as_request,
     servers::{ConfiguredServer, ConfiguredServers},
+    session_servers::{SessionServers, with_servers},
+    state_lines::StateOutput,
 };
 
 use crate::{

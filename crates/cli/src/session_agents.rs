@@ -7,6 +7,7 @@ use windlass_tui::{AgentSource, KeptRule, MechanismProbe, OfferedModel, SessionS
 
 use crate::{
     args::{ApprovalFlag, CommonOptions, ModelChoice, SandboxFlag, SessionOptions},
+    mcp::{SessionServers, with_servers},
     policy,
     problem::CliProblem,
     setup::ProgramSetup,
@@ -21,6 +22,8 @@ pub(crate) struct SessionAgents<'a> {
     pub(crate) options: &'a SessionOptions,
     pub(crate) setup: &'a ProgramSetup,
     pub(crate) machine: Machine,
+    /// The servers of the session; all of its agents share them.
+    pub(crate) servers: Option<SessionServers>,
 }
 
 impl SessionAgents<'_> {
@@ -44,6 +47,7 @@ impl SessionAgents<'_> {
     ) -> Result<AgentBuilder, CliProblem> {
         let agent = setup.attended_agent(self.machine.clone())?;
         let agent = user_tools::with_user_tools(agent, self.options.tools.as_deref())?;
+        let agent = with_servers(agent, self.servers.as_ref());
         Ok(if settings.plan_mode { agent.plan_mode() } else { agent })
     }
 

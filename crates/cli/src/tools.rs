@@ -20,6 +20,8 @@ use crate::{
     calls,
     exec::from_stdin,
     exit::ProgramExit,
+    mcp::{self, SessionServers, with_servers},
+    note,
     output::{print, print_text},
     problem::CliProblem,
     screen::{named, visible},
@@ -103,6 +105,9 @@ fn offered(common: &CommonOptions, args: &ToolQuery) -> Result<SelectableTools, 
 fn toolbox(common: &CommonOptions, list: Option<&Path>) -> Result<Toolbox, CliProblem> {
     let setup = ProgramSetup::for_tools(common)?;
     let builder = user_tools::with_user_tools(setup.tools(setup.machine()?)?, list)?;
+    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), None);
+    let builder = with_servers(builder, servers.as_ref());
+    servers.iter().flat_map(|servers| servers.tools.notes()).for_each(|text| note(&visible(&text)));
     builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))
 }
 

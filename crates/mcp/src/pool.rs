@@ -5,13 +5,14 @@ use std::{
     fmt,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use futures_util::future::join_all;
 use tokio::{
+    runtime::Handle,
     sync::{Semaphore, watch},
     task::AbortHandle,
 };
@@ -175,14 +176,26 @@ impl ServerPool {
         let servers = settings.servers.clone();
         let catalogue = settings.directory.as_ref().map(Catalogue::open);
         let (changes, _) = watch::channel(0);
-        let context =
-            Arc::new(PoolContext { settings, catalogue, changes, is_closed: AtomicBool::new(false) });
+        let context = Arc::new(PoolContext {
+            settings,
+            catalogue,
+            changes,
+            is_closed: AtomicBool::new(false),
+            runtime: OnceLock::new(),
+        });
         let slots = servers
             .into_iter()
             .filter(|(_, config)| config.is_enabled())
             .map(|(name, config)| (name.clone(), ServerSlot::new(name, config, Arc::clone(&context))))
             .collect();
         Arc::new(Self { slots, context, background: Mutex::new(Vec::new()) })
+    }
+
+    /// Lets all servers that are started from now on live on this runtime, whoever starts them. For
+    /// programs with several runtimes. Only the first runtime counts.
+    pub fn live_on(&self, runtime: Handle) {
+        // A later one would part the servers.
+        let _first = self.context.runtime.set(runtime);
     }
 
     /// Returns the enabled servers, sorted by name.
@@ -213,7 +226,7 @@ impl ServerPool {
             |slot: &&Arc<ServerSlot>| slot.config.required.unwrap_or(false) || slot.listing().is_none();
         for slot in self.slots.values().filter(needed) {
             let (slot, permits) = (Arc::clone(slot), Arc::clone(&permits));
-            let task = tokio::spawn(async move {
+            let task = self.context.spawn(async move {
                 let Ok(_permit) = permits.acquire().await else { return };
                 if let Err(error) = slot.acquire().await {
                     // The state of the server shows it.

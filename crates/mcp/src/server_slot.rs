@@ -5,7 +5,7 @@ mod supervision;
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -13,8 +13,9 @@ use std::{
 
 use futures_util::{FutureExt, future::Shared};
 use tokio::{
+    runtime::Handle,
     sync::{Notify, watch},
-    task::AbortHandle,
+    task::{AbortHandle, JoinHandle},
     time::Instant,
 };
 use windlass_contract::BoxFuture;
@@ -41,9 +42,21 @@ pub(crate) struct PoolContext {
     pub(crate) catalogue: Option<Catalogue>,
     pub(crate) changes: watch::Sender<u64>,
     pub(crate) is_closed: AtomicBool,
+    /// The runtime on which servers live; without it, that of whoever starts one.
+    pub(crate) runtime: OnceLock<Handle>,
 }
 
 impl PoolContext {
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        match self.runtime.get() {
+            Some(runtime) => runtime.spawn(task),
+            None => tokio::spawn(task),
+        }
+    }
+
     pub(crate) fn changed(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
@@ -189,7 +202,7 @@ impl ServerSlot {
             return Err(error.clone());
         }
         let slot = Arc::clone(self);
-        let task = tokio::spawn(async move { slot.run_start().await });
+        let task = self.context.spawn(async move { slot.run_start().await });
         state.tasks.retain(|task| !task.is_finished());
         state.tasks.push(task.abort_handle());
         let name = self.name.clone();

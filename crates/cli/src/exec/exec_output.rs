@@ -10,8 +10,8 @@ use windlass::{
 
 use crate::{
     allow_hints::AllowHints, args::ExecOptions, ask::TerminalApprover, confirm::obstacle_to_asking,
-    jsonl::JsonlWriter, output, paths::PathDisplay, problem::CliProblem, progress_terminal::ProgressTerminal,
-    screen::ProgressScreen, setup::ProgramSetup, wrap::wrap_for_stderr,
+    jsonl::JsonlWriter, mcp::StateOutput, output, paths::PathDisplay, problem::CliProblem,
+    progress_terminal::ProgressTerminal, screen::ProgressScreen, setup::ProgramSetup, wrap::wrap_for_stderr,
 };
 
 /// The place where events, progress and answers go.
@@ -41,6 +41,14 @@ impl ExecOutput {
 
     pub(super) fn is_json(&self) -> bool {
         matches!(self.kind, OutputKind::Json(_))
+    }
+
+    /// Returns the place for the states of MCP servers.
+    pub(super) fn server_states(&self) -> StateOutput {
+        match &self.kind {
+            OutputKind::Json(writer) => StateOutput::Json(Arc::clone(writer)),
+            OutputKind::Person { .. } => StateOutput::Person,
+        }
     }
 
     /// Returns an agent with its events and, if a person can be asked, its questions.

@@ -13,6 +13,7 @@ use crate::{
     args::{McpAddOptions, SandboxFlag},
     config::{self, ConfigKey},
     exit::ProgramExit,
+    note,
     output::print,
     problem::CliProblem,
     settings, setup,
@@ -46,6 +47,7 @@ pub(super) fn run(options: &McpAddOptions) -> Result<ProgramExit, CliProblem> {
         let added = json!({"server": name, "file": file, "replaced": is_there});
         return print(&format!("{added:#}\n"));
     }
+    note(&format!("`windlass mcp test {name}` starts it and lists its tools"));
     Ok(ProgramExit::Done)
 }
 

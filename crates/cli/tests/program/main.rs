@@ -62,6 +62,8 @@ mod lists;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod mcp_calls;
+#[cfg(test)]
 mod mcp_commands;
 #[cfg(test)]
 mod mcp_serve;

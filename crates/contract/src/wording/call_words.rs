@@ -42,6 +42,9 @@ impl CallWords {
             Input::Text(_) => Value::Null,
         };
         let arguments = ToolArguments { value: &arguments, show_path };
+        if let Some(remote) = &effects.remote {
+            return words(&format!("{}.{}", remote.server, remote.tool), arguments.pairs());
+        }
         if let Some((action, object)) = arguments.of_known_tool(call.name.as_str()) {
             return words(action, object);
         }

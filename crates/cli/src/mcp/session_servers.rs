@@ -1,0 +1,142 @@
+//! The servers of a run: their tools for its agents, and a thread on which they live.
+
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use tokio::sync::mpsc;
+use windlass::{
+    AgentBuilder, image_url,
+    mcp::{
+        Elicitor,
+        output::ImageFitter,
+        pins::Pins,
+        pool::{RemoteError, ServerPool},
+        tool_source::{RemoteTools, RemoteToolsSettings},
+    },
+};
+
+use super::{ConfiguredServers, StateOutput, connections};
+use crate::{problem::CliProblem, screen::visible, setup::ProgramSetup};
+
+/// Maximum time to wait for servers that have never listed their tools before a single call.
+const MAX_FIRST_LISTING: Duration = Duration::from_mins(2);
+
+/// The servers of a run. They start in the background, and end with it.
+pub(crate) struct SessionServers {
+    pub(crate) pool: Arc<ServerPool>,
+    pub(crate) tools: Arc<RemoteTools>,
+    thread: Option<ServerThread>,
+}
+
+/// The thread on which servers live, so that they do not depend on the runtimes of turns.
+struct ServerThread {
+    ending: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl SessionServers {
+    /// Prepares the servers without starting any. Returns `None` if none is configured.
+    pub(crate) fn known(
+        setup: &ProgramSetup,
+        configured: &ConfiguredServers,
+        elicitor: Option<Arc<dyn Elicitor>>,
+    ) -> Option<Self> {
+        let enabled = configured.servers.iter().filter(|(_, server)| server.config.is_enabled());
+        let enabled: Vec<_> = enabled.map(|(name, server)| (name.as_str(), server)).collect();
+        if enabled.is_empty() {
+            return None;
+        }
+        let pool = connections::pool(setup, enabled);
+        let tools = RemoteTools::new(RemoteToolsSettings {
+            pool: Arc::clone(&pool),
+            pins: Arc::new(Pins::open(connections::directory(setup))),
+            elicitor,
+            images: ImageFitter::new(image_url),
+        });
+        Some(Self { pool, tools, thread: None })
+    }
+
+    /// Starts those that have to start, in the background. Waits only for required ones: if one
+    /// cannot be used, that is the error.
+    pub(crate) fn start(mut self, states: StateOutput) -> Result<Self, CliProblem> {
+        let (ending, mut ended) = mpsc::channel(1);
+        let (running, runs) = std::sync::mpsc::sync_channel(1);
+        let (pool, tools) = (Arc::clone(&self.pool), Arc::clone(&self.tools));
+        let live = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                // The receiver waits for it.
+                Err(error) => return drop(running.send(Err(error))),
+            };
+            runtime.block_on(async {
+                pool.live_on(tokio::runtime::Handle::current());
+                tools.start();
+                // The receiver waits for it.
+                let _waits = running.send(Ok(required(&pool).await));
+                tokio::select! {
+                    _ended = ended.recv() => {}
+                    () = states.follow(&pool) => {}
+                }
+                pool.shut_down().await;
+            });
+        };
+        let cannot = |error: std::io::Error| CliProblem::failed(format!("cannot start: {error}"));
+        let thread = thread::Builder::new().name("windlass-mcp".to_owned()).spawn(live).map_err(cannot)?;
+        match runs.recv() {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some(error))) => {
+                drop(ending);
+                let _ended = thread.join();
+                return Err(CliProblem::failed(visible(&error.to_string())));
+            }
+            Ok(Err(error)) => return Err(cannot(error)),
+            Err(error) => return Err(CliProblem::failed(format!("cannot start: {error}"))),
+        }
+        self.thread = Some(ServerThread { ending, thread });
+        Ok(self)
+    }
+
+    /// Waits until every server has listed its tools once, or has failed.
+    pub(crate) async fn wait_until_listed(&self) {
+        self.tools.wait_until_listed(MAX_FIRST_LISTING).await;
+    }
+
+    /// Gives an agent the tools of the servers.
+    pub(crate) fn attach(&self, builder: AgentBuilder) -> AgentBuilder {
+        let builder = builder.tool_source(self.tools.clone());
+        self.tools.resource_tools().into_iter().fold(builder, AgentBuilder::tool)
+    }
+}
+
+impl Drop for SessionServers {
+    fn drop(&mut self) {
+        let Some(ServerThread { ending, thread }) = self.thread.take() else { return };
+        drop(ending);
+        // The pool kills what does not end within its limit.
+        let _ended = thread.join();
+    }
+}
+
+/// Starts the required servers. Returns the error of the first that cannot be used.
+async fn required(pool: &ServerPool) -> Option<RemoteError> {
+    for (name, config) in pool.servers() {
+        if config.required.unwrap_or(false)
+            && let Err(error) = pool.start(name).await
+        {
+            return Some(error);
+        }
+    }
+    None
+}
+
+/// Gives an agent the tools of servers, if there are some.
+pub(crate) fn with_servers(builder: AgentBuilder, servers: Option<&SessionServers>) -> AgentBuilder {
+    match servers {
+        Some(servers) => servers.attach(builder),
+        None => builder,
+    }
+}
