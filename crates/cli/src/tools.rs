@@ -107,7 +107,7 @@ fn toolbox(common: &CommonOptions, list: Option<&Path>) -> Result<Toolbox, CliPr
     let builder = user_tools::with_user_tools(setup.tools(setup.machine()?)?, list)?;
     let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), None);
     let builder = with_servers(builder, servers.as_ref());
-    servers.iter().flat_map(|servers| servers.tools.notes()).for_each(|text| note(&visible(&text)));
+    servers.iter().flat_map(SessionServers::missing).for_each(|text| note(&visible(&text)));
     builder.toolbox().map_err(|errors| CliProblem::usage(errors.to_string()))
 }
 

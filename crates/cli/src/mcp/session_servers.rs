@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 use windlass::{
     AgentBuilder, image_url,
     mcp::{
-        Elicitor,
+        Elicitor, ToolSource, UnlistedServer,
         output::ImageFitter,
-        pins::Pins,
+        pins::{HeldTool, Pins},
         pool::{RemoteError, ServerPool},
         tool_source::{RemoteTools, RemoteToolsSettings},
     },
@@ -103,6 +103,20 @@ impl SessionServers {
     /// Waits until every server has listed its tools once, or has failed.
     pub(crate) async fn wait_until_listed(&self) {
         self.tools.wait_until_listed(MAX_FIRST_LISTING).await;
+    }
+
+    /// Describes what a list of tools lacks: servers whose tools are not known yet, and tools that
+    /// wait for approval. One line each.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let unlisted = self.tools.unlisted().into_iter();
+        let unlisted = unlisted.map(|UnlistedServer { server, state }| {
+            format!("MCP server `{server}`: {state}; `windlass mcp test {server}` lists its tools")
+        });
+        let held = self.tools.held_tools().into_iter().map(|(server, held)| {
+            let HeldTool { tool, reason, .. } = held;
+            format!("tool `{tool}` of MCP server `{server}` is held back: {reason}; see `windlass mcp pins {server}`")
+        });
+        unlisted.chain(held).collect()
     }
 
     /// Gives an agent the tools of the servers.
