@@ -4,9 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData, InputRequest, InputRequests,
-    InputResponses, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ElicitRequestParams, ElicitationAction, ErrorCode,
+    ErrorData, InputRequest, InputRequests, InputResponses, ServerResult,
 };
+use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +20,8 @@ use crate::{
 
 /// Maximum number of times that a request is sent again with the input it asked for.
 pub(super) const MAX_INPUT_ROUNDS: usize = 8;
+/// Error of a request that a server carries out only after a page was opened.
+const PAGE_REQUIRED: ErrorCode = ErrorCode(-32042);
 /// Maximum number of inputs that one answer asks for.
 const MAX_INPUTS: usize = 16;
 /// Time before a request is sent again that asked for nothing.
@@ -87,8 +90,8 @@ impl ServerConnection {
     ) -> Result<ServerResult, RemoteError> {
         let mut input = RoundInput::default();
         for _ in 0..=MAX_INPUT_ROUNDS {
-            match self.exchange(request(input), scope).await? {
-                ServerResult::InputRequiredResult(required) => {
+            match self.exchange_once(request(input), scope).await? {
+                Ok(ServerResult::InputRequiredResult(required)) => {
                     let mut responses = None;
                     if let Some(requests) = required.input_requests {
                         responses = Some(self.inputs(scope, requests).await?);
@@ -97,18 +100,56 @@ impl ServerConnection {
                     }
                     input = RoundInput { responses, state: required.request_state };
                 }
-                answer => return Ok(answer),
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    let refused = self.protocol_error(&error);
+                    self.open_pages(scope, error).await?.then_some(()).ok_or(refused)?;
+                    input = RoundInput::default();
+                }
             }
         }
         Err(self.bad_answer(&format!("it asked for input more than {MAX_INPUT_ROUNDS} times")))
     }
 
-    /// Sends one request and waits for its answer.
+    /// Asks a person to open the pages that a server of 2025-11-25 wants opened before it carries a
+    /// request out. Returns false if the error is another one, or the person does not want to.
+    async fn open_pages(&self, scope: &CallScope<'_>, error: ErrorData) -> Result<bool, RemoteError> {
+        if error.code != PAGE_REQUIRED {
+            return Ok(false);
+        }
+        let pages = error.data.and_then(|mut data| data.get_mut("elicitations").map(Value::take));
+        let Ok(pages) = serde_json::from_value::<Vec<ElicitRequestParams>>(pages.unwrap_or_default()) else {
+            return Ok(false);
+        };
+        for page in pages.iter().take(MAX_INPUTS) {
+            let answer = tokio::select! {
+                biased;
+                answer = self.handler.ask(scope.running, page.clone()) => answer,
+                () = scope.cancel.cancelled() => return Err(RemoteError::Cancelled),
+                report = self.end.report() => return Err(report.error(&self.server)),
+            };
+            if answer.action != ElicitationAction::Accept {
+                return Ok(false);
+            }
+        }
+        Ok(!pages.is_empty() && pages.len() <= MAX_INPUTS)
+    }
+
+    /// Sends one request and waits for its answer. An error of the protocol is an error.
     pub(super) async fn exchange(
         &self,
         request: ClientRequest,
         scope: &mut CallScope<'_>,
     ) -> Result<ServerResult, RemoteError> {
+        self.exchange_once(request, scope).await?.map_err(|error| self.protocol_error(&error))
+    }
+
+    /// Sends one request and waits for its answer.
+    async fn exchange_once(
+        &self,
+        request: ClientRequest,
+        scope: &mut CallScope<'_>,
+    ) -> Result<Result<ServerResult, ErrorData>, RemoteError> {
         let mut sent = self.send(request, scope.running).await?;
         let stopped = loop {
             tokio::select! {
@@ -119,7 +160,8 @@ impl ServerConnection {
                         (scope.progress)(progress);
                     }
                     return match answer {
-                        Ok(Ok(result)) => Ok(result),
+                        Ok(Ok(result)) => Ok(Ok(result)),
+                        Ok(Err(ServiceError::McpError(error))) => Ok(Err(error)),
                         Ok(Err(error)) => Err(self.error(error).await),
                         Err(_) => Err(self.end.report().await.error(&self.server)),
                     };

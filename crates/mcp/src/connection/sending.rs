@@ -6,7 +6,7 @@ use rmcp::{
     RoleClient,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
-        DiscoverRequest, DiscoverRequestParams, NumberOrString, PingRequest,
+        DiscoverRequest, DiscoverRequestParams, ErrorData, NumberOrString, PingRequest,
     },
     service::{PeerRequestOptions, RequestHandle, ServiceError},
     transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError},
@@ -93,11 +93,7 @@ impl ServerConnection {
     pub(super) async fn error(&self, error: ServiceError) -> RemoteError {
         let server = self.server.clone();
         match error {
-            ServiceError::McpError(error) => RemoteError::Protocol {
-                server,
-                code: error.code.0,
-                message: visible_line(&error.message, MAX_ERROR_MESSAGE),
-            },
+            ServiceError::McpError(error) => self.protocol_error(&error),
             ServiceError::UnexpectedResponse => self.bad_answer("the answer has another type"),
             ServiceError::TransportClosed if self.process.is_some() || self.peer.is_transport_closed() => {
                 self.end.note(EndCause::Closed);
@@ -110,6 +106,15 @@ impl ServerConnection {
             }
             ServiceError::TransportSend(error) => self.send_failed(error.error.as_ref()).await,
             other => self.bad_answer(&visible_line(&other.to_string(), MAX_ERROR_MESSAGE)),
+        }
+    }
+
+    /// Returns an error that the server answered.
+    pub(super) fn protocol_error(&self, error: &ErrorData) -> RemoteError {
+        RemoteError::Protocol {
+            server: self.server.clone(),
+            code: error.code.0,
+            message: visible_line(&error.message, MAX_ERROR_MESSAGE),
         }
     }
 

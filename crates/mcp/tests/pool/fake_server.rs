@@ -165,7 +165,7 @@ impl FakeServer {
             }
             "big" => big_answer(id),
             "values" => {
-                answer(id, &json!({"content": [], "structuredContent": vec![0; 10_000_000]}));
+                answer(id, &json!({"content": [], "structuredContent": vec![0; 1_500_000]}));
             }
             "garbage" => {
                 send("{\"jsonrpc\": \"2.0\", \"id\": ");
@@ -205,6 +205,13 @@ impl FakeServer {
             "task" => self.task.start(id, &params["arguments"]),
             "task_state" => say(id, &self.task.state()),
             "input" => input(id, params),
+            "page" if self.calls == 1 => {
+                let page =
+                    json!({"mode": "url", "message": "m", "url": "https://a.test/", "elicitationId": "1"});
+                let error = json!({"code": -32042, "message": "open it", "data": {"elicitations": [page]}});
+                send(&json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
+            }
+            "page" => say(id, "opened"),
             _ => say(id, &params["arguments"].to_string()),
         }
     }

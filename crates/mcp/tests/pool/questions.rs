@@ -13,6 +13,7 @@ use windlass_contract::{
     BoxFuture,
     remote::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
 };
+use windlass_mcp::pool::RemoteError;
 
 use crate::{TestPool, text};
 
@@ -110,5 +111,20 @@ async fn roots_are_the_workspace_and_sampling_is_refused() {
         "params": {"messages": [], "maxTokens": 1}}});
     let result = test.call_with("plain", "ask", sampling).await.unwrap();
     assert!(text(&result).contains(r#""error":-32601"#), "{}", text(&result));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_needs_a_page_goes_on_after_the_person_opened_it() {
+    let mut test = TestPool::new(&["plain"]);
+    let error = test.call("plain", "page").await.unwrap_err();
+    assert!(matches!(error, RemoteError::Protocol { code: -32042, .. }), "{error}");
+    test.close().await;
+
+    test = TestPool::new(&["plain"]);
+    let person = Arc::new(WillingPerson::default());
+    test.elicitor = Some(Arc::clone(&person) as _);
+    assert_eq!(text(&test.call("plain", "page").await.unwrap()), "opened");
+    assert_eq!(person.asked.lock().unwrap().len(), 1);
     test.close().await;
 }
