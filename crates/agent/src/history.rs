@@ -79,8 +79,9 @@ impl ConversationHistory {
         }
         self.journal.append(&Record::Outputs { calls: &calls })?;
         self.entries.extend(done.map(|(call, outcome)| {
-            let content = outcome.for_model();
-            Cached::new(Body::Output { call: call.id.clone(), input: call.input.kind(), content }.into())
+            let (content, failed) = (outcome.for_model(), !outcome.verdict.success);
+            let (call, input) = (call.id.clone(), call.input.kind());
+            Cached::new(Body::Output { call, input, content, failed }.into())
         }));
         Ok(())
     }

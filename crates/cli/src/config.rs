@@ -63,8 +63,8 @@ pub(crate) struct WindlassConfig {
     /// The provider of the model: a key of `model_providers`.
     pub(crate) model_provider: Option<String>,
     /// Providers of models, by name. Some are built in: `openai`, `openrouter`, `anthropic`,
-    /// `deepseek`, `gemini`, `groq`, `mistral`, `xai`, `ollama`, `lmstudio`, `llama.cpp`, `vllm`,
-    /// `scripted`. A table of the same name changes only the keys it sets.
+    /// `azure`, `deepseek`, `gemini`, `groq`, `mistral`, `xai`, `ollama`, `lmstudio`, `llama.cpp`,
+    /// `vllm`, `scripted`. A table of the same name changes only the keys it sets.
     pub(crate) model_providers: BTreeMap<String, Provider>,
     /// The URL of the built-in provider `openai`; the same as `model_providers.openai.base_url`.
     pub(crate) openai_base_url: Option<String>,

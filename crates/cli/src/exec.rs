@@ -39,7 +39,7 @@ const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<ProgramExit, CliProblem> {
     let ExecArguments { options, prompt, action } = exec;
-    let setup = ProgramSetup::for_exec(common, &options)?.limited(&options.limits)?;
+    let setup = ProgramSetup::for_exec(common, &options)?.with_installed_model()?.limited(&options.limits)?;
     let (resume, prompt) = match action {
         None => (None, prompt),
         Some(ExecAction::Resume { session, prompt: after, last }) => {

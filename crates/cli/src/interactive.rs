@@ -57,14 +57,14 @@ fn is_at_terminal() -> bool {
 /// Runs `chat`.
 pub(crate) fn run(common: &CommonOptions, chat: ChatOptions) -> Result<ProgramExit, CliProblem> {
     check_terminal()?;
-    let setup = ProgramSetup::for_session(common, &chat.session)?;
+    let setup = ProgramSetup::for_session(common, &chat.session)?.with_installed_model()?;
     start(common, setup, &chat.session, Beginning { prompt: chat.prompt, resume: None })
 }
 
 /// Runs `resume`.
 pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<ProgramExit, CliProblem> {
     check_terminal()?;
-    let setup = ProgramSetup::for_session(common, &resume.session)?;
+    let setup = ProgramSetup::for_session(common, &resume.session)?.with_installed_model()?;
     let which = match &resume.id {
         Some(id) => Which::Id(ids::session_id(&setup, id)?),
         None if resume.last => last(&setup)?,

@@ -191,7 +191,7 @@ fn cost(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
         "cached_input_tokens": usage.cached_input_tokens,
-        "cache_write_input_tokens": 0,
+        "cache_write_input_tokens": usage.cache_write_input_tokens,
         "output_tokens": usage.output_tokens,
         "reasoning_output_tokens": usage.reasoning_output_tokens,
     })

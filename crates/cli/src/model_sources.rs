@@ -119,7 +119,7 @@ async fn ask_server(id: String, provider: Provider) -> Option<LocalServer> {
 }
 
 /// Returns true for a name that can be shown and typed.
-fn is_name(model: &str) -> bool {
+pub(crate) fn is_name(model: &str) -> bool {
     !model.is_empty()
         && !model.starts_with('-')
         && model.chars().count() <= MAX_NAME_CHARS

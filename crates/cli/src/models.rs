@@ -29,7 +29,7 @@ pub(crate) fn run(common: &CommonOptions, args: &ModelsCommand) -> Result<Progra
 }
 
 fn run_probe(common: &CommonOptions, args: &ProbeOptions) -> Result<ProgramExit, CliProblem> {
-    let setup = ProgramSetup::for_model(common, &args.choice)?;
+    let setup = ProgramSetup::for_model(common, &args.choice)?.with_installed_model()?;
     let served = setup.served()?;
     let mut probing = ModelProbe::new(&served)?;
     let stopped = crate::runtime()?.block_on(until_stopped(&mut probing, args))?;

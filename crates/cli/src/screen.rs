@@ -11,7 +11,7 @@ use std::{
 
 use windlass::{
     CallId, CallWords, Clean, Denial, Effects, Event, EventSink, Outcome, Plan, PlanStatus, Refusal,
-    ToolCall, clean::Secrets, progress_line, shortened,
+    ToolCall, clean::Secrets, is_same_apart_from_numbers, progress_line, shortened,
 };
 use windlass_tui::render::visible::visible_prose;
 pub(crate) use windlass_tui::render::visible::{path_text, visible, visible_lines, visible_path};
@@ -49,7 +49,7 @@ struct ScreenState {
     /// The last message about changes that cannot be undone: it is the same for most commands.
     undo_limits: Vec<String>,
     /// The provider and its error, which is reported once, not with every try.
-    reported_failure: Option<(String, String)>,
+    reported_failure: Option<String>,
     calls: HashMap<CallId, OpenCallTitle>,
     /// The call whose heading is the last line.
     last_heading: Option<CallId>,
@@ -90,8 +90,8 @@ impl ProgressScreen {
     /// with every try.
     fn show_retry(&self, state: &mut ScreenState, (provider, reason): (&str, &str), pause: &RetryPause) {
         self.end_text(state);
-        let failure = (provider.to_owned(), reason.to_owned());
-        if state.reported_failure.replace(failure.clone()) != Some(failure) {
+        let reported = state.reported_failure.replace(reason.to_owned());
+        if !reported.is_some_and(|earlier| is_same_apart_from_numbers(&earlier, reason)) {
             let (provider, reason) = (visible(provider), visible(reason));
             self.show(state, &self.style.yellow(&format!("retrying {provider} {pause}: {reason}")));
         } else if self.terminal.is_live() {

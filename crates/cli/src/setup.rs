@@ -1,6 +1,7 @@
 //! Builds the parts of an agent from the command line, the environment and the configuration.
 
 mod flags;
+mod installed;
 mod limit;
 mod machine;
 mod model;

@@ -58,6 +58,9 @@ pub enum Body {
         input: InputKind,
         /// Content for the model.
         content: Vec<Content>,
+        /// True if the call did not do what was requested. Some wires have a member for it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
     /// The provider searched the web on its own.
     WebSearch {

@@ -101,6 +101,9 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Those of them that were in the server's cache.
     pub cached_input_tokens: u64,
+    /// Those of them that the server put into its cache, if it reports that.
+    #[serde(default)]
+    pub cache_write_input_tokens: u64,
     /// Tokens written by the model.
     pub output_tokens: u64,
     /// Those of them that are reasoning.
@@ -118,6 +121,8 @@ impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, more: Self) {
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
         self.cached_input_tokens = self.cached_input_tokens.saturating_add(more.cached_input_tokens);
+        self.cache_write_input_tokens =
+            self.cache_write_input_tokens.saturating_add(more.cache_write_input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
         self.reasoning_output_tokens =
             self.reasoning_output_tokens.saturating_add(more.reasoning_output_tokens);

@@ -34,6 +34,16 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
     }
 }
 
+/// Returns true if two messages differ only in words with digits, such as a delay or the id of a
+/// request. A failure that repeats is reported once.
+pub fn is_same_apart_from_numbers(one: &str, other: &str) -> bool {
+    words_without_digits(one).eq(words_without_digits(other))
+}
+
+fn words_without_digits(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter(|word| !word.contains(|c: char| c.is_ascii_digit()))
+}
+
 /// Quotes a word for a POSIX shell if any shell needs it. `^` is quoted because zsh can be set to
 /// read it as a pattern.
 pub fn shell_quote(word: &str) -> String {
@@ -58,6 +68,13 @@ mod tests {
         assert_eq!(shell_quote("src/a.rs"), "src/a.rs");
         assert_eq!(shell_quote("it's; rm -rf $HOME"), r"'it'\''s; rm -rf $HOME'");
         assert_eq!(["", "HEAD^", "é"].map(shell_quote), ["''", "'HEAD^'", "'é'"]);
+    }
+
+    #[test]
+    fn a_failure_with_another_delay_is_the_same_failure() {
+        let busy = "slow down (request req_1a); try again in 1.5s";
+        assert!(is_same_apart_from_numbers(busy, "slow down (request req_99); try again in 20s"));
+        assert!(!is_same_apart_from_numbers(busy, "connection refused"));
     }
 
     #[test]

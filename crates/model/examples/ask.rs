@@ -57,6 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                         call: call.id.clone(),
                         input: InputKind::Json,
                         content,
+                        failed: false,
                     }));
                 }
                 history.push(item.into());

@@ -4,7 +4,7 @@
 use std::{error::Error, io, net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{
-    Client, Request, Url,
+    Certificate, Client, Request, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use rustls::{ClientConfig, RootCertStore, crypto};
@@ -13,6 +13,7 @@ use windlass_contract::{id::ThreadId, model::ModelError};
 
 use crate::{Provider, WireApi};
 
+mod certificates;
 mod error_response;
 mod events;
 
@@ -70,7 +71,7 @@ impl HttpEndpoint {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ModelError> {
         let unusable = |problem: String| ModelError::Provider { provider: id.to_owned(), problem };
-        let url = endpoint(provider, path).map_err(unusable)?;
+        let url = endpoint(id, provider, path).map_err(unusable)?;
         let mut shown = url.clone();
         shown.set_query(None);
         let key = match (provider.key_variable(), &provider.experimental_bearer_token) {
@@ -79,7 +80,8 @@ impl HttpEndpoint {
             (None, None) => format!("model_providers.{id}.env_key"),
         };
         Ok(Self {
-            client: client(&url).map_err(|error| unusable(root_cause(error.as_ref())))?,
+            client: client(&url, certificates::load(provider).map_err(unusable)?)
+                .map_err(|error| unusable(certificates::explain(root_cause(error.as_ref()))))?,
             headers: headers(id, provider, env)?,
             timeouts: provider.timeouts(),
             names: EndpointNames { id: id.to_owned(), url: shown.into(), key },
@@ -124,15 +126,19 @@ impl HttpEndpoint {
     fn unreachable(&self, error: reqwest::Error) -> ModelError {
         let EndpointNames { id, url, .. } = &self.names;
         if is_about_tls(&error) {
-            let problem = format!("no secure connection to {url}: {}", cause(error));
+            let problem = certificates::explain(format!("no secure connection to {url}: {}", cause(error)));
             return ModelError::Provider { provider: id.clone(), problem };
         }
         ModelError::Unreachable { url: url.clone(), cause: cause(error) }
     }
 }
 
-fn endpoint(provider: &Provider, path: &str) -> Result<Url, String> {
-    let base = provider.base_url.as_deref().ok_or("it has no `base_url`")?;
+fn endpoint(id: &str, provider: &Provider, path: &str) -> Result<Url, String> {
+    let base = provider.base_url.as_deref().ok_or_else(|| {
+        let azure = ", such as `https://NAME.openai.azure.com/openai/v1`";
+        let example = if provider.is_azure() { azure } else { "" };
+        format!("it has no `base_url`; set `model_providers.{id}.base_url`{example}")
+    })?;
     let mut url = Url::parse(base).map_err(|error| format!("`base_url` is not an address: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`base_url` begins with `{}:`; use http or https", url.scheme()));
@@ -206,7 +212,7 @@ fn key(provider: &Provider, set: &dyn Fn(&str) -> Option<String>) -> Result<Opti
 /// and parses the system's bundle (8 ms measured in a comparable tool). A proxy must then be
 /// `http:`, too. Redirects are not followed: they could send the key to a server that is not
 /// configured.
-fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
+fn client(url: &Url, authorities: Vec<Certificate>) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let is_tls = url.scheme() == "https";
     let builder = Client::builder()
         .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")))
@@ -218,7 +224,7 @@ fn client(url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
     let builder = if is_tls {
         // If another thread was faster, its provider is equivalent.
         let _ = crypto::ring::default_provider().install_default();
-        builder
+        builder.tls_certs_merge(authorities)
     } else {
         let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()?

@@ -1,8 +1,9 @@
 //! Clients for language models: the Responses API, Chat Completions, the Messages API, and scripts.
 //!
 //! A [`Provider`] describes the server of a model; [`connect`] makes a [`ModelClient`] from it.
-//! Only this crate knows a provider's JSON. It reads no file except a script, and no environment
-//! variable except the proxy variables. Keys come from a function that the caller passes.
+//! Only this crate knows a provider's JSON. It reads no file except a script and certificates, and
+//! no environment variable except those of proxies and certificates. Keys come from a function that
+//! the caller passes.
 //!
 //! ```
 //! use windlass_contract::{Item, item::{Cached, Role}, model::{ModelEvent, Prompt}};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use windlass_contract::model::ModelError;
 
-use crate::{Provider, http::HttpEndpoint};
+use crate::{Provider, WireApi, http::HttpEndpoint};
 
 /// Maximum number of bytes of a list. That of OpenRouter has about one million.
 const MAX_LIST_BYTES: usize = 8 * 1024 * 1024;
@@ -18,7 +18,12 @@ pub async fn list_models(
     env: &dyn Fn(&str) -> Option<String>,
     limit: Duration,
 ) -> Result<Vec<String>, ModelError> {
-    let endpoint = HttpEndpoint::new(id, provider, "models", env)?;
+    let mut provider = provider.clone();
+    if provider.wire_api == WireApi::Messages {
+        // Anthropic lists twenty models unless it is asked for more.
+        provider.query_params.entry("limit".to_owned()).or_insert_with(|| "1000".into());
+    }
+    let endpoint = HttpEndpoint::new(id, &provider, "models", env)?;
     let body = endpoint.get(MAX_LIST_BYTES, limit).await?;
     let list: ModelList = serde_json::from_slice(&body).map_err(|error| ModelError::Provider {
         provider: id.to_owned(),

@@ -74,6 +74,11 @@ pub struct Provider {
     /// For `wire_api = "scripted"`: the JSON file with the answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<PathBuf>,
+    /// File with certificates in PEM form. They are trusted in addition to those of the system (or
+    /// of `SSL_CERT_FILE`): for a server or a proxy whose certificate an authority of your own
+    /// signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
     /// Reads the key from `OPENAI_API_KEY` unless `env_key` names another variable.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requires_openai_auth: bool,
@@ -100,6 +105,7 @@ impl Default for Provider {
             tool_dialect: None,
             tool_prompt: false,
             script: None,
+            ca_file: None,
             requires_openai_auth: false,
         }
     }
@@ -281,8 +287,16 @@ pub fn presets() -> BTreeMap<String, Provider> {
     let hosted = |name: &str, base_url: &str, env_key: &str| served(name, chat, base_url, Some(env_key));
     let anthropic =
         served("Anthropic", WireApi::Messages, "https://api.anthropic.com/v1", Some("ANTHROPIC_API_KEY"));
+    // The address has the name of the customer's own resource, so there is none here.
+    let azure = Provider {
+        name: "Azure".to_owned(),
+        env_key: Some("AZURE_OPENAI_API_KEY".to_owned()),
+        env_http_headers: [("api-key".to_owned(), "AZURE_OPENAI_API_KEY".to_owned())].into(),
+        ..Provider::default()
+    };
     let all = [
         ("anthropic", anthropic),
+        ("azure", azure),
         ("deepseek", hosted("DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY")),
         (
             "gemini",
@@ -422,6 +436,7 @@ mod tests {
             ids,
             [
                 "anthropic",
+                "azure",
                 "deepseek",
                 "gemini",
                 "groq",

@@ -9,7 +9,7 @@ use std::{
 };
 
 use windlass_contract::{
-    CallId, Content, Item,
+    CallId, Item,
     call::InputKind,
     item::Body,
     journal::{SessionMeta, TurnContext},
@@ -18,7 +18,7 @@ use windlass_contract::{
 use crate::{
     BreakReason, ChainHead, OutputSubstitute, SessionError, SessionRepair,
     error::cannot,
-    session_line::{LineEnvelope, LineRead, LineReader, SessionLine},
+    session_line::{CallResult, LineEnvelope, LineRead, LineReader, SessionLine},
     session_paths,
     verified_lines::{VerifiedLine, VerifiedLines, VerifiedStep},
 };
@@ -138,7 +138,7 @@ struct OpenCall {
     call: CallId,
     input: InputKind,
     started: bool,
-    result: Option<Vec<Content>>,
+    result: Option<CallResult>,
 }
 
 impl SessionReplay {
@@ -156,11 +156,11 @@ impl SessionReplay {
                     open.started = true;
                 }
             }
-            SessionLine::Outcome(call, content) => {
+            SessionLine::Outcome(call, result) => {
                 if let Some(open) =
                     self.open.iter_mut().find(|open| open.call == call && open.result.is_none())
                 {
-                    open.result = Some(content);
+                    open.result = Some(result);
                 }
             }
             SessionLine::Outputs(calls) => calls.iter().for_each(|call| self.push_output(call)),
@@ -230,8 +230,13 @@ impl SessionReplay {
 
     fn push_answer(&mut self, open: OpenCall, substitute: OutputSubstitute) {
         let OpenCall { call, input, result, .. } = open;
-        let content = result.or_else(|| substitute.outcome().map(|outcome| outcome.into_inner().content));
-        self.history.push(Body::Output { call, input, content: content.unwrap_or_default() }.into());
+        let substituted = || {
+            let outcome = substitute.outcome()?.into_inner();
+            Some(CallResult { failed: !outcome.verdict.success, content: outcome.content })
+        };
+        let result = result.or_else(substituted);
+        let CallResult { content, failed } = result.unwrap_or(CallResult { content: vec![], failed: true });
+        self.history.push(Body::Output { call, input, content, failed }.into());
     }
 }
 

@@ -22,10 +22,16 @@ pub(crate) enum SessionLine {
     Context(TurnContext),
     Item(Item),
     Intent(CallId),
-    Outcome(CallId, Vec<Content>),
+    Outcome(CallId, CallResult),
     Outputs(Vec<CallId>),
     /// A record that does not belong to the conversation.
     Aside,
+}
+
+/// The result of a call as the model receives it.
+pub(crate) struct CallResult {
+    pub(crate) content: Vec<Content>,
+    pub(crate) failed: bool,
 }
 
 /// The fields of a line around its payload.
@@ -71,9 +77,10 @@ impl SessionLine {
             "turn_context" => read(payload).map(Self::Context),
             "item" => read(payload).map(Self::Item),
             "intent" => read(payload).map(|StartedCall { call }| Self::Intent(call)),
-            "outcome" => {
-                read(payload).map(|EndedCall { call, outcome }| Self::Outcome(call, outcome.for_model()))
-            }
+            "outcome" => read(payload).map(|EndedCall { call, outcome }| {
+                let failed = !outcome.verdict.success;
+                Self::Outcome(call, CallResult { content: outcome.for_model(), failed })
+            }),
             "outputs" => read(payload).map(|OutputCalls { calls }| Self::Outputs(calls)),
             "event" | "feedback" => Ok(Self::Aside),
             other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),

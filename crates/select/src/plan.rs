@@ -195,7 +195,8 @@ mod tests {
             let content = vec![Content::Text((*output).to_owned())];
             history.push(Cached::new(Body::Call(call).into()));
             history.push(Cached::new(
-                Body::Output { call: id.as_str().into(), input: InputKind::Json, content }.into(),
+                Body::Output { call: id.as_str().into(), input: InputKind::Json, content, failed: false }
+                    .into(),
             ));
         }
     }

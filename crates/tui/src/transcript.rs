@@ -1,6 +1,9 @@
 //! The conversation on the screen: finished lines, and the parts that still change.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use ratatui::{
     style::{Modifier, Style},
@@ -8,7 +11,7 @@ use ratatui::{
 };
 use windlass::{
     Clean, Content, Event, Outcome, Plan, PlanStatus, Reason, Status, Usage, clean::Secrets, counted,
-    progress_line,
+    is_same_apart_from_numbers, progress_line,
 };
 
 use crate::{
@@ -41,6 +44,8 @@ pub(crate) struct Transcript {
     usage: Usage,
     last_answer: Option<String>,
     last_part: LastPart,
+    /// The failure for which the last request is sent again.
+    retried_failure: Option<String>,
     /// Secrets that no diff shows.
     secrets: Secrets,
     width: u16,
@@ -67,6 +72,7 @@ impl Transcript {
             plan: None,
             has_live_plan: false,
             last_part: LastPart::Other,
+            retried_failure: None,
             secrets: Secrets::default(),
             usage: Usage::default(),
             last_answer: None,
@@ -195,7 +201,21 @@ impl Transcript {
         }
     }
 
+    /// Reports a failure of the server once, however often the request is sent again.
+    fn show_retry(&mut self, of: u32, left: Duration, reason: String) {
+        let reported = self.retried_failure.as_deref();
+        if !reported.is_some_and(|earlier| is_same_apart_from_numbers(earlier, &reason)) {
+            let limit = format!("up to {of} times within {} s", left.as_secs());
+            self.warning(&format!("the model's server failed, trying again {limit}: {reason}"));
+        }
+        self.retried_failure = Some(reason);
+    }
+
     pub(crate) fn on_event(&mut self, event: Event, now: Instant) {
+        let is_piece = matches!(event, Event::TextDelta { .. } | Event::ReasoningDelta { .. });
+        if !is_piece && !matches!(event, Event::Retrying { .. }) {
+            self.retried_failure = None;
+        }
         match event {
             Event::TextDelta { text } => self.add_text(&text),
             Event::ReasoningDelta { text } => self.reasoning_words += text.split_whitespace().count(),
@@ -224,9 +244,7 @@ impl Transcript {
                 self.finished.extend(self.calls.end(call, effects, outcome, display));
             }
             Event::PlanUpdated(plan) => (self.plan, self.has_live_plan) = (Some(plan), true),
-            Event::Retrying { attempt, of, reason, .. } => {
-                self.warning(&format!("the model's server failed, try {attempt} of {of}: {reason}"));
-            }
+            Event::Retrying { of, left, reason, .. } => self.show_retry(of, left, reason),
             Event::Warning { message } => self.warning(&message),
             Event::TurnCompleted { usage, .. } => self.end_turn(usage),
             Event::TurnFailed { message, usage, .. } => {
@@ -253,10 +271,7 @@ impl Transcript {
         self.finish_text();
         self.calls.end_turn();
         self.reasoning_words = 0;
-        self.usage.input_tokens += usage.input_tokens;
-        self.usage.cached_input_tokens += usage.cached_input_tokens;
-        self.usage.output_tokens += usage.output_tokens;
-        self.usage.reasoning_output_tokens += usage.reasoning_output_tokens;
+        self.usage += usage;
         if std::mem::take(&mut self.has_live_plan) {
             self.show_plan();
         }

@@ -124,8 +124,8 @@ pub use windlass_contract::{
     tool::{ErrorKind, LookFirst, tool as tool_from},
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
     wording::{
-        CallWords, OutputExcerpt, counted, duration_in_words, first_line, outcome_words, progress_line,
-        shell_quote, shell_script, shortened, split_shell,
+        CallWords, OutputExcerpt, counted, duration_in_words, first_line, is_same_apart_from_numbers,
+        outcome_words, progress_line, shell_quote, shell_script, shortened, split_shell,
     },
 };
 pub use windlass_macros::tool;

@@ -104,11 +104,12 @@ pub(crate) struct ExecOptions {
 /// The model to use.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ModelChoice {
-    /// Model to use. Default: `model` of the configuration.
+    /// Model to use. Default: `model` of the configuration; for a server on this machine, its
+    /// model if it has only one.
     #[arg(short = 'm', long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
-    /// Provider of the model: a name in the configuration, or anthropic, deepseek, gemini, groq,
-    /// llama.cpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm, xai, rules
+    /// Provider of the model: a name in the configuration, or anthropic, azure, deepseek, gemini,
+    /// groq, llama.cpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm, xai, rules
     /// (offline, no model).
     #[arg(short = 'p', long = "provider", value_name = "NAME", global = true)]
     pub(crate) provider: Option<String>,

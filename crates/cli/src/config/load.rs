@@ -190,11 +190,12 @@ fn inconsistent(error: &dyn std::error::Error) -> ConfigError {
 }
 
 /// Keys that hold paths; `*` is a user-chosen name.
-const PATHS: [&[&str]; 7] = [
+const PATHS: [&[&str]; 8] = [
     &["mcp_servers", "*", "cwd"],
     &["mcp_servers", "*", "unix_socket"],
     &["mcp_servers", "*", "writable"],
     &["model_instructions_file"],
+    &["model_providers", "*", "ca_file"],
     &["model_providers", "*", "script"],
     &["readable_secrets"],
     &["sandbox_workspace_write", "writable_roots"],

@@ -183,7 +183,7 @@ fn conversation_with_result() -> Vec<Cached<Item>> {
     let input = Input::Json(r#"{"city": "Oslo"}"#.to_owned());
     let call = ToolCall { id: "call_oslo".into(), name: "get_weather".into(), input };
     let content = vec![Content::Text("-3 degrees, snow".to_owned())];
-    let output = Body::Output { call: call.id.clone(), input: InputKind::Json, content };
+    let output = Body::Output { call: call.id.clone(), input: InputKind::Json, content, failed: false };
     let mut history = says("What is the weather in Oslo?");
     history.extend([Item::from(Body::Call(call)).into(), Item::from(output).into()]);
     history

@@ -285,7 +285,7 @@ fn a_bad_tool_of_a_list_is_left_out_alone_and_defaults_reach_the_program() {
 
 #[test]
 fn a_model_is_told_of_repairs_and_its_results_keep_the_order_of_its_calls() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let calls = [
             ("c1", "read_file", r#"{"file_path": "#),
             ("c2", "readFile", r#"{"path": "a.rs"}"#),

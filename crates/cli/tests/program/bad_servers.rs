@@ -43,8 +43,8 @@ fn check(wire: Wire, case: Case) {
     assert!(!ended.stderr.contains("warning"), "{ended:#?}");
 }
 
-fn both(case: impl Fn(Wire) -> Case) {
-    for wire in Wire::BOTH {
+fn each(case: impl Fn(Wire) -> Case) {
+    for wire in Wire::ALL {
         check(wire, case(wire));
     }
 }
@@ -55,7 +55,7 @@ const HTML: &str = "content-type: text/html\r\n";
 #[test]
 fn a_web_page_is_no_answer() {
     let page = || plain("200 OK", HTML, "<!doctype html><html><title>Welcome</title></html>");
-    both(|_| {
+    each(|_| {
         always(
             page,
             1,
@@ -63,14 +63,14 @@ fn a_web_page_is_no_answer() {
         )
     });
     let missing = || plain("404 Not Found", HTML, "<html><h1>Not Found</h1></html>");
-    both(|_| always(missing, 1, "HTTP 404"));
+    each(|_| always(missing, 1, "HTTP 404"));
 }
 
 #[test]
 fn a_wrong_key_is_not_tried_again() {
     let refused =
         || plain("401 Unauthorized", JSON, r#"{"error":{"message":"bad key","code":"invalid_api_key"}}"#);
-    both(|_| {
+    each(|_| {
         always(
             refused,
             1,
@@ -82,13 +82,13 @@ fn a_wrong_key_is_not_tried_again() {
 #[test]
 fn a_limit_on_requests_is_waited_for_as_long_as_the_server_says() {
     let limited = || plain("429 Too Many", "retry-after: 0\r\n", r#"{"error":{"message":"slow down"}}"#);
-    both(|_| always(limited, 2, "the server is limiting requests (HTTP 429): slow down"));
+    each(|_| always(limited, 2, "the server is limiting requests (HTTP 429): slow down"));
 }
 
 #[test]
 fn nobody_waits_an_hour_without_being_asked() {
     let limited = || plain("429 Too Many", "retry-after: 3600\r\n", r#"{"error":{"message":"slow down"}}"#);
-    both(|_| {
+    each(|_| {
         always(
             limited,
             1,
@@ -99,7 +99,7 @@ fn nobody_waits_an_hour_without_being_asked() {
 
 #[test]
 fn a_server_that_is_asked_many_times_is_reported_once() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let refusals = || plain("409 Conflict", JSON, r#"{"error":{"message":"busy"}}"#);
         let server = Server::start((0..3).map(|_| refusals()).chain([wire.says("after all")]));
         let user = User::new();
@@ -116,14 +116,14 @@ fn a_server_that_is_asked_many_times_is_reported_once() {
 #[test]
 fn a_failing_server_is_tried_again_and_then_reported() {
     let failing = || plain("500 Oh", JSON, r#"{"error":{"message":"out of order"}}"#);
-    both(|_| always(failing, 2, "URL/PATH answered HTTP 500: out of order"));
+    each(|_| always(failing, 2, "URL/PATH answered HTTP 500: out of order"));
     let gateway = || plain("502 Bad Gateway", HTML, "<html><title>502 Bad Gateway</title></html>");
-    both(|_| always(gateway, 2, "URL/PATH answered HTTP 502: “502 Bad Gateway”"));
+    each(|_| always(gateway, 2, "URL/PATH answered HTTP 502: “502 Bad Gateway”"));
 }
 
 #[test]
 fn a_server_that_recovers_is_answered_as_if_nothing_had_happened() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let server = Server::start([plain("500 Oops", JSON, "{}"), wire.says("after all")]);
         let user = User::new();
         user.use_server(&server, wire);
@@ -142,10 +142,10 @@ fn a_server_that_hangs_is_given_up() {
         options: &["-c", "model_providers.test.stream_idle_timeout_ms=300"],
         ..always(reply, requests, IDLE)
     };
-    both(|_| impatient(|| Reply(vec![Step::Hang]), 1));
-    both(|_| impatient(|| Reply::begun(&[]).then(Step::Hang), 1));
+    each(|_| impatient(|| Reply(vec![Step::Hang]), 1));
+    each(|_| impatient(|| Reply::begun(&[]).then(Step::Hang), 1));
     let begun = r#"{"type":"response.created","choices":[{"delta":{"role":"assistant"}}]}"#;
-    both(|_| Case {
+    each(|_| Case {
         replies: (0..2).map(|_| Reply::begun(&[begun]).then(Step::Hang)).collect(),
         said: IDLE,
         requests: 2,
@@ -155,7 +155,7 @@ fn a_server_that_hangs_is_given_up() {
 
 #[test]
 fn comments_do_not_hold_a_turn_open() {
-    both(|_| Case {
+    each(|_| Case {
         options: &["-c", "model_providers.test.stream_idle_timeout_ms=200"],
         ..always(
             || Reply::begun(&[]).then(repeated(b": ping\n\n", Duration::from_millis(20), usize::MAX)),
@@ -167,10 +167,10 @@ fn comments_do_not_hold_a_turn_open() {
 
 #[test]
 fn an_answer_that_breaks_off_is_asked_for_again() {
-    both(|wire| {
+    each(|wire| {
         always(move || Wire::begins(&wire.text("half")).then(Step::Close), 2, "the answer broke off: ")
     });
-    both(|_| always(|| Reply(vec![Step::Close]), 2, "cannot reach URL/PATH: "));
+    each(|_| always(|| Reply(vec![Step::Close]), 2, "cannot reach URL/PATH: "));
 }
 
 #[test]
@@ -179,24 +179,24 @@ fn an_event_of_50_megabytes_is_not_swallowed() {
         let megabytes = (0..50).map(|_| chunk(&vec![b'x'; 1 << 20]));
         megabytes.fold(Reply::begun(&[]).then(chunk(b"data: ")), Reply::then)
     };
-    both(|_| always(huge, 1, "the server sent an event of more than 16777216 bytes"));
+    each(|_| always(huge, 1, "the server sent an event of more than 16777216 bytes"));
 }
 
 #[test]
 fn nothing_but_nonsense_is_no_answer() {
     let nonsense = || Reply::begun(&["{\"type\":", "7", "[]"]).then(chunk(b"\xff\xfe\n\n")).then(Step::Close);
-    both(|_| always(nonsense, 2, "the answer broke off: "));
+    each(|_| always(nonsense, 2, "the answer broke off: "));
 }
 
 #[test]
 fn an_error_inside_the_stream_is_an_error() {
     let error = r#"{"error":{"message":"the model fell over","code":500,"type":"server_error"}}"#;
-    both(|_| always(|| Reply::events(&[error]), 2, "the model's server failed: the model fell over"));
+    each(|_| always(|| Reply::events(&[error]), 2, "the model's server failed: the model fell over"));
 }
 
 #[test]
 fn invalid_utf_8_in_an_answer_becomes_a_replacement_character() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let events: Vec<u8> = wire
             .text("a?b")
             .into_iter()
@@ -216,9 +216,9 @@ fn invalid_utf_8_in_an_answer_becomes_a_replacement_character() {
 #[test]
 fn nothing_but_garbage_is_no_answer() {
     let said = "the server sent an event that cannot be read: `{not json`";
-    both(|_| always(|| Reply::events(&["{not json", "[DONE]"]), 1, said));
+    each(|_| always(|| Reply::events(&["{not json", "[DONE]"]), 1, said));
     let said = "the server sent an event that cannot be read: `{\"what\":\"ever\"}`";
-    both(|_| always(|| Reply::events(&[r#"{"what":"ever"}"#, "[DONE]"]), 1, said));
+    each(|_| always(|| Reply::events(&[r#"{"what":"ever"}"#, "[DONE]"]), 1, said));
 }
 
 #[test]

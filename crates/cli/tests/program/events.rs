@@ -29,7 +29,7 @@ fn usage(input: u64, cached: u64, output: u64) -> Value {
 
 #[test]
 fn a_turn_is_told_from_its_beginning_to_its_end() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let calls = [command("c1", "echo hi; exit 3"), ("c2", "nope", json!({"a": 1}))];
         let server = Server::start([wire.asks(&calls), wire.says("Done.")]);
         let user = User::new();

@@ -16,7 +16,7 @@ fn user_of(wire: Wire, answers: impl IntoIterator<Item = Reply>) -> (User, Serve
 
 #[test]
 fn the_answer_alone_is_on_stdout_and_the_next_request_holds_the_output() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let (user, server) =
             user_of(wire, [wire.asks(&[command("c1", "echo hi; exit 3")]), wire.says("It said hi.")]);
         let ended = user.run(&[&["exec", "do it"], &FULL_ACCESS[..]].concat());
@@ -46,7 +46,7 @@ fn the_answer_alone_is_on_stdout_and_the_next_request_holds_the_output() {
 
 #[test]
 fn each_request_begins_with_the_one_before_it_and_uses_the_same_connection() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let ask = |id| wire.asks(&[command(id, "true")]);
         let (user, server) = user_of(wire, [ask("c1"), ask("c2"), wire.says("ok")]);
         user.run(&[&["exec", "do it"], &FULL_ACCESS[..]].concat()).assert_code(0);
@@ -62,7 +62,7 @@ fn each_request_begins_with_the_one_before_it_and_uses_the_same_connection() {
 
 #[test]
 fn an_id_that_a_server_uses_twice_does_not_mix_up_two_calls() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let ask = |line| wire.asks(&[command("c1", line)]);
         let (user, server) = user_of(wire, [ask("echo first"), ask("echo second"), wire.says("ok")]);
         user.run(&[&["exec", "do it"], &FULL_ACCESS[..]].concat()).assert_code(0);
@@ -111,16 +111,22 @@ fn the_key_goes_to_its_server_and_nowhere_else() {
 #[test]
 fn an_image_and_an_output_schema_reach_the_server() {
     let png = b"\x89PNG\r\n\x1a\nrest";
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let (user, server) = user_of(wire, [wire.says("{}")]);
         let image = user.file("dot.jpg", png);
         let schema = user.file("schema.json", r#"{"type":"object","properties":{}}"#);
         user.run(&["exec", "--image", &image, "--output-schema", &schema, "look"]).assert_code(0);
         let body = &server.requests()[0].body;
-        assert!(body.to_string().contains("data:image/png;base64,iVBORw0KGgpyZXN0"), "{body:#}");
+        let bytes = "iVBORw0KGgpyZXN0";
+        let image = match wire {
+            Wire::Responses | Wire::Chat => format!("data:image/png;base64,{bytes}"),
+            Wire::Messages => format!(r#""data":"{bytes}","media_type":"image/png""#),
+        };
+        assert!(body.to_string().contains(&image), "{body:#}");
         let format = match wire {
             Wire::Responses => &body["text"]["format"]["schema"],
             Wire::Chat => &body["response_format"]["json_schema"]["schema"],
+            Wire::Messages => &body["output_config"]["format"]["schema"],
         };
         assert_eq!(*format, json!({"type": "object", "properties": {}}), "{body:#}");
     }
@@ -310,7 +316,7 @@ fn calls_written_into_the_text_run_as_the_provider_says_they_are_written() {
             let has_tools = requests[0].body.get("tools").is_some();
             assert_eq!(has_tools, told.ends_with("false"), "{dialect} {told}");
             let messages = Wire::Chat.conversation(&requests[1]);
-            let [.., call, result] = messages else { panic!("{messages:?}") };
+            let [.., call, result] = messages.as_slice() else { panic!("{messages:?}") };
             if has_tools {
                 assert_eq!(call["tool_calls"][0]["function"]["name"], "shell_command");
                 assert_eq!(

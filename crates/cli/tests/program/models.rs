@@ -38,7 +38,7 @@ fn user_of(server: &Server) -> User {
 
 #[test]
 fn a_server_that_takes_calls_out_needs_no_change() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let mut replies: Vec<_> = right_calls().iter().map(|calls| wire.asks(calls)).collect();
         replies.extend([wire.says("4"), wire.says("It snows.")]);
         let server = Server::start(replies);
@@ -161,4 +161,30 @@ fn time_and_ctrl_c_end_it_with_what_is_known() {
     let ended = running.end();
     ended.assert_code(130);
     assert!(ended.stdout.contains("not enough results") && !ended.stdout.contains("cannot be"), "{ended:#?}");
+}
+
+#[test]
+fn a_local_server_chosen_without_a_model_uses_its_only_one_or_lists_them() {
+    let list = |models: &[&str]| {
+        let data: Vec<_> = models.iter().map(|id| json!({"id": id})).collect();
+        let json = "content-type: application/json\r\n";
+        Reply::plain("200 OK", json, &json!({"object": "list", "data": data}).to_string())
+    };
+    let ask = |replies: Vec<Reply>| {
+        let server = Server::start(replies);
+        let user = User::new();
+        let url = format!("model_providers.ollama.base_url={}", server.url());
+        (user.run(&["exec", "-p", "ollama", "-c", &url, "hi"]), server.requests())
+    };
+    let (ended, requests) = ask(vec![list(&["qwen3:8b", "nomic-embed-text"]), Wire::Chat.says("hello")]);
+    ended.assert_code(0);
+    assert_eq!(ended.stdout, "hello\n");
+    assert!(ended.stderr.contains("using `qwen3:8b`, the only model of `ollama`\n"), "{ended:#?}");
+    assert_eq!(requests[1].body["model"], "qwen3:8b");
+    let (ended, requests) = ask(vec![list(&["qwen3:8b", "llama3.2"])]);
+    ended.assert_code(2);
+    let listed = "error: `ollama` has 2 models; choose one with `--model`:\n  llama3.2\n  qwen3:8b\n";
+    assert!(ended.stderr.starts_with(listed), "{ended:#?}");
+    assert_eq!(requests.len(), 1);
+    ask(vec![list(&[])]).0.assert_code(2);
 }

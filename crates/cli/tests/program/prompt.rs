@@ -127,7 +127,8 @@ fn an_image_may_come_without_words() {
     let image = user.file("dot.png", b"\x89PNG\r\n\x1a\n");
     user.run_with_input(&["exec", "--image", &image], b"").assert_code(0);
     let requests = server.requests();
-    let content = &Wire::Responses.conversation(&requests[0]).last().unwrap()["content"];
+    let conversation = Wire::Responses.conversation(&requests[0]);
+    let content = &conversation.last().unwrap()["content"];
     assert_eq!(content.as_array().unwrap().len(), 1);
     assert_eq!(content[0]["type"], "input_image");
 }

@@ -24,7 +24,7 @@ fn session_id(user: &User) -> String {
 
 #[test]
 fn the_same_conversation_is_sent_again_and_grows() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let (user, server) = user_with_a_session(wire, &["second", "third"]);
         let id = session_id(&user);
         let before = fs::read(&user.sessions()[0]).unwrap();

@@ -26,6 +26,7 @@ fn search(query: &str) -> Call {
 fn told(wire: Wire, request: &Request) -> Vec<String> {
     let name = |tool: &Value| match wire {
         Wire::Responses => tool["name"].as_str().or(tool["type"].as_str()).unwrap().to_owned(),
+        Wire::Messages => tool["name"].as_str().unwrap().to_owned(),
         Wire::Chat => tool["function"]["name"].as_str().unwrap().to_owned(),
     };
     request.body["tools"].as_array().unwrap().iter().map(name).collect()
@@ -33,7 +34,7 @@ fn told(wire: Wire, request: &Request) -> Vec<String> {
 
 #[test]
 fn what_is_found_joins_the_next_request_at_its_end_and_stays_after_a_resume() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let weather: Call = ("c1", "get_weather", json!({"city": "Oslo"}));
         let server = Server::start([
             wire.asks(&[search("weather tomorrow")]),
@@ -65,7 +66,7 @@ fn what_is_found_joins_the_next_request_at_its_end_and_stays_after_a_resume() {
 
 #[test]
 fn a_tool_that_was_never_searched_for_works_by_its_name() {
-    for wire in Wire::BOTH {
+    for wire in Wire::ALL {
         let server =
             Server::start([wire.asks(&[("c1", "ledger_7", json!({"city": "x"}))]), wire.says("booked")]);
         let user = User::new();

@@ -15,9 +15,9 @@ fn nothing(_: &str) -> Option<String> {
 fn the_path_is_added_to_the_base_and_the_query_kept() {
     let mut with_query = provider("https://x.example/openai/?a=1");
     with_query.query_params = [("api-version".to_owned(), Secret::from("2 b"))].into();
-    let url = endpoint(&with_query, "chat/completions").unwrap();
+    let url = endpoint("p", &with_query, "chat/completions").unwrap();
     assert_eq!(url.as_str(), "https://x.example/openai/chat/completions?a=1&api-version=2+b");
-    assert_eq!(endpoint(&provider("http://h:1"), "responses").unwrap().as_str(), "http://h:1/responses");
+    assert_eq!(endpoint("p", &provider("http://h:1"), "responses").unwrap().as_str(), "http://h:1/responses");
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn an_address_that_cannot_work_says_why() {
         let error = HttpEndpoint::new("mine", provider, "responses", &nothing).err().unwrap();
         error.to_string().strip_prefix("provider `mine` cannot be used: ").unwrap().to_owned()
     };
-    assert_eq!(problem(&Provider::default()), "it has no `base_url`");
+    assert_eq!(problem(&Provider::default()), "it has no `base_url`; set `model_providers.mine.base_url`");
     assert_eq!(problem(&provider("nonsense")), "`base_url` is not an address: relative URL without a base");
     assert_eq!(problem(&provider("ftp://x")), "`base_url` begins with `ftp:`; use http or https");
     let secret = problem(&provider("http://me:hunter2@x"));

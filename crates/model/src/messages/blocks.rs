@@ -25,7 +25,7 @@ pub(super) fn encode(item: &Item) -> String {
         }
         Body::Message { content, .. } => blocks(content).join(","),
         Body::Call(call) => tool_use(call),
-        Body::Output { call, content, .. } => tool_result(call, content),
+        Body::Output { call, content, failed, .. } => tool_result(call, content, *failed),
         // Only the server's own form has the signature, without which it is refused.
         Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => {
             own_json(item).map(|json| json.get().to_owned()).unwrap_or_default()
@@ -67,7 +67,7 @@ fn tool_use(call: &ToolCall) -> String {
     object.finish()
 }
 
-fn tool_result(call: &CallId, content: &[Content]) -> String {
+fn tool_result(call: &CallId, content: &[Content], failed: bool) -> String {
     let mut object = json::JsonObjectWriter::with_capacity(256);
     object.member("type", "tool_result");
     object.member("tool_use_id", &valid_id(call));
@@ -75,6 +75,9 @@ fn tool_result(call: &CallId, content: &[Content]) -> String {
         object.raw("content", &format!("[{}]", blocks(content).join(",")));
     } else {
         object.member("content", &Content::join(content));
+    }
+    if failed {
+        object.member("is_error", &true);
     }
     object.finish()
 }

@@ -424,7 +424,7 @@ fn encode_body(body: &Body, profile: SchemaProfile) -> Option<InputItem<'_>> {
                 arguments: serde_json::from_str(&valid_arguments(text)).unwrap_or_default(),
             },
         }),
-        Body::Output { call, input, content } => {
+        Body::Output { call, input, content, .. } => {
             let output = output_content(content);
             Some(match input {
                 InputKind::Json => InputItem::FunctionCallOutput { call_id: call, output },

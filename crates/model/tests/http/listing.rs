@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_contract::model::ModelError;
-use windlass_model::{Provider, list_models};
+use windlass_model::{Provider, WireApi, list_models};
 
 use crate::server::{Reply, Server, Step};
 
@@ -31,6 +31,18 @@ async fn names_come_in_the_order_of_the_server_and_the_key_is_sent() {
     assert!(heads[0].starts_with("GET /v1/models HTTP/1.1\r\n"), "{heads:?}");
     assert!(heads[0].contains("authorization: Bearer sk-1\r\n"), "{heads:?}");
     assert!(heads[0].contains("accept: application/json\r\n"), "{heads:?}");
+}
+
+#[tokio::test]
+async fn a_server_of_the_messages_api_is_asked_for_all_at_once() {
+    let body = r#"{"data":[{"type":"model","id":"claude-x","display_name":"X"}],"has_more":false}"#;
+    let server = Server::start([Reply::plain("200 OK", "", body)]).await;
+    let provider = Provider { wire_api: WireApi::Messages, ..provider(&server) };
+    let listed = list_models("mine", &provider, &|_| Some("sk-1".to_owned()), LIMIT).await;
+    assert_eq!(listed.unwrap(), ["claude-x"]);
+    let head = server.requests().remove(0).head;
+    assert!(head.starts_with("GET /v1/models?limit=1000 HTTP/1.1\r\n"), "{head}");
+    assert!(head.contains("\r\nx-api-key: sk-1\r\n"), "{head}");
 }
 
 #[tokio::test]

@@ -15,3 +15,5 @@ mod refused_items;
 mod server;
 #[cfg(test)]
 mod talk;
+#[cfg(test)]
+mod tls;

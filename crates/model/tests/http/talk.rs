@@ -31,13 +31,23 @@ pub(crate) const CHAT_OK: &[&str] = &[
     "[DONE]",
 ];
 
+pub(crate) const MESSAGES_OK: &[&str] = &[
+    r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":2,"output_tokens":0}}}"#,
+    r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+    r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}"#,
+    r#"{"type":"content_block_stop","index":0}"#,
+    r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#,
+    r#"{"type":"message_stop"}"#,
+];
+
 pub(crate) const OK: [&str; 3] = ["text ok", "message ok", "completed 3"];
 
 #[tokio::test]
-async fn both_wires_send_what_their_servers_expect() {
-    for (wire, reply, path) in [
-        (WireApi::Responses, RESPONSES_OK, "/v1/responses"),
-        (WireApi::Chat, CHAT_OK, "/v1/chat/completions"),
+async fn each_wire_sends_what_its_servers_expect() {
+    for (wire, reply, path, key) in [
+        (WireApi::Responses, RESPONSES_OK, "/v1/responses", "authorization: Bearer sk-1"),
+        (WireApi::Chat, CHAT_OK, "/v1/chat/completions", "authorization: Bearer sk-1"),
+        (WireApi::Messages, MESSAGES_OK, "/v1/messages", "x-api-key: sk-1"),
     ] {
         let server = Server::start([Reply::events(reply)]).await;
         let mut provider = provider(&server.url, wire);
@@ -50,7 +60,7 @@ async fn both_wires_send_what_their_servers_expect() {
         let request = server.requests().remove(0);
         assert!(request.head.starts_with(&format!("POST {path}?v=1 HTTP/1.1\r\n")), "{}", request.head);
         for line in [
-            "authorization: Bearer sk-1",
+            key,
             "accept: text/event-stream",
             "content-type: application/json",
             "session_id: thread-1",
@@ -58,6 +68,9 @@ async fn both_wires_send_what_their_servers_expect() {
         ] {
             assert!(request.head.lines().any(|each| each == line), "{line} in {}", request.head);
         }
+        let is_messages = wire == WireApi::Messages;
+        assert_eq!(request.head.contains("\r\nanthropic-version: 2023-06-01\r\n"), is_messages);
+        assert_eq!(request.head.contains("authorization"), !is_messages);
         let body: Value = serde_json::from_str(&request.body).unwrap();
         assert_eq!(body["stream"], json!(true));
     }
@@ -181,6 +194,7 @@ async fn a_tool_round_trip_only_adds_to_what_was_sent_before() {
                 call: "c1".into(),
                 input: InputKind::Json,
                 content: vec![Content::Text("done".to_owned())],
+                failed: false,
             };
             assert!(items.iter().any(|item| matches!(&item.body, Body::Call(call) if call.input == Input::Json("{\"a\": 1}".into()))));
             history.extend(items.into_iter().chain([output.into()]).map(Cached::new));

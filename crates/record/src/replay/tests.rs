@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use windlass_contract::{
-    Effects, Event, Input, Outcome, ToolCall, Verdict,
+    Content, Effects, Event, Input, Outcome, ToolCall, Verdict,
     host::Exit,
     item::Role,
     journal::{Intent, Record},
@@ -132,11 +132,17 @@ fn context(model: &str) -> TurnContext {
 }
 
 fn output(id: &str, text: &str) -> Body {
-    Body::Output { call: id.into(), input: InputKind::Json, content: vec![Content::Text(text.into())] }
+    Body::Output {
+        call: id.into(),
+        input: InputKind::Json,
+        content: vec![Content::Text(text.into())],
+        failed: false,
+    }
 }
 
 fn noted(id: &str, substitute: OutputSubstitute) -> Body {
-    output(id, &substitute.outcome().unwrap().text())
+    let content = vec![Content::Text(substitute.outcome().unwrap().text())];
+    Body::Output { call: id.into(), input: InputKind::Json, content, failed: true }
 }
 
 fn missing(id: &str, substitute: OutputSubstitute) -> SessionRepair {
@@ -185,7 +191,10 @@ fn an_output_comes_back_in_the_form_the_model_was_told() {
     let record = Record::Outcome { call: &"a".into(), outcome: clean(&outcome) };
     let session = Script::new().call("a").with(&record).outputs(&["a"]).load();
     let content = outcome.for_model();
-    assert_eq!(bodies(&session)[1], Body::Output { call: "a".into(), input: InputKind::Json, content });
+    assert_eq!(
+        bodies(&session)[1],
+        Body::Output { call: "a".into(), input: InputKind::Json, content, failed: false }
+    );
 }
 
 #[test]

@@ -1,14 +1,15 @@
-//! What a model says, as either wire writes it, and what it is told.
+//! What a model says, as each wire writes it, and what it is told.
 
 use serde_json::{Value, json};
 
 use super::{Reply, Request, Step};
 
-/// The two wires.
+/// The wires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
     Responses,
     Chat,
+    Messages,
 }
 
 /// A call: its id, its tool and its arguments.
@@ -20,13 +21,14 @@ pub(crate) fn command(id: &'static str, command: &str) -> Call {
 }
 
 impl Wire {
-    pub(crate) const BOTH: [Self; 2] = [Self::Responses, Self::Chat];
+    pub(crate) const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Messages];
 
     /// Its name in the configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Responses => "responses",
             Self::Chat => "chat",
+            Self::Messages => "messages",
         }
     }
 
@@ -35,6 +37,7 @@ impl Wire {
         match self {
             Self::Responses => "/v1/responses",
             Self::Chat => "/v1/chat/completions",
+            Self::Messages => "/v1/messages",
         }
     }
 
@@ -66,6 +69,10 @@ impl Wire {
                 vec![item(&json!({"type": "message", "id": "msg", "role": "assistant", "content": content}))]
             }
             Self::Chat => vec![chunk(&json!({"role": "assistant", "content": text}), None)],
+            Self::Messages => {
+                let delta = json!({"type": "text_delta", "text": text});
+                block(0, &json!({"type": "text", "text": ""}), &delta)
+            }
         }
     }
 
@@ -85,12 +92,17 @@ impl Wire {
             let function = json!({"name": name, "arguments": arguments});
             json!({"index": at, "id": id, "type": "function", "function": function})
         };
+        let messages = |(at, (id, name, arguments)): (usize, &(&str, &str, &str))| {
+            let delta = json!({"type": "input_json_delta", "partial_json": arguments});
+            block(at + 1, &json!({"type": "tool_use", "id": id, "name": name, "input": {}}), &delta)
+        };
         match self {
             Self::Responses => calls.iter().map(responses).collect(),
             Self::Chat => {
                 let calls: Vec<_> = calls.iter().enumerate().map(chat).collect();
                 vec![chunk(&json!({"tool_calls": calls}), Some("tool_calls"))]
             }
+            Self::Messages => calls.iter().enumerate().flat_map(messages).collect(),
         }
     }
 
@@ -109,14 +121,32 @@ impl Wire {
                 let usage = json!({"choices": [], "usage": usage}).to_string();
                 vec![chunk(&json!({}), Some("stop")), usage, "[DONE]".to_owned()]
             }
+            Self::Messages => {
+                let usage = json!({"input_tokens": 3, "cache_read_input_tokens": 2, "output_tokens": 2});
+                let delta = json!({"stop_reason": "end_turn", "stop_sequence": null});
+                let end = json!({"type": "message_delta", "delta": delta, "usage": usage});
+                vec![end.to_string(), json!({"type": "message_stop"}).to_string()]
+            }
         }
     }
 
-    /// The conversation in a request: items here, messages there.
-    pub(crate) fn conversation(self, request: &Request) -> &[Value] {
+    /// The conversation in a request: items here, messages there. The marks for the server's cache,
+    /// which move on with every request, are left out.
+    pub(crate) fn conversation(self, request: &Request) -> Vec<Value> {
+        let mut conversation = self.sent_conversation(request).to_vec();
+        if self == Self::Messages {
+            let contents = conversation.iter_mut().filter_map(|message| message["content"].as_array_mut());
+            for block in contents.flatten().filter_map(Value::as_object_mut) {
+                block.remove("cache_control");
+            }
+        }
+        conversation
+    }
+
+    fn sent_conversation(self, request: &Request) -> &[Value] {
         let name = match self {
             Self::Responses => "input",
-            Self::Chat => "messages",
+            Self::Chat | Self::Messages => "messages",
         };
         request.body[name].as_array().unwrap()
     }
@@ -126,8 +156,14 @@ impl Wire {
         let (kind, id, text) = match self {
             Self::Responses => (("type", "function_call_output"), "call_id", "output"),
             Self::Chat => (("role", "tool"), "tool_call_id", "content"),
+            Self::Messages => (("type", "tool_result"), "tool_use_id", "content"),
         };
-        let outputs = self.conversation(request).iter().filter(|item| item[kind.0] == kind.1);
+        let items =
+            self.sent_conversation(request).iter().flat_map(|item| match item["content"].as_array() {
+                Some(blocks) if self == Self::Messages => blocks.as_slice(),
+                _ => std::slice::from_ref(item),
+            });
+        let outputs = items.filter(|item| item[kind.0] == kind.1);
         let timeless = |text: &Value| {
             let parts = text.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
             let whole = text.as_str().map_or_else(|| parts.collect::<Vec<_>>().join("\n"), str::to_owned);
@@ -155,4 +191,15 @@ fn item(item: &Value) -> String {
 
 fn chunk(delta: &Value, finish_reason: Option<&str>) -> String {
     json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}).to_string()
+}
+
+/// The events of a block of the Messages API.
+fn block(index: usize, start: &Value, delta: &Value) -> Vec<String> {
+    [
+        json!({"type": "content_block_start", "index": index, "content_block": start}),
+        json!({"type": "content_block_delta", "index": index, "delta": delta}),
+        json!({"type": "content_block_stop", "index": index}),
+    ]
+    .map(|event| event.to_string())
+    .to_vec()
 }

@@ -20,7 +20,7 @@ fn call(id: &str) -> Item {
 
 fn output(id: &str) -> Item {
     let content = vec![Content::Text(format!("out {id}"))];
-    Body::Output { call: id.into(), input: InputKind::Json, content }.into()
+    Body::Output { call: id.into(), input: InputKind::Json, content, failed: false }.into()
 }
 
 fn raw(mut item: Item, json: &Value) -> Item {
@@ -134,7 +134,8 @@ fn images_make_parts_and_texts_alone_do_not() {
     let content = vec![Content::Text("a".into()), Content::Text("b".into())];
     let both = vec![Content::Text("a".into()), Content::Image("data:x".into())];
     let parts = json!([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "data:x"}}]);
-    let tool = Body::Output { call: "c".into(), input: InputKind::Text, content: both.clone() };
+    let tool =
+        Body::Output { call: "c".into(), input: InputKind::Text, content: both.clone(), failed: false };
     assert_eq!(
         messages(vec![
             Body::Message { role: Role::User, content }.into(),
@@ -231,7 +232,12 @@ fn what_is_told_in_a_dialect_goes_in_turns_and_without_members_of_its_own() {
         }))
     };
     let output = |id: &str, content: Vec<Content>| {
-        Item::from(Body::Output { call: id.into(), input: windlass_contract::call::InputKind::Json, content })
+        Item::from(Body::Output {
+            call: id.into(),
+            input: windlass_contract::call::InputKind::Json,
+            content,
+            failed: false,
+        })
     };
     let text = |text: &str| vec![Content::Text(text.to_owned())];
     let items = vec![

@@ -315,6 +315,7 @@ fn read_cautiously(text: &str, quoted: &str) -> (Vec<String>, bool) {
         call: "c".into(),
         input: InputKind::Json,
         content: vec![Content::Text(quoted.to_owned())],
+        failed: false,
     };
     let mut results = [text.split_inclusive(|_| true).collect::<Vec<_>>(), vec![text]].map(|pieces| {
         let history = [Cached::from(Item::from(output.clone()))];

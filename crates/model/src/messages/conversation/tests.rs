@@ -21,7 +21,7 @@ fn call(id: &str) -> Item {
 
 fn output(id: &str) -> Item {
     let content = vec![Content::Text("done".to_owned())];
-    Body::Output { call: id.into(), input: InputKind::Json, content }.into()
+    Body::Output { call: id.into(), input: InputKind::Json, content, failed: false }.into()
 }
 
 fn own(body: Body, json: &Value) -> Item {
@@ -51,7 +51,10 @@ fn brief(messages: &str) -> Vec<String> {
         let said = match text("type").as_str() {
             "text" => text("text"),
             "tool_use" => format!("call {}", text("id")),
-            "tool_result" if block["is_error"] == true => format!("no result {}", text("tool_use_id")),
+            "tool_result" if text("content").starts_with("the call was interrupted") => {
+                format!("no result {}", text("tool_use_id"))
+            }
+            "tool_result" if block["is_error"] == true => format!("failed {}", text("tool_use_id")),
             "tool_result" => format!("result {}", text("tool_use_id")),
             "thinking" => format!("thought {}", text("signature")),
             other => other.to_owned(),
@@ -100,6 +103,13 @@ fn every_call_has_one_result_and_every_result_a_call() {
 }
 
 #[test]
+fn a_call_that_failed_is_marked() {
+    let content = vec![Content::Text("exit code 1".to_owned())];
+    let failed = Body::Output { call: "c1".into(), input: InputKind::Json, content, failed: true };
+    assert_eq!(told(vec![user("go"), call("c1"), failed.into()])[2], "u: failed c1*");
+}
+
+#[test]
 fn the_user_comes_first_and_last() {
     assert_eq!(told(vec![]), ["u: Continue.*"]);
     assert_eq!(told(vec![answer("a")]), ["u: Continue.*", "a: a", "u: Continue.*"]);
@@ -142,7 +152,8 @@ fn thoughts_go_back_unchanged_or_not_at_all() {
 fn images_are_bytes_or_addresses() {
     let images = ["data:image/png;base64,AAAA", "https://x.example/a.png"];
     let content: Vec<_> = images.iter().map(|url| Content::Image((*url).to_owned())).collect();
-    let output = Body::Output { call: "c".into(), input: InputKind::Json, content: content.clone() };
+    let output =
+        Body::Output { call: "c".into(), input: InputKind::Json, content: content.clone(), failed: false };
     let message = Body::Message { role: Role::User, content };
     let text = written(vec![message.into(), call("c"), output.into()], ThoughtForm::Kept);
     let messages: Value = serde_json::from_str(&text).unwrap();

@@ -57,6 +57,7 @@ impl TokenCounter {
         self.is_known.then_some(Usage {
             input_tokens: input,
             cached_input_tokens: self.cache_reads,
+            cache_write_input_tokens: self.cache_writes,
             output_tokens: self.output,
             reasoning_output_tokens: self.thinking,
         })

@@ -165,6 +165,7 @@ fn the_usage_counts_the_cache_as_input() {
     let expected = windlass_contract::model::Usage {
         input_tokens: 3210,
         cached_input_tokens: 3000,
+        cache_write_input_tokens: 200,
         output_tokens: 25,
         reasoning_output_tokens: 7,
     };

@@ -228,6 +228,7 @@ fn sent(items: Vec<Item>, ids: ItemIds, form: ItemForm) -> Vec<Value> {
                 call: call.id.clone(),
                 input: call.input.kind(),
                 content: vec![Content::Text("done".to_owned())],
+                failed: false,
             })),
             _ => None,
         })

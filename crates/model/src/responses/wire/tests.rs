@@ -275,7 +275,7 @@ fn reasoning_that_its_server_could_not_read_again_is_left_out_unless_ids_are_sen
 #[test]
 fn our_own_items_are_written_in_the_words_of_the_wire() {
     let text = |text: &str| Content::Text(text.to_owned());
-    let output = |input, content| Body::Output { call: "c1".into(), input, content };
+    let output = |input, content| Body::Output { call: "c1".into(), input, content, failed: false };
     let image = || Content::Image("data:x".to_owned());
     let found = || {
         let kind = SpecKind::Function { parameters: Schema::default() };
