@@ -14,7 +14,7 @@ use windlass_contract::{
     BoxFuture, Denial,
     grant::Held,
     host::{Exit, Layer},
-    remote::{ServerEnd, ServerProcess, ServerProfile},
+    remote::{ServerEnd, ServerProcess, ServerProfile, ServerSandbox},
 };
 use windlass_sandbox::denials::{self, BlockedWrite, WritablePlace};
 
@@ -144,7 +144,10 @@ pub(crate) struct RunningServer {
 impl RunningServer {
     /// Stays with a server that was started.
     pub(crate) fn attend(task: ServerTask) -> Self {
-        let (pid, held) = (task.child.pid().number(), task.child.held().clone());
+        let (pid, mut held) = (task.child.pid().number(), task.child.held().clone());
+        if task.profile.sandbox == ServerSandbox::None && task.profile.memory_bytes.is_some() {
+            held.not_covered.push("the limit on memory: a server without a sandbox has none".to_owned());
+        }
         let requests = EndRequests::default();
         let (report, end) = watch::channel(None);
         let attendant = task.attend(requests.clone());

@@ -314,3 +314,28 @@ async fn a_server_does_not_start_without_what_its_profile_needs() {
         assert_eq!(absent.unwrap_err().to_string(), "cannot start `no-such-program`");
     }
 }
+
+#[tokio::test]
+async fn what_is_not_enforced_is_told() {
+    let Some(world) = ServerWorld::on(Mechanism::Namespaces) else { return };
+    let memory_bytes = Some(64 * 1024 * 1024);
+    let profile = ServerProfile { memory_bytes, ..ServerProfile::default() };
+    let held = world.start(profile.clone(), "cat").await.process.held();
+    assert_eq!((held.rung, held.quota.memory_bytes), (Mechanism::Namespaces, memory_bytes));
+    let unconfined = ServerProfile { sandbox: ServerSandbox::None, ..profile };
+    let held = world.start(unconfined, "cat").await.process.held();
+    assert_eq!(held.rung, Mechanism::Unconfined);
+    assert!(held.not_covered.iter().any(|line| line.contains("memory")), "{held:?}");
+}
+
+#[tokio::test]
+async fn a_server_cannot_signal_other_programs() {
+    let Some(world) = ServerWorld::on(Mechanism::Namespaces) else { return };
+    let mut other = process::Command::new("sleep").arg("60").spawn().unwrap();
+    let script = format!("kill -0 {} && echo reached; kill -9 {} && echo killed", other.id(), other.id());
+    let (output, _) = world.run(ServerProfile::default(), &script).await;
+    assert_eq!(output, "");
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
