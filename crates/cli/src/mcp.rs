@@ -2,6 +2,7 @@
 
 mod add;
 mod connections;
+mod gateway;
 mod list;
 mod login;
 mod pins;
@@ -34,6 +35,7 @@ pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<Program
         McpCommand::List { json } => list::all(&ProgramSetup::for_tools(common)?, json),
         McpCommand::Get { name, json } => list::one(&ProgramSetup::for_tools(common)?, &name, json),
         McpCommand::Serve(options) => serve::run(common, &options),
+        McpCommand::Gateway(options) => gateway::run(common, &options),
         McpCommand::Add(options) => add::run(&options),
         McpCommand::Test { name, json } => {
             probe::run(&ProgramSetup::for_tools(common)?, name.as_deref(), json)

@@ -10,7 +10,7 @@ use windlass::mcp::ToolApprovalMode;
 
 use super::{
     SandboxFlag,
-    mcp_serve::{McpServeOptions, SERVE_EXAMPLES},
+    mcp_serve::{McpGatewayOptions, McpServeOptions, SERVE_EXAMPLES},
 };
 
 #[derive(Debug, Subcommand)]
@@ -84,6 +84,12 @@ pub(crate) enum McpCommand {
     /// refused. A client can narrow what is allowed here by its roots, and never widen it.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(McpServeOptions),
+    /// Put configured servers behind one endpoint, on stdin and stdout or over HTTP.
+    ///
+    /// Their tools keep the names, approvals, sandboxes, limits and records that they have in a
+    /// session. What needs approval is asked through the client, if it can ask; otherwise it is
+    /// refused. Secrets are removed from results.
+    Gateway(McpGatewayOptions),
     /// Remove a server from the configuration file. The exit code is 1 if it is not there.
     Remove {
         /// Name of the server.

@@ -18,6 +18,29 @@ Examples:
 pub(crate) struct McpServeOptions {
     /// Directory to work in. Default: this one.
     pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listening: McpListening,
+    /// Offer only this tool; `*` stands for any characters. Repeatable.
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow_tools: Vec<String>,
+}
+
+/// Put configured servers behind one endpoint.
+#[derive(Debug, Args)]
+pub(crate) struct McpGatewayOptions {
+    /// Servers to offer. Default: all that are configured.
+    pub(crate) servers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) listening: McpListening,
+    /// Offer only this tool, by its name in the list, such as `mcp__time__*`; `*` stands for any
+    /// characters. Repeatable.
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tools: Vec<String>,
+}
+
+/// The way by which clients reach a server.
+#[derive(Debug, Args)]
+pub(crate) struct McpListening {
     /// Serve over HTTP on this address instead. Clients must send the token of the variable
     /// `WINDLASS_MCP_TOKEN`, or the one that is printed.
     #[arg(long, value_name = "ADDR", value_parser = listening_address)]
@@ -25,9 +48,6 @@ pub(crate) struct McpServeOptions {
     /// Name by which HTTP clients reach this machine, if it is not an address of it. Repeatable.
     #[arg(long, value_name = "HOST", requires = "http")]
     pub(crate) allow_host: Vec<String>,
-    /// Offer only this tool; `*` stands for any characters. Repeatable.
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) allow_tools: Vec<String>,
 }
 
 /// Returns an address; a port alone is one of this machine only.

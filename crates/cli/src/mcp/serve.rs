@@ -1,16 +1,16 @@
 //! `windlass mcp serve`: our tools for MCP clients.
 
 mod agent_choice;
-mod allowed_tools;
+pub(super) mod allowed_tools;
 mod client_questions;
 mod client_roots;
 mod live_calls;
-mod result;
+pub(super) mod result;
 mod served_agents;
-mod served_session;
+pub(super) mod served_session;
 mod served_tools;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use windlass::{
     Stop,
@@ -24,7 +24,7 @@ use windlass::{
 
 use self::{allowed_tools::AllowedTools, served_tools::SandboxedTools};
 use crate::{
-    args::{CommonOptions, McpServeOptions},
+    args::{CommonOptions, McpListening, McpServeOptions},
     exit::ProgramExit,
     interrupts,
     problem::{CliProblem, chain},
@@ -42,16 +42,9 @@ pub(crate) fn run(common: &CommonOptions, options: &McpServeOptions) -> Result<P
     let _cleaning = RetentionThread::start(&setup);
     let allowed = AllowedTools::parse(&options.allow_tools)?;
     let tools = Arc::new(SandboxedTools::new(&common, setup, allowed)?);
-    let stop = Stop::default();
-    interrupts::watch(stop.clone(), Window::of_terminal())?;
-    let server = ToolServer::new(Arc::clone(&tools) as Arc<dyn ServedTools>, ServeLimits::default());
     let runtime = crate::runtime()?;
     let ended = runtime.block_on(async {
-        let ended = match options.http {
-            None => on_pipes(&server, &stop).await,
-            Some(_) => over_http(&server, options, &stop).await,
-        };
-        server.shut_down().await;
+        let ended = until_end(Arc::clone(&tools) as Arc<dyn ServedTools>, &options.listening).await;
         tools.close().await;
         ended
     });
@@ -59,6 +52,22 @@ pub(crate) fn run(common: &CommonOptions, options: &McpServeOptions) -> Result<P
     runtime.shutdown_background();
     // A signal is the usual end of a server.
     ended.map(|()| ProgramExit::Done)
+}
+
+/// Serves tools until the client leaves or a signal ends the process.
+pub(super) async fn until_end(
+    tools: Arc<dyn ServedTools>,
+    listening: &McpListening,
+) -> Result<(), CliProblem> {
+    let stop = Stop::default();
+    interrupts::watch(stop.clone(), Window::of_terminal())?;
+    let server = ToolServer::new(tools, ServeLimits::default());
+    let ended = match listening.http {
+        None => on_pipes(&server, &stop).await,
+        Some(address) => over_http(&server, address, listening, &stop).await,
+    };
+    server.shut_down().await;
+    ended
 }
 
 /// Returns the directory to work in.
@@ -78,8 +87,12 @@ async fn on_pipes(server: &ToolServer, stop: &Stop) -> Result<(), CliProblem> {
     ended.map_err(|error| CliProblem::failed(chain(&error)))
 }
 
-async fn over_http(server: &ToolServer, options: &McpServeOptions, stop: &Stop) -> Result<(), CliProblem> {
-    let Some(address) = options.http else { return Ok(()) };
+async fn over_http(
+    server: &ToolServer,
+    address: SocketAddr,
+    listening: &McpListening,
+    stop: &Stop,
+) -> Result<(), CliProblem> {
     let (token, made) = match key(TOKEN_VARIABLE) {
         Some(chosen) => (BearerToken::parse(&chosen), None),
         None => match BearerToken::generate() {
@@ -90,7 +103,7 @@ async fn over_http(server: &ToolServer, options: &McpServeOptions, stop: &Stop) 
     let token = token.map_err(|error| CliProblem::usage(format!("`{TOKEN_VARIABLE}`: {error}")))?;
     let bound = HttpServer::bind(address).await;
     let bound = bound.map_err(|error| CliProblem::failed(format!("cannot listen on {address}: {error}")))?;
-    let http = options.allow_host.iter().fold(bound, HttpServer::with_host);
+    let http = listening.allow_host.iter().fold(bound, HttpServer::with_host);
     announce(&http.url(), made.as_deref(), address.ip().is_loopback());
     let server = server.clone();
     let limits = *server.limits();

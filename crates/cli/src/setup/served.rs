@@ -3,7 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use windlass::{
-    AgentBuilder, EditTools, Family, FileTools, ModelClient, Policy, ShellKind, Toolset, host::Machine,
+    Agent, AgentBuilder, EditTools, Family, FileTools, ModelClient, Policy, ShellKind, Toolset,
+    host::Machine, mcp::ToolSource,
 };
 
 use super::{ProgramSetup, flags::choice_flags};
@@ -61,5 +62,24 @@ impl ProgramSetup {
         // Answers of clients are not kept as rules: a client must not change later sessions.
         let builder = self.with_tools(toolset, (config.approval_policy, None))?.policy(policy);
         Ok(builder.model(caller).machine(machine).context(config.context_settings(&family)))
+    }
+
+    /// Returns an agent for calls of clients to tools of servers, and to nothing else.
+    pub(crate) fn gateway_agent(
+        &self,
+        caller: Arc<dyn ModelClient>,
+        source: Arc<dyn ToolSource>,
+    ) -> Result<AgentBuilder, CliProblem> {
+        let config = self.config();
+        let policy = Policy { rules: policy::rules(self)?, ..self.policy(config.approval_policy) };
+        Ok(Agent::builder()
+            .policy(policy)
+            .secrets(self.secrets())
+            .storage(self.storage())
+            .review(config.review_settings())
+            .machine(self.machine()?)
+            .context(config.context_settings(&Family::of("")))
+            .model(caller)
+            .tool_source(source))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 75] = [
+const COMMANDS: [&[&str]; 76] = [
     &[],
     &["chat"],
     &["resume"],
@@ -44,6 +44,7 @@ const COMMANDS: [&[&str]; 75] = [
     &["mcp", "logout"],
     &["mcp", "prompts"],
     &["mcp", "serve"],
+    &["mcp", "gateway"],
     &["mcp", "pins"],
     &["mcp", "pins", "approve"],
     &["mcp", "pins", "forget"],

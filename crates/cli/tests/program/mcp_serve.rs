@@ -1,4 +1,4 @@
-//! `windlass mcp serve` as a client sees it: lines of JSON on its pipes.
+//! `windlass mcp serve` and `gateway` as a client sees them: lines of JSON on their pipes.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -25,8 +25,13 @@ struct McpClient {
 
 impl McpClient {
     fn start(user: &User, options: &[&str], answer: Option<Value>, roots: Option<&[String]>) -> Self {
-        let mut command = user.program(&["mcp", "serve"]);
-        command.args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let words: Vec<_> = ["mcp", "serve"].iter().chain(options).copied().collect();
+        Self::start_command(user, &words, answer, roots)
+    }
+
+    fn start_command(user: &User, words: &[&str], answer: Option<Value>, roots: Option<&[String]>) -> Self {
+        let mut command = user.program(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -162,16 +167,16 @@ fn an_approved_change_is_recorded_and_can_be_undone() {
 #[test]
 fn answers_of_the_wrong_shape_allow_nothing() {
     let wrong = [
-        Some(accept(&json!("always"))),
-        Some(accept(&json!(["once"]))),
-        Some(json!({"action": "accept", "content": "once"})),
-        Some(json!({"action": "yes"})),
-        Some(json!({"action": "decline", "content": {"answer": "once"}})),
+        accept(&json!("always")),
+        accept(&json!(["once"])),
+        json!({"action": "accept", "content": "once"}),
+        json!({"action": "yes"}),
+        json!({"action": "decline", "content": {"answer": "once"}}),
     ];
     let user = User::new();
     for answer in wrong {
-        let shown = format!("{answer:?}");
-        let mut client = McpClient::start(&user, &["-s", "read-only"], answer, None);
+        let shown = answer.to_string();
+        let mut client = McpClient::start(&user, &["-s", "read-only"], Some(answer), None);
         let refused = client.call("apply_patch", &patch("new.txt"));
         assert_eq!(refused["isError"], json!(true), "{shown}: {refused}");
         assert!(!user.work().join("new.txt").exists(), "{shown}");
@@ -227,4 +232,30 @@ fn an_agent_answers_a_client_within_the_ceiling() {
     assert_eq!(more["structuredContent"]["threadId"], thread, "{more}");
     let other = client.call("windlass-reply", &json!({"threadId": "0", "prompt": "x"}));
     assert!(text(&other).contains("none of the conversations"), "{other}");
+}
+
+#[test]
+fn a_gateway_offers_the_tools_of_servers_under_the_gate_of_a_session() {
+    let user = User::new();
+    user.add_mcp_server("fake", &[]);
+    user.add_mcp_server("other", &[]);
+    let words = ["mcp", "gateway", "fake", "--tools", "mcp__fake__*"];
+    let mut client = McpClient::start_command(&user, &words, None, None);
+    let names = ["mcp__fake__greet", "mcp__fake__break"];
+    assert_eq!(client.tools(), names);
+    let greeted = client.call(names[0], &json!({"who": "me"}));
+    assert!(text(&greeted).contains("Hello, you."), "{greeted}");
+    // Its annotation says that it destroys something.
+    let refused = client.call(names[1], &json!({}));
+    assert!(text(&refused).contains("nobody is there to approve it"), "{refused}");
+    assert_eq!(client.end(), 0);
+    let mut client = McpClient::start_command(&user, &words, Some(accept(&json!("once"))), None);
+    let broken = client.call(names[1], &json!({}));
+    assert!(text(&broken).contains("it broke") && broken["isError"] == json!(true), "{broken}");
+    assert_eq!(client.asked.len(), 1);
+    assert!(client.asked[0]["message"].to_string().contains("fake"), "{:?}", client.asked);
+    let history = user.run(&["history"]);
+    assert!(history.stdout.contains("mcp__fake__break"), "{history:#?}");
+    let ended = user.run(&["mcp", "gateway", "none"]);
+    ended.assert_code(2);
 }

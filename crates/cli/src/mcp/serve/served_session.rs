@@ -1,7 +1,7 @@
 //! One recorded session of calls by clients.
 
 use std::{
-    path::PathBuf,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,9 +11,8 @@ use std::{
 
 use tokio::sync::RwLock;
 use windlass::{
-    BoxFuture, Input, ModelClient, ModelError, ModelInfo, ModelStream, Prompt, Reason, SpecKind, Stop,
-    ToolCall, Toolbox,
-    host::Machine,
+    AgentBuilder, BoxFuture, Input, ModelClient, ModelError, ModelInfo, ModelStream, Prompt, Reason,
+    SpecKind, Stop, ToolCall, Toolbox,
     mcp::{
         result::RemoteResult,
         serve::{ServedCall, ServedClient},
@@ -27,7 +26,6 @@ use super::{
 };
 use crate::{
     problem::{CliProblem, chain},
-    setup::ProgramSetup,
     user_tools,
 };
 
@@ -41,26 +39,22 @@ pub(crate) struct ServedSession {
 
 impl ServedSession {
     /// Returns a toolbox that records nothing, for the list of tools.
-    pub(crate) fn toolbox(setup: &ProgramSetup, machine: Machine) -> Result<Toolbox, CliProblem> {
-        let builder = setup.served_agent(machine, Arc::new(OutsideCaller::new()), None)?;
+    pub(crate) fn toolbox(builder: AgentBuilder, cwd: &Path) -> Result<Toolbox, CliProblem> {
         // The descriptions say that there is a person to ask.
-        let approver = ClientApprover::new(&Arc::default(), &setup.cwd);
+        let approver = ClientApprover::new(&Arc::default(), cwd);
         let toolbox = builder.approver(Arc::new(approver)).toolbox();
         let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
         user_tools::report_quarantined(toolbox.registry.quarantined());
         Ok(toolbox)
     }
 
-    /// Starts a session.
+    /// Starts a session of an agent that works in a directory.
     pub(crate) fn start(
-        setup: &ProgramSetup,
-        machine: Machine,
-        roots: Option<&[PathBuf]>,
+        builder: AgentBuilder,
+        cwd: &Path,
         client: &ServedClient,
     ) -> Result<Self, CliProblem> {
         let calls = Arc::new(LiveCalls::default());
-        let cwd = roots.and_then(<[_]>::first).unwrap_or(&setup.cwd);
-        let builder = setup.served_agent(machine, Arc::new(OutsideCaller::new()), roots)?;
         let builder = builder
             .approver(Arc::new(ClientApprover::new(&calls, cwd)))
             .events(Arc::new(ClientEvents(Arc::clone(&calls))));
@@ -76,6 +70,8 @@ impl ServedSession {
     /// Runs a call through the whole pipeline. It is recorded to its end even if it is cancelled.
     pub(crate) async fn call(&self, asked: ServedCall) -> RemoteResult {
         let stop = Stop::default();
+        // Tools of servers may have joined since the last call.
+        self.toolbox.registry.join_new();
         let call = self.tool_call(&asked);
         let prepared = self.toolbox.prepare(call.clone());
         let live = LiveCall::new(asked.elicitor, asked.progress, &self.order, prepared.may_overlap());
@@ -112,10 +108,11 @@ impl ServedSession {
 }
 
 /// The client in the place of a model: it calls tools by itself, and is never asked.
-struct OutsideCaller(ModelInfo);
+pub(crate) struct OutsideCaller(ModelInfo);
 
 impl OutsideCaller {
-    fn new() -> Self {
+    /// Creates the caller.
+    pub(crate) fn new() -> Self {
         Self(ModelInfo {
             provider: "mcp".to_owned(),
             model: "client".to_owned(),

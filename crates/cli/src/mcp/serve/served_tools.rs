@@ -22,7 +22,7 @@ use super::{
     allowed_tools::AllowedTools,
     client_roots, result,
     served_agents::{REPLY_TOOL, START_TOOL, ServedAgents},
-    served_session::ServedSession,
+    served_session::{OutsideCaller, ServedSession},
 };
 use crate::{args::CommonOptions, problem::CliProblem, setup::ProgramSetup};
 
@@ -60,7 +60,8 @@ impl SandboxedTools {
         allowed: AllowedTools,
     ) -> Result<Self, CliProblem> {
         let machine = setup.machine()?;
-        let listed = ServedSession::toolbox(&setup, machine.clone())?;
+        let listed = setup.served_agent(machine.clone(), Arc::new(OutsideCaller::new()), None)?;
+        let listed = ServedSession::toolbox(listed, &setup.cwd)?;
         let tools = listed.registry.tools().iter().filter_map(|tool| definition(&setup, tool));
         // Without a model there is no agent.
         let agents = ServedAgents::definitions().into_iter().filter(|_| setup.has_model());
@@ -95,7 +96,12 @@ impl SandboxedTools {
                 "clients have named {MAX_SESSIONS} different sets of roots; restart the server"
             ));
         }
-        let started = ServedSession::start(&self.setup, self.machine.clone(), roots.as_deref(), client);
+        let cwd = roots.as_deref().and_then(<[_]>::first).unwrap_or(&self.setup.cwd);
+        let (machine, caller) = (self.machine.clone(), Arc::new(OutsideCaller::new()));
+        let started = self
+            .setup
+            .served_agent(machine, caller, roots.as_deref())
+            .and_then(|builder| ServedSession::start(builder, cwd, client));
         let session = Arc::new(started.map_err(|problem| problem.message)?);
         sessions.insert(roots, Arc::clone(&session));
         Ok(session)
