@@ -10,7 +10,7 @@ use windlass::mcp::ToolApprovalMode;
 
 use super::{
     SandboxFlag,
-    mcp_serve::{McpGatewayOptions, McpServeOptions, SERVE_EXAMPLES},
+    mcp_serve::{GATEWAY_EXAMPLES, McpGatewayOptions, McpServeOptions, SERVE_EXAMPLES},
 };
 
 #[derive(Debug, Subcommand)]
@@ -89,6 +89,7 @@ pub(crate) enum McpCommand {
     /// Their tools keep the names, approvals, sandboxes, limits and records that they have in a
     /// session. What needs approval is asked through the client, if it can ask; otherwise it is
     /// refused. Secrets are removed from results.
+    #[command(after_help = GATEWAY_EXAMPLES)]
     Gateway(McpGatewayOptions),
     /// Remove a server from the configuration file. The exit code is 1 if it is not there.
     Remove {

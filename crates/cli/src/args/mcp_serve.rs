@@ -13,6 +13,12 @@ Examples:
   windlass mcp serve --allow-tools 'read_*' --allow-tools grep_files
   WINDLASS_MCP_TOKEN=$(openssl rand -hex 32) windlass mcp serve --http 127.0.0.1:8931";
 
+pub(super) const GATEWAY_EXAMPLES: &str = "\
+Examples:
+  windlass mcp gateway
+  windlass mcp gateway time files --tools 'mcp__time__*' --tools 'mcp__files__read_*'
+  WINDLASS_MCP_TOKEN=$(openssl rand -hex 32) windlass mcp gateway --http 127.0.0.1:8932";
+
 /// Serve the tools of Windlass to MCP clients.
 #[derive(Debug, Args)]
 pub(crate) struct McpServeOptions {
