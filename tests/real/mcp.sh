@@ -91,19 +91,19 @@ if npm_install @modelcontextprotocol/server-{everything,filesystem,memory,sequen
   check "everything starts in its sandbox" starts everything
   check "everything echoes" says "Echo: ahoy" mcp__everything__echo '{"message":"ahoy"}'
   check "everything adds" says "42" mcp__everything__get-sum '{"a":40,"b":2}'
-  check "filesystem is added" add filesystem --approval approve -- node "$bin/mcp-server-filesystem" "$desk"
+  check "filesystem is added" add filesystem --approval-mode approve -- node "$bin/mcp-server-filesystem" "$desk"
   check "filesystem starts in its sandbox" starts filesystem
   check "filesystem reads" says "42 stones" mcp__filesystem__read_text_file "{\"path\":\"$desk/notes.txt\"}"
   check "filesystem writes nothing by default" refuses "" \
     "$windlass" call --no-input mcp__filesystem__write_file "{\"path\":\"$desk/new.txt\",\"content\":\"x\"}"
   check "nothing was written" test ! -e "$desk/new.txt"
-  check "filesystem may write the workspace" add filesystem --replace --approval approve \
+  check "filesystem may write the workspace" add filesystem --replace --approval-mode approve \
     --sandbox workspace-write -- node "$bin/mcp-server-filesystem" "$desk"
   check "filesystem's new command line is approved" "$windlass" mcp pins approve filesystem
   check "filesystem writes" says "" mcp__filesystem__write_file \
     "{\"path\":\"$desk/new.txt\",\"content\":\"x\"}" --sandbox workspace-write
   check "the file is there" test -e "$desk/new.txt"
-  check "memory is added" add memory --approval approve --env "MEMORY_FILE_PATH=$work/memory/m.json" \
+  check "memory is added" add memory --approval-mode approve --env "MEMORY_FILE_PATH=$work/memory/m.json" \
     --writable "$work/memory" -- node "$bin/mcp-server-memory"
   check "memory remembers" says "harbor" mcp__memory__create_entities \
     '{"entities":[{"name":"harbor","entityType":"place","observations":["has a crane"]}]}'
@@ -126,7 +126,7 @@ if pip_install git mcp-server-git==2026.10.19 && pip_install time mcp-server-tim
   page=$!
   for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.1; done
   address=http://127.0.0.1:$(cat "$work/port")/index.html
-  check "fetch is added" add fetch --network --approval approve -- "$real/venv-fetch/bin/mcp-server-fetch"
+  check "fetch is added" add fetch --network --approval-mode approve -- "$real/venv-fetch/bin/mcp-server-fetch"
   check "fetch reads a page" says "nine tons" mcp__fetch__fetch "{\"url\":\"$address\"}"
 else
   skip "pip does not answer: the three servers of PyPI"
