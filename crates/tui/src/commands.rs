@@ -68,6 +68,7 @@ pub(crate) const COMMAND_GROUPS: &[(&str, &[CommandEntry])] = &[
             ),
             entry("rules", SlashCommand::Program(&["policy", "rules"]), "list the rules for commands"),
             entry("tools", SlashCommand::Program(&["tools", "list"]), "list the tools"),
+            entry("mcp", SlashCommand::Program(&["mcp"]), "list MCP servers; test NAME; pins; login NAME"),
         ],
     ),
     (

@@ -72,6 +72,9 @@ impl App {
         if arguments == ["policy", "explain"] {
             return ["policy", "rules"].map(str::to_owned).to_vec();
         }
+        if arguments == ["mcp"] {
+            return ["mcp", "list"].map(str::to_owned).to_vec();
+        }
         if arguments.last().is_some_and(|last| last == "--output") {
             let path = self.export_path();
             self.note(&format!("writing this session to {}", path.display()));

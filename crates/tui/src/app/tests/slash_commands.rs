@@ -18,9 +18,9 @@ fn the_help_has_one_line_for_each_command_and_key_at_60_columns() {
         let line = format!("  /{:<9} {}", entry.name, entry.help);
         assert!(lines.contains(&line), "{line}: {lines:#?}");
     }
-    let names = "help model approvals sandbox diff undo tools policy stats plan ps sessions export quit";
+    let names = "help model approvals sandbox diff undo tools policy stats plan ps sessions export mcp quit";
     assert!(names.split(' ').all(|name| commands::parse(&format!("/{name}")).is_some()));
-    let later = ["/mcp", "/context", "/compact", "/fork"];
+    let later = ["/context", "/compact", "/fork"];
     assert!(later.iter().all(|name| commands::parse(name).is_none()));
 }
 
