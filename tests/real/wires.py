@@ -233,7 +233,7 @@ def run(windlass: str, wire: str) -> list[str]:
 def main() -> int:
     failed = False
     for wire in WIRES:
-        problems = run(sys.argv[1], wire)
+        problems = run(os.path.abspath(sys.argv[1]), wire)
         failed |= bool(problems)
         print(f"{wire}: {'ok' if not problems else 'FAILED'}")
         for problem in problems:
