@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AnyTool, BoxFuture,
+    AnyTool, BoxFuture, CallId,
     grant::Held,
     host::{Exit, HostError},
     wording::shortened,
@@ -303,6 +303,13 @@ pub struct UnlistedServer {
 pub trait Elicitor: Send + Sync {
     /// Asks one question and waits for its answer.
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
+
+    /// Returns the one that asks during a call, for front ends with several people. The default has
+    /// none: questions of all calls go to this one.
+    fn for_call(&self, call: &CallId) -> Option<Arc<dyn Elicitor>> {
+        let _ = call;
+        None
+    }
 }
 
 /// A question of an MCP server. Its texts are untrusted, without control characters.

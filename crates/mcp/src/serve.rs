@@ -37,6 +37,11 @@ pub trait ServedTools: Send + Sync {
     /// Returns the tools, in a stable order.
     fn tools(&self) -> Vec<RemoteToolDefinition>;
 
+    /// Returns a tool that can be called. Tools that are not listed can be found in other ways.
+    fn tool(&self, name: &str) -> Option<RemoteToolDefinition> {
+        self.tools().into_iter().find(|tool| tool.name == name)
+    }
+
     /// Runs a call. Dropping the future must be safe; it is dropped if the call ignores its
     /// cancellation.
     fn call(&self, call: ServedCall) -> BoxFuture<'_, RemoteResult>;
@@ -63,7 +68,7 @@ pub struct ServerIdentity {
 
 /// A call by a client.
 pub struct ServedCall {
-    /// Name of the tool; it is one of [`ServedTools::tools`].
+    /// Name of the tool; [`ServedTools::tool`] knows it.
     pub tool: String,
     /// Arguments, not checked yet.
     pub arguments: RemoteArguments,

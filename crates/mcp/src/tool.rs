@@ -149,12 +149,14 @@ impl RemoteTool {
                 message: progress.message.map(|message| visible_line(&message, MAX_PROGRESS_BYTES)),
             });
         };
+        let elicitor = self.calls.elicitor.as_ref();
+        let elicitor = elicitor.map(|all| all.for_call(&cx.id).unwrap_or_else(|| Arc::clone(all)));
         let call = RemoteToolCall {
             server: &self.server,
             tool: &self.definition.name,
             arguments,
             progress: &progress,
-            elicitor: self.calls.elicitor.clone(),
+            elicitor,
             cancel: &cx.cancel,
         };
         let result = self.calls.pool.call(call).await.map_err(tool_error)?;

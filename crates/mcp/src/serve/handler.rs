@@ -214,8 +214,7 @@ impl ServerHandler for ToolServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let tools = self.shared.tools.tools();
-        tools.iter().find(|tool| tool.name == name).and_then(answer::tool)
+        self.shared.tools.tool(name).as_ref().and_then(answer::tool)
     }
 
     async fn call_tool(
