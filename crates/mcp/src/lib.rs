@@ -15,6 +15,7 @@ pub mod oauth;
 pub mod output;
 pub mod pins;
 pub mod pool;
+pub mod question_dialogue;
 pub mod resources;
 pub mod result;
 pub mod schemas;
