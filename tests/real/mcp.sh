@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Drives MCP servers that others wrote through windlass, and lets MCP clients that others wrote call
-# the tools of `windlass mcp serve`. Installs them from npm and PyPI into REAL_DIR, and says so and
+# Drives MCP servers that others wrote through windlass, and lets MCP clients that others wrote (two
+# SDKs, the Inspector) call the tools of `windlass mcp serve`. Installs them from npm and PyPI into REAL_DIR, and says so and
 # skips what it cannot install.
 #
 #     tests/real/mcp.sh [PATH-TO-WINDLASS]
@@ -15,9 +15,9 @@ fi
 windlass=$(realpath "$windlass")
 real=${REAL_DIR:-$root/target/real}/mcp
 work=$(mktemp -d)
-page=
+page= serve=
 finish() {
-  [ -z "$page" ] || kill "$page" 2> /dev/null || true
+  for process in $page $serve; do kill "$process" 2> /dev/null || true; done
   rm -rf "$work"
 }
 trap finish EXIT
@@ -126,7 +126,8 @@ if pip_install git mcp-server-git==2026.10.19 && pip_install time mcp-server-tim
   page=$!
   for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.1; done
   address=http://127.0.0.1:$(cat "$work/port")/index.html
-  check "fetch is added" add fetch --network --approval-mode approve -- "$real/venv-fetch/bin/mcp-server-fetch"
+  check "fetch is added" add fetch --network --approval-mode approve -- \
+    "$real/venv-fetch/bin/mcp-server-fetch" --allow-private-ips
   check "fetch reads a page" says "nine tons" mcp__fetch__fetch "{\"url\":\"$address\"}"
 else
   skip "pip does not answer: the three servers of PyPI"
@@ -145,6 +146,36 @@ if npm_install @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/sdk@1.32
   check "the TypeScript SDK calls over HTTP" node "$real/npm/client.mjs" http "$windlass" "$desk"
 else
   skip "npm does not answer: the TypeScript SDK"
+fi
+
+# inspects TEXT TARGET...: the Inspector prints a text.
+inspects() {
+  local text=$1 output
+  shift
+  output=$(MCP_CATALOG_PATH=$work/catalog.json MCP_CLIENT_CONFIG_PATH=$work/client.json timeout 120 \
+    node "$real/npm/node_modules/.bin/mcp-inspector" --cli --format json -q "$@")
+  case $output in *"$text"*) ;; *) echo "$output"; return 1 ;; esac
+}
+
+if npm_install @modelcontextprotocol/inspector@2.12.0; then
+  reading=(--method tools/call --tool-name read_file --tool-args-json "{\"file_path\":\"$desk/notes.txt\"}")
+  check "the Inspector lists over stdio" inspects '"shell_command"' \
+    "$windlass" mcp serve "$desk" --method tools/list --strict
+  for era in legacy modern; do
+    check "the Inspector calls over stdio ($era)" inspects "42 stones" \
+      "$windlass" mcp serve "$desk" --protocol-era "$era" "${reading[@]}"
+  done
+  WINDLASS_MCP_TOKEN=a-token-of-this-test-and-of-no-other "$windlass" mcp serve "$desk" --http 127.0.0.1:0 \
+    2> "$work/serve.log" < /dev/null &
+  serve=$!
+  for _ in $(seq 100); do grep -q 'http://' "$work/serve.log" && break; sleep 0.1; done
+  address=$(grep -om1 'http://[^ ]*' "$work/serve.log" || true)
+  header=(--header "Authorization: Bearer a-token-of-this-test-and-of-no-other")
+  check "the Inspector lists over HTTP" inspects '"shell_command"' \
+    "$address" "${header[@]}" --method tools/list --strict
+  check "the Inspector calls over HTTP" inspects "42 stones" "$address" "${header[@]}" "${reading[@]}"
+else
+  skip "npm does not answer: the Inspector"
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"

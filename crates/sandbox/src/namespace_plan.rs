@@ -155,13 +155,22 @@ impl NamespacePlan {
                 memory_bytes: quota.memory_limit().unwrap_or(0),
                 processes: quota.process_limit().unwrap_or(0),
                 disk_bytes: quota.disk_bytes.unwrap_or(0),
-                tmp_is_tmpfs: tmpfs.at_tmp,
-                var_tmp_is_tmpfs: tmpfs.at_tmp && has_var_tmp(),
+                tmp_is_tmpfs: tmpfs.at_tmp && !is_mounted_over("/tmp", &writable_trees, paths.cwd),
+                var_tmp_is_tmpfs: tmpfs.at_tmp
+                    && has_var_tmp()
+                    && !is_mounted_over(VAR_TMP, &writable_trees, paths.cwd),
             },
             hidden_inside,
             not_covered,
         })
     }
+}
+
+/// Returns true if a private directory is hidden by a directory of the disk that is mounted over it:
+/// a root, or the working directory itself. What the disk holds is no memory of the command.
+fn is_mounted_over(private: &str, writable_trees: &[PathBuf], cwd: &Path) -> bool {
+    let private = Path::new(private);
+    cwd == private || writable_trees.iter().any(|tree| private.starts_with(tree))
 }
 
 /// Returns the limitations of counting, one line each.
@@ -234,6 +243,16 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_private_directory_that_is_the_workspace_is_not_counted_as_memory() {
+        let roots = |roots: &[&str]| roots.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert!(is_mounted_over("/tmp", &[], Path::new("/tmp")));
+        assert!(is_mounted_over("/tmp", &roots(&["/tmp"]), Path::new("/tmp/a")));
+        assert!(is_mounted_over(VAR_TMP, &roots(&["/var"]), Path::new("/var")));
+        assert!(!is_mounted_over("/tmp", &roots(&["/tmp/a"]), Path::new("/tmp/a")));
+        assert!(!is_mounted_over("/tmp", &roots(&["/home/me"]), Path::new("/home/me")));
+    }
 
     #[test]
     fn no_file_is_forbidden_in_a_home_that_is_a_link_to_what_may_be_written() {
