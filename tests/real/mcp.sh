@@ -128,7 +128,7 @@ if pip_install git mcp-server-git==2026.10.19 && pip_install time mcp-server-tim
   address=http://127.0.0.1:$(cat "$work/port")/index.html
   check "fetch is added" add fetch --network --approval-mode approve -- \
     "$real/venv-fetch/bin/mcp-server-fetch" --allow-private-ips
-  check "fetch reads a page" says "nine tons" mcp__fetch__fetch "{\"url\":\"$address\"}"
+  check "fetch reads a page" says "nine tons" mcp__fetch__fetch "{\"url\":\"$address\",\"raw\":true}"
 else
   skip "pip does not answer: the three servers of PyPI"
 fi
