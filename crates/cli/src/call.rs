@@ -53,7 +53,7 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     }
     let screen =
         SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal: Arc::clone(&terminal) };
-    let servers = if is_remote(&args.name) { listed_servers(&setup)? } else { None };
+    let servers = if is_remote(&args.name) { listed_servers(&setup, &args.name)? } else { None };
     let builder = with_servers(builder, servers.as_ref());
     let toolbox = builder.events(Arc::new(screen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
@@ -90,12 +90,12 @@ fn is_remote(name: &str) -> bool {
     name.starts_with("mcp__") || RESOURCES.contains(&name)
 }
 
-/// Returns the servers, once the tools of all are known.
-fn listed_servers(setup: &ProgramSetup) -> Result<Option<SessionServers>, CliProblem> {
+/// Returns the servers, once the tool is known or its server has failed.
+fn listed_servers(setup: &ProgramSetup, tool: &str) -> Result<Option<SessionServers>, CliProblem> {
     let servers = SessionServers::known(setup, &mcp::reported_servers(setup), None);
     let Some(servers) = servers else { return Ok(None) };
     let servers = servers.start(StateOutput::Person)?;
-    crate::runtime()?.block_on(servers.wait_until_listed());
+    crate::runtime()?.block_on(servers.wait_for_tool(tool));
     Ok(Some(servers))
 }
 

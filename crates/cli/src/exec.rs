@@ -86,7 +86,15 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     let answer_file = answer_file.transpose()?;
     interrupts::watch(stop.clone(), window)?;
     let _cleaning = RetentionThread::start(&setup);
-    let report = crate::runtime()?.block_on(turn(builder, content, &stop, &setup, &output));
+    let report = crate::runtime()?.block_on(async {
+        if let Some(servers) = &servers {
+            tokio::select! {
+                _reason = stop.stopped() => {}
+                () = servers.wait_for_first_lists() => {}
+            }
+        }
+        turn(builder, content, &stop, &setup, &output).await
+    });
     drop(servers);
     output.flush();
     let (report, thread) = report.map_err(|error| setup.explain(&error))?;

@@ -36,7 +36,7 @@ pub(crate) fn run(common: &CommonOptions, command: McpCommand) -> Result<Program
         McpCommand::Get { name, json } => list::one(&ProgramSetup::for_tools(common)?, &name, json),
         McpCommand::Serve(options) => serve::run(common, &options),
         McpCommand::Gateway(options) => gateway::run(common, &options),
-        McpCommand::Add(options) => add::run(&options),
+        McpCommand::Add(options) => add::run(common, &options),
         McpCommand::Test { name, json } => {
             probe::run(&ProgramSetup::for_tools(common)?, name.as_deref(), json)
         }

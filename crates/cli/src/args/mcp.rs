@@ -242,6 +242,9 @@ pub(crate) struct McpAddOptions {
     /// Replace a server of the same name.
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Do not start the server to test it.
+    #[arg(long)]
+    pub(crate) no_test: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,29 +1,35 @@
-//! `windlass mcp add`: writes a server into the user's own configuration file.
+//! `windlass mcp add`: writes a server into the user's own configuration file, and tests it, so that
+//! the first session has its tools.
 
 use std::{
     collections::BTreeSet,
     path::{self, Path, PathBuf},
 };
 
-use serde_json::json;
+use serde_json::{Value as JsonValue, json};
 use toml::Value;
 use windlass::mcp::{ServerSandbox, config::McpServerConfig};
 
+use super::{
+    ConfiguredServers,
+    probe::{ProbeEnd, ProbeResult, probe_all},
+};
 use crate::{
-    args::{McpAddOptions, SandboxFlag},
+    args::{CommonOptions, McpAddOptions, SandboxFlag},
     config::{self, ConfigKey},
     exit::ProgramExit,
     note,
     output::print,
     problem::CliProblem,
-    settings, setup,
+    settings,
+    setup::{self, ProgramSetup},
 };
 
 /// Keys in the order in which they are written; the others follow.
 const ORDER: [&str; 6] = ["command", "args", "url", "unix_socket", "env", "env_vars"];
 
 /// Runs the command.
-pub(super) fn run(options: &McpAddOptions) -> Result<ProgramExit, CliProblem> {
+pub(super) fn run(common: &CommonOptions, options: &McpAddOptions) -> Result<ProgramExit, CliProblem> {
     let server = server(options)?;
     let name = &options.name;
     server.check(name).map_err(|error| CliProblem::usage(error.to_string()))?;
@@ -42,13 +48,64 @@ pub(super) fn run(options: &McpAddOptions) -> Result<ProgramExit, CliProblem> {
         let message = format!("there is already a server `{name}`; pass `--replace` to replace it");
         return Err(CliProblem::usage(message));
     }
+    let test = tested(common, options)?;
     if options.json {
         let file = config::file(&setup::home()?);
-        let added = json!({"server": name, "file": file, "replaced": is_there});
-        return print(&format!("{added:#}\n"));
+        let test = match &test {
+            AddTest::Done(result) => result.clone(),
+            AddTest::Skipped | AddTest::Interrupted => JsonValue::Null,
+        };
+        let added = json!({"server": name, "file": file, "replaced": is_there, "test": test});
+        print(&format!("{added:#}\n"))?;
     }
-    note(&format!("`windlass mcp test {name}` starts it and lists its tools"));
-    Ok(ProgramExit::Done)
+    Ok(if matches!(test, AddTest::Interrupted) { ProgramExit::Interrupted } else { ProgramExit::Done })
+}
+
+/// The test of a server that was added.
+enum AddTest {
+    /// It has a result, for a program.
+    Done(JsonValue),
+    Skipped,
+    Interrupted,
+}
+
+/// Starts the new server once, which saves and pins its tools. Nothing that goes wrong here undoes
+/// the change of the file.
+fn tested(common: &CommonOptions, options: &McpAddOptions) -> Result<AddTest, CliProblem> {
+    let name = options.name.as_str();
+    if options.no_test || options.disabled {
+        note(&format!("`windlass mcp test {name}` starts it and lists its tools"));
+        return Ok(AddTest::Skipped);
+    }
+    let loaded = ProgramSetup::for_tools(common).and_then(|setup| {
+        let server = ConfiguredServers::of(&setup).usable(name)?.clone();
+        Ok((setup, server))
+    });
+    let (setup, server) = match loaded {
+        Ok(loaded) => loaded,
+        Err(problem) => {
+            note(&format!("warning: `{name}` was not tested: {}", problem.message));
+            return Ok(AddTest::Skipped);
+        }
+    };
+    let chosen = [(name, server)];
+    let report = |result: &ProbeResult<'_>| match (options.json, result.is_well()) {
+        (true, _) => Ok(()),
+        (false, true) => print(&result.text()).map(drop),
+        (false, false) => {
+            note(result.text().trim_end());
+            Ok(())
+        }
+    };
+    let ProbeEnd::Complete(results) = probe_all(&setup, &chosen, report)? else {
+        return Ok(AddTest::Interrupted);
+    };
+    if !results.iter().all(ProbeResult::is_well) {
+        note(&format!(
+            "warning: `{name}` was added, but cannot be used yet; `windlass mcp test {name}` tests it again"
+        ));
+    }
+    Ok(results.first().map_or(AddTest::Skipped, |result| AddTest::Done(result.json())))
 }
 
 /// Returns the server that the options describe.

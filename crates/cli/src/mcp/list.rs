@@ -1,11 +1,15 @@
 //! `windlass mcp list` and `windlass mcp get`: the servers, without secrets.
 
 use serde_json::{Map, Value, json};
-use windlass::{clean::is_secret_name, mcp::ServerReach};
+use windlass::{
+    clean::is_secret_name,
+    mcp::{ServerReach, unpinned_runner::UnpinnedRunner},
+};
 
 use super::{ConfiguredServer, ConfiguredServers, reported_servers};
 use crate::{
     exit::ProgramExit,
+    note,
     output::print,
     problem::CliProblem,
     redact::own,
@@ -35,7 +39,17 @@ pub(super) fn all(setup: &ProgramSetup, json: bool) -> Result<ProgramExit, CliPr
         last: LastColumn::Cut,
         rows,
     };
-    print(&table.text())
+    print(&table.text())?;
+    for (name, server, _) in configured.all() {
+        if let Some(runner) = UnpinnedRunner::find(&server.config, None) {
+            let (name, package) = (visible(name), visible(&clean(&runner.package)));
+            note(&format!(
+                "warning: `{name}` runs the newest `{package}` at each start; `windlass mcp test {name}` \
+                 shows how to pin it"
+            ));
+        }
+    }
+    Ok(ProgramExit::Done)
 }
 
 /// Prints one server.
@@ -78,6 +92,7 @@ fn object(name: &str, server: &ConfiguredServer, state: &str) -> Value {
         "transport": server.transport(),
         "reach": server.config.reach(),
         "source": server.source,
+        "unpinned": UnpinnedRunner::find(&server.config, None),
         "config": Value::Object(shown_config(server)),
     })
 }

@@ -31,30 +31,12 @@ pub(super) fn run(setup: &ProgramSetup, name: Option<&str>, json: bool) -> Resul
         let all = configured.servers.iter().filter(|(_, server)| server.config.is_enabled());
         all.map(|(name, server)| (name.as_str(), server.clone())).collect()
     };
-    let pool = connections::pool(setup, chosen.iter().map(|(name, server)| (*name, server)));
-    let pins = Pins::open(connections::directory(setup));
-    let stop = Stop::default();
-    interrupts::watch(stop.clone(), Window::of_terminal())?;
-    let results = crate::runtime()?.block_on(async {
-        let mut results = Vec::new();
-        for (name, server) in &chosen {
-            tokio::select! {
-                biased;
-                _reason = stop.stopped() => break,
-                result = probe((&pool, &pins), name, server) => {
-                    if !json {
-                        print(&result.text())?;
-                    }
-                    results.push(result);
-                }
-            }
-        }
-        pool.shut_down().await;
-        Ok::<_, CliProblem>(results)
-    })?;
-    if stop.reason().is_some() {
-        return Ok(ProgramExit::Interrupted);
-    }
+    let probed =
+        probe_all(setup, &chosen, |result| if json { Ok(()) } else { print(&result.text()).map(drop) })?;
+    let results = match probed {
+        ProbeEnd::Interrupted => return Ok(ProgramExit::Interrupted),
+        ProbeEnd::Complete(results) => results,
+    };
     if json {
         let mut values: Vec<_> = results.iter().map(ProbeResult::json).collect();
         let value = if name.is_some() { values.swap_remove(0) } else { Value::Array(values) };
@@ -62,8 +44,44 @@ pub(super) fn run(setup: &ProgramSetup, name: Option<&str>, json: bool) -> Resul
     } else if results.is_empty() {
         print("there are no MCP servers\n")?;
     }
-    let is_well = results.iter().all(|result| result.listing.is_ok());
+    let is_well = results.iter().all(ProbeResult::is_well);
     Ok(if is_well { ProgramExit::Done } else { ProgramExit::Failed })
+}
+
+/// The end of a number of tests.
+pub(super) enum ProbeEnd<'a> {
+    /// All servers were tested.
+    Complete(Vec<ProbeResult<'a>>),
+    /// The user interrupted the tests.
+    Interrupted,
+}
+
+/// Starts servers one after the other, saves and pins their tools, and reports each result.
+pub(super) fn probe_all<'a>(
+    setup: &ProgramSetup,
+    chosen: &'a [(&'a str, ConfiguredServer)],
+    report: impl Fn(&ProbeResult<'_>) -> Result<(), CliProblem>,
+) -> Result<ProbeEnd<'a>, CliProblem> {
+    let pool = connections::pool(setup, chosen.iter().map(|(name, server)| (*name, server)));
+    let pins = Pins::open(connections::directory(setup));
+    let stop = Stop::default();
+    interrupts::watch(stop.clone(), Window::of_terminal())?;
+    let results = crate::runtime()?.block_on(async {
+        let mut results = Vec::new();
+        for (name, server) in chosen {
+            tokio::select! {
+                biased;
+                _reason = stop.stopped() => break,
+                result = probe((&pool, &pins), name, server) => {
+                    report(&result)?;
+                    results.push(result);
+                }
+            }
+        }
+        pool.shut_down().await;
+        Ok::<_, CliProblem>(results)
+    })?;
+    Ok(if stop.reason().is_some() { ProbeEnd::Interrupted } else { ProbeEnd::Complete(results) })
 }
 
 /// A server that is turned off can be tested, too.
@@ -74,7 +92,7 @@ fn enabled(server: &ConfiguredServer) -> ConfiguredServer {
 }
 
 /// The result of one start.
-struct ProbeResult<'a> {
+pub(super) struct ProbeResult<'a> {
     name: &'a str,
     server: &'a ConfiguredServer,
     listing: Result<Arc<ServerListing>, RemoteError>,
@@ -106,13 +124,23 @@ async fn probe<'a>(
 }
 
 impl ProbeResult<'_> {
-    fn text(&self) -> String {
+    /// Returns true if the server has listed its tools.
+    pub(super) fn is_well(&self) -> bool {
+        self.listing.is_ok()
+    }
+
+    /// Describes the result for a person.
+    pub(super) fn text(&self) -> String {
         let name = visible(self.name);
         let lines = match &self.listing {
             Ok(listing) => self.success(listing),
             Err(error) => self.failure(error),
         };
-        let end = if self.listing.is_ok() { "answers" } else { "FAILED" };
+        let end = match &self.listing {
+            Ok(_) => "answers",
+            Err(RemoteError::NeedsLogin { .. }) => "needs a login",
+            Err(_) => "FAILED",
+        };
         let head = format!("{name}: {end} after {:.1} s\n", self.seconds);
         lines.iter().fold(head, |text, line| format!("{text}  {}\n", visible(&clean(line))))
     }
@@ -141,9 +169,14 @@ impl ProbeResult<'_> {
         }
         let unusable = self.unusable(listing).into_iter();
         lines.extend(unusable.map(|tool| format!("  {}  (cannot be used: {})", tool.name, tool.reason)));
-        let unpinned = UnpinnedRunner::find(&self.server.config, Some(listing));
-        lines.extend(unpinned.map(|runner| format!("warning: {}", runner.warning(self.name))));
+        lines.extend(self.unpinned_warning(Some(listing)));
         lines
+    }
+
+    /// Returns the warning of a command line that does not say which version it runs.
+    fn unpinned_warning(&self, listing: Option<&ServerListing>) -> Option<String> {
+        let runner = UnpinnedRunner::find(&self.server.config, listing)?;
+        Some(format!("warning: {}", runner.warning(self.name)))
     }
 
     /// Returns the tools that cannot be used, with those whose schema cannot.
@@ -163,10 +196,12 @@ impl ProbeResult<'_> {
             lines.push(format!("the sandbox of [mcp_servers.{}]:", self.name));
             lines.extend(self.denials.iter().map(|line| format!("  {line}")));
         }
+        lines.extend(self.unpinned_warning(None));
         lines
     }
 
-    fn json(&self) -> Value {
+    /// Returns the result for a program.
+    pub(super) fn json(&self) -> Value {
         let mut value = json!({
             "server": self.name,
             "ok": self.listing.is_ok(),

@@ -21,8 +21,9 @@ use windlass::{
 use super::{ConfiguredServers, StateOutput, connections};
 use crate::{problem::CliProblem, screen::visible, setup::ProgramSetup};
 
-/// Maximum time to wait for servers that have never listed their tools before a single call.
-const MAX_FIRST_LISTING: Duration = Duration::from_mins(2);
+/// Maximum time to wait for servers that have never listed their tools. One that hangs delays a run
+/// by this time at most.
+const MAX_FIRST_LISTING: Duration = Duration::from_secs(3);
 
 /// The servers of a run. They start in the background, and end with it.
 pub(crate) struct SessionServers {
@@ -100,9 +101,21 @@ impl SessionServers {
         Ok(self)
     }
 
-    /// Waits until every server has listed its tools once, or has failed.
-    pub(crate) async fn wait_until_listed(&self) {
+    /// Waits a moment for servers that have never listed their tools, so that the first request has
+    /// them. Servers with a saved list are not waited for.
+    pub(crate) async fn wait_for_first_lists(&self) {
         self.tools.wait_until_listed(MAX_FIRST_LISTING).await;
+    }
+
+    /// Waits for the tools of a single call: for its server until that is known or has failed, for
+    /// others a moment.
+    pub(crate) async fn wait_for_tool(&self, tool: &str) {
+        let unlisted = self.tools.unlisted_servers().into_iter().map(|status| status.server);
+        let mut owners = unlisted.filter(|server| tool.starts_with(&format!("mcp__{server}__")));
+        match owners.next() {
+            Some(server) => self.tools.start_server(&server).await,
+            None => self.wait_for_first_lists().await,
+        }
     }
 
     /// Describes what a list of tools lacks: servers whose tools are not known yet, and tools that

@@ -27,6 +27,7 @@ fn a_server_is_added_shown_and_removed_and_the_rest_of_the_file_stays() {
         "--network",
         "--writable",
         "/data",
+        "--no-test",
         "--approval-mode",
         "writes",
         "--tool",
@@ -59,11 +60,11 @@ fn a_server_is_added_shown_and_removed_and_the_rest_of_the_file_stays() {
 #[test]
 fn a_server_of_the_same_name_is_replaced_only_on_request() {
     let user = User::new();
-    user.run(&["mcp", "add", "a", "--env", "X=1", "--", "one"]).assert_code(0);
+    user.run(&["mcp", "add", "a", "--no-test", "--env", "X=1", "--", "one"]).assert_code(0);
     let refused = user.run(&["mcp", "add", "a", "--url", "http://localhost/mcp"]);
     refused.assert_code(2);
     assert!(refused.stderr.contains("pass `--replace`"), "{refused:#?}");
-    user.run(&["mcp", "add", "a", "--replace", "--url", "http://localhost/mcp"]).assert_code(0);
+    user.run(&["mcp", "add", "a", "--no-test", "--replace", "--url", "http://localhost/mcp"]).assert_code(0);
     assert!(file(&user).ends_with("[mcp_servers.a]\nurl = \"http://localhost/mcp\"\n"), "{}", file(&user));
 }
 
@@ -71,8 +72,8 @@ fn a_server_of_the_same_name_is_replaced_only_on_request() {
 fn secrets_of_a_server_are_not_shown() {
     let user = User::new();
     let url = "https://host.example/mcp";
-    user.run(&["mcp", "add", "a", "--url", url, "--header", "X-Api-Key=hush-1"]).assert_code(0);
-    user.run(&["mcp", "add", "b", "--env", "MY_TOKEN=hush-2", "--", "server"]).assert_code(0);
+    user.run(&["mcp", "add", "a", "--url", url, "--header", "X-Api-Key=hush-1", "--no-test"]).assert_code(0);
+    user.run(&["mcp", "add", "b", "--env", "MY_TOKEN=hush-2", "--no-test", "--", "server"]).assert_code(0);
     for words in [
         &["mcp", "list"][..],
         &["mcp", "list", "--json"],
@@ -117,8 +118,20 @@ fn a_faulty_server_is_an_error_that_says_what_is_wrong() {
 #[test]
 fn a_name_that_no_server_has_is_answered_with_the_nearest_one() {
     let user = User::new();
-    user.run(&["mcp", "add", "notes", "--", "x"]).assert_code(0);
+    user.run(&["mcp", "add", "notes", "--no-test", "--", "x"]).assert_code(0);
     let ended = user.run(&["mcp", "get", "notse"]);
     ended.assert_code(2);
     assert!(ended.stderr.contains("did you mean `notes`?"), "{ended:#?}");
+}
+
+#[test]
+fn a_server_that_runs_the_newest_version_is_warned_about_with_the_line_that_pins_it() {
+    let user = User::new();
+    user.run(&["mcp", "add", "clock", "--no-test", "--", "uvx", "clock-server"]).assert_code(0);
+    let listed = user.run(&["mcp", "list"]);
+    listed.assert_code(0);
+    assert!(listed.stderr.contains("`clock` runs the newest `clock-server` at each start"), "{listed:#?}");
+    user.run(&["mcp", "add", "clock", "--replace", "--no-test", "--", "uvx", "clock-server@1.2.3"])
+        .assert_code(0);
+    assert!(!user.run(&["mcp", "list"]).stderr.contains("newest"));
 }

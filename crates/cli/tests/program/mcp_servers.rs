@@ -32,8 +32,8 @@ fn a_server_that_cannot_run_says_what_would_let_it() {
     let user = User::new();
     let target = user.work().join("notes");
     let write = format!("echo starting >&2; echo x > {}; exit 7", target.display());
-    user.run(&["mcp", "add", "writer", "--", "sh", "-c", &write]).assert_code(0);
-    user.run(&["mcp", "add", "absent", "--", "no-such-program"]).assert_code(0);
+    user.run(&["mcp", "add", "writer", "--no-test", "--", "sh", "-c", &write]).assert_code(0);
+    user.run(&["mcp", "add", "absent", "--no-test", "--", "no-such-program"]).assert_code(0);
     let failed = json_of(&user, &["mcp", "test", "writer", "--json"], 1);
     assert_eq!(failed["ok"], json!(false));
     assert!(failed["stderr"].as_str().unwrap().contains("starting"), "{failed}");

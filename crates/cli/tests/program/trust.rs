@@ -92,7 +92,7 @@ fn a_project_cannot_allow_its_servers_more_than_the_default() {
 fn a_server_of_the_user_wins_over_one_of_the_project() {
     let user = User::new();
     user.file(".mcp.json", ONE);
-    user.run(&["mcp", "add", "notes", "--", "my-own"]).assert_code(0);
+    user.run(&["mcp", "add", "notes", "--no-test", "--", "my-own"]).assert_code(0);
     assert_eq!(state(&user), "enabled");
     user.run(&["trust", "--yes"]).assert_code(0);
     let shown: Value = serde_json::from_str(&user.run(&["mcp", "get", "notes", "--json"]).stdout).unwrap();

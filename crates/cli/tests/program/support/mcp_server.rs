@@ -1,6 +1,6 @@
 //! A small MCP server for tests: a shell script, so that nothing has to be installed.
 
-use super::User;
+use super::{Ended, User};
 
 /// Answers the requests of the protocol version 2025-06-18. `$1` is the description of its first
 /// tool. It notes the tools that are called in `$2`, if that is given.
@@ -36,11 +36,17 @@ impl User {
         ["sh".to_owned(), script, description.to_owned()]
     }
 
-    /// Adds the server under a name, with options of `mcp add`.
+    /// Adds the server under a name, with options of `mcp add`, without starting it.
     pub(crate) fn add_mcp_server(&self, name: &str, options: &[&str]) {
+        let options: Vec<_> = options.iter().copied().chain(["--no-test"]).collect();
+        self.add_and_test_mcp_server(name, &options).assert_code(0);
+    }
+
+    /// Adds the server under a name, and tests it if no option says otherwise.
+    pub(crate) fn add_and_test_mcp_server(&self, name: &str, options: &[&str]) -> Ended {
         let command = self.mcp_server("Greets.");
         let command = command.iter().map(String::as_str);
         let words = ["mcp", "add", name].into_iter().chain(options.iter().copied()).chain(["--"]);
-        self.run(&words.chain(command).collect::<Vec<_>>()).assert_code(0);
+        self.run(&words.chain(command).collect::<Vec<_>>())
     }
 }
