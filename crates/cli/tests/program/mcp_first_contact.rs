@@ -17,8 +17,9 @@ fn exec(user: &User, server: &Server) -> (Vec<String>, String) {
     let ended = user.run(&["exec", "hello"]);
     ended.assert_code(0);
     let requests = server.requests();
-    let tools = requests[0].body["tools"].as_array().unwrap();
-    let names = tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect();
+    let tools = requests[0].body["tools"].as_array();
+    let names =
+        tools.into_iter().flatten().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect();
     (names, ended.stderr)
 }
 
