@@ -1,5 +1,5 @@
-//! `windlass mcp add`: writes a server into the user's own configuration file, and tests it, so that
-//! the first session has its tools.
+//! `windlass mcp add`: writes a server into the user's own configuration file, and tests it, so
+//! that the first session has its tools.
 
 use std::{
     collections::BTreeSet,

@@ -65,6 +65,7 @@ mod login;
 mod mcp_calls;
 #[cfg(test)]
 mod mcp_commands;
+#[cfg(test)]
 mod mcp_first_contact;
 #[cfg(test)]
 mod mcp_serve;
