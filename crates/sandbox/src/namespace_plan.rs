@@ -166,8 +166,8 @@ impl NamespacePlan {
     }
 }
 
-/// Returns true if a private directory is hidden by a directory of the disk mounted over it: a root,
-/// or the working directory itself. The content of the disk is no memory of the command.
+/// Returns true if a private directory is hidden by a directory of the disk mounted over it: a
+/// root, or the working directory itself. The content of the disk is no memory of the command.
 fn is_mounted_over(private: &str, writable_trees: &[PathBuf], cwd: &Path) -> bool {
     let private = Path::new(private);
     cwd == private || writable_trees.iter().any(|tree| private.starts_with(tree))
