@@ -18,6 +18,9 @@ use windlass::{
 };
 use windlass_tui::render::visible::{count_blanks, visible_command};
 
+mod terminal_elicitor;
+
+pub(crate) use self::terminal_elicitor::TerminalElicitor;
 use crate::{
     paths::PathDisplay,
     progress_terminal::ProgressTerminal,
@@ -31,15 +34,17 @@ pub(crate) struct TerminalApprover {
     paths: PathDisplay,
     /// Progress that must not mix with a question.
     progress: Option<Arc<ProgressTerminal>>,
-    /// Held while a question is open: calls that run in parallel may ask at the same time.
-    turn: Mutex<()>,
 }
+
+/// Held while a question is open: calls that run in parallel may ask at the same time, and the
+/// process has one terminal.
+static OPEN_QUESTION: Mutex<()> = Mutex::const_new(());
 
 impl TerminalApprover {
     /// Creates an approver for a user of this directory.
     pub(crate) fn new(cwd: &Path, stop: &Stop) -> Self {
         let paths = PathDisplay::seen_from(cwd);
-        Self { stop: stop.clone(), paths, progress: None, turn: Mutex::default() }
+        Self { stop: stop.clone(), paths, progress: None }
     }
 
     /// Interrupts the progress on this terminal while a question is open.
@@ -51,7 +56,7 @@ impl TerminalApprover {
 impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, question: &'a Clean<Question>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let _turn = self.turn.lock().await;
+            let _turn = OPEN_QUESTION.lock().await;
             if self.stop.reason().is_some() {
                 return Answer::Abort;
             }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use windlass::{
     Effects, Facts, FinishedCall, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
     host::Window,
+    mcp::Elicitor,
     record::Edits,
     render::{self, CallReport},
 };
@@ -16,7 +17,7 @@ use windlass::{
 use crate::{
     allow_hints::AllowHints,
     args::{CallOptions, CommonOptions},
-    ask::TerminalApprover,
+    ask::{TerminalApprover, TerminalElicitor},
     confirm::obstacle_to_asking,
     exec::from_stdin,
     exit::ProgramExit,
@@ -53,7 +54,8 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     }
     let screen =
         SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal: Arc::clone(&terminal) };
-    let servers = if is_remote(&args.name) { listed_servers(&setup, &args.name)? } else { None };
+    let elicitor = TerminalElicitor::at_terminal(args.no_input, &stop, Some(terminal.clone()));
+    let servers = if is_remote(&args.name) { listed_servers(&setup, &args.name, elicitor)? } else { None };
     let builder = with_servers(builder, servers.as_ref());
     let toolbox = builder.events(Arc::new(screen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
@@ -91,8 +93,12 @@ fn is_remote(name: &str) -> bool {
 }
 
 /// Returns the servers, once the tool is known or its server has failed.
-fn listed_servers(setup: &ProgramSetup, tool: &str) -> Result<Option<SessionServers>, CliProblem> {
-    let servers = SessionServers::known(setup, &mcp::reported_servers(setup), None);
+fn listed_servers(
+    setup: &ProgramSetup,
+    tool: &str,
+    elicitor: Option<Arc<dyn Elicitor>>,
+) -> Result<Option<SessionServers>, CliProblem> {
+    let servers = SessionServers::known(setup, &mcp::reported_servers(setup), elicitor);
     let Some(servers) = servers else { return Ok(None) };
     let servers = servers.start(StateOutput::Person)?;
     crate::runtime()?.block_on(servers.wait_for_tool(tool));

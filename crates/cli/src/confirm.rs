@@ -87,7 +87,7 @@ pub(crate) async fn confirm(question: &str, stop: &Stop) -> Result<ConfirmAnswer
 
 /// Waits until a line was typed. Returns false if the question was cancelled: an interactive
 /// session that asked it reads on, and must not lose keys to it.
-fn await_line(stop: &Stop) -> bool {
+pub(crate) fn await_line(stop: &Stop) -> bool {
     let pause = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     let stdin = io::stdin();
     while stop.reason().is_none() {
@@ -100,7 +100,7 @@ fn await_line(stop: &Stop) -> bool {
 }
 
 /// Reads a line. Input in another encoding than UTF-8 is accepted, as far as it matters.
-fn read_line() -> io::Result<String> {
+pub(crate) fn read_line() -> io::Result<String> {
     let mut line = Vec::new();
     io::stdin().lock().read_until(b'\n', &mut line)?;
     Ok(String::from_utf8_lossy(&line).into_owned())

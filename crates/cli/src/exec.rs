@@ -68,7 +68,8 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     };
     let builder = output.agent(&setup, machine, &stop)?.single_turn();
     let builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
-    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), None);
+    let elicitor = output.elicitor(&options, &stop);
+    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), elicitor);
     let servers = servers.map(|servers| servers.start(output.server_states())).transpose()?;
     let mut builder = with_servers(builder, servers.as_ref());
     if let Some(which) = resume {

@@ -5,13 +5,23 @@ use std::sync::Arc;
 
 use windlass::{
     AgentBuilder, ApprovalPolicy, EventSink, ModelInfo, Network, SandboxMode, Stop, ThreadId, host::Machine,
-    select::RULES,
+    mcp::Elicitor, select::RULES,
 };
 
 use crate::{
-    allow_hints::AllowHints, args::ExecOptions, ask::TerminalApprover, confirm::obstacle_to_asking,
-    jsonl::JsonlWriter, mcp::StateOutput, output, paths::PathDisplay, problem::CliProblem,
-    progress_terminal::ProgressTerminal, screen::ProgressScreen, setup::ProgramSetup, wrap::wrap_for_stderr,
+    allow_hints::AllowHints,
+    args::ExecOptions,
+    ask::{TerminalApprover, TerminalElicitor},
+    confirm::obstacle_to_asking,
+    jsonl::JsonlWriter,
+    mcp::StateOutput,
+    output,
+    paths::PathDisplay,
+    problem::CliProblem,
+    progress_terminal::ProgressTerminal,
+    screen::ProgressScreen,
+    setup::ProgramSetup,
+    wrap::wrap_for_stderr,
 };
 
 /// The place where events, progress and answers go.
@@ -49,6 +59,15 @@ impl ExecOutput {
             OutputKind::Json(writer) => StateOutput::Json(Arc::clone(writer)),
             OutputKind::Person { .. } => StateOutput::Person,
         }
+    }
+
+    /// Returns the one who answers questions of MCP servers, if a person can be asked.
+    pub(super) fn elicitor(&self, options: &ExecOptions, stop: &Stop) -> Option<Arc<dyn Elicitor>> {
+        let progress = match &self.kind {
+            OutputKind::Json(_) => None,
+            OutputKind::Person { terminal, .. } => Some(Arc::clone(terminal)),
+        };
+        TerminalElicitor::at_terminal(options.no_input, stop, progress)
     }
 
     /// Returns an agent with its events and, if a person can be asked, its questions.

@@ -3,7 +3,8 @@
 use super::{Ended, User};
 
 /// Answers the requests of the protocol version 2025-06-18. `$1` is the description of its first
-/// tool. It notes the tools that are called in `$2`, if that is given.
+/// tool. It notes the tools that are called in `$2`, if that is given. Asked to greet `?`, it asks
+/// for a name.
 const SCRIPT: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 echo "ready to serve" >&2
@@ -17,6 +18,10 @@ while IFS= read -r line; do
       say '{"tools":[{"name":"greet","description":"'"$1"'","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"break","description":"Fails.","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}]}' ;;
     *'"method":"tools/call"'*'"name":"break"'*|*'"name":"break"'*'"method":"tools/call"'*)
       say '{"content":[{"type":"text","text":"it broke"}],"isError":true}' ;;
+    *'"method":"tools/call"'*'"who":"?"'*|*'"who":"?"'*'"method":"tools/call"'*)
+      printf '%s\n' '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Whom to greet?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","minLength":2}},"required":["name"]}}}'
+      while IFS= read -r answer; do case $answer in *'"id":"q"'*) break ;; esac; done
+      say '{"content":[{"type":"text","text":"heard: '"$(printf %s "$answer" | tr '"' "'")"'"}]}' ;;
     *'"method":"tools/call"'*)
       [ -z "$2" ] || echo called >> "$2"
       say '{"content":[{"type":"text","text":"Hello, you. '"$GREETING"'"}]}' ;;
