@@ -24,7 +24,7 @@ pub(crate) use self::{
     command::command,
     interactive::{ChatOptions, ResumeOptions, SessionOptions},
     mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions, McpPromptsOptions},
-    mcp_serve::{McpGatewayOptions, McpListening, McpServeOptions},
+    mcp_serve::{GatewaySearch, McpGatewayOptions, McpListening, McpServeOptions},
     policy::{
         LimitChoice, PolicyCommand, PreviewChoice, RedactOptions, RuleOptions, SandboxRun, SuggestOptions,
     },

@@ -21,6 +21,7 @@ use crate::spelling::did_you_mean;
 mod agent_settings;
 mod editor;
 mod environment;
+mod gateway;
 mod key;
 mod known;
 mod layer;
@@ -40,6 +41,7 @@ pub(crate) use problem::ConfigError;
 pub(crate) use show::{ConfigFormat, show, show_key};
 
 use environment::ShellEnvironmentPolicy;
+pub(crate) use gateway::{GatewayClient, GatewaySettings};
 pub(crate) use limits::CommandLimits;
 pub(crate) use retention::RetentionSettings;
 use retention::SessionDurability;
@@ -122,6 +124,8 @@ pub(crate) struct WindlassConfig {
     pub(crate) tools: ToolSwitches,
     /// MCP servers, by name. Their tools are offered as `mcp__NAME__TOOL`.
     pub(crate) mcp_servers: BTreeMap<String, McpServerConfig>,
+    /// The clients of `windlass mcp gateway`.
+    pub(crate) mcp_gateway: GatewaySettings,
     /// Runs commands in parallel even if they may change something. Those known to change nothing
     /// always run in parallel.
     pub(crate) parallel_commands: bool,
@@ -215,6 +219,7 @@ impl Default for WindlassConfig {
             web_search: WebSearchMode::default(),
             tools: ToolSwitches::default(),
             mcp_servers: BTreeMap::new(),
+            mcp_gateway: GatewaySettings::default(),
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),

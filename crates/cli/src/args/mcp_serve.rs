@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -42,6 +42,21 @@ pub(crate) struct McpGatewayOptions {
     /// characters. Repeatable.
     #[arg(long, value_name = "TOOL")]
     pub(crate) tools: Vec<String>,
+    /// List `tool_search` and `call_tool` instead of the tools.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) search: GatewaySearch,
+}
+
+/// The condition for a search instead of a list of tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GatewaySearch {
+    /// If the list costs more than `tool_context_percent` of the context window.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// The way by which clients reach a server.

@@ -1,39 +1,39 @@
 //! `windlass mcp gateway`: configured servers behind one endpoint.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+mod call_questions;
+mod client_tools;
+mod filtered_source;
 
-use tokio::sync::watch;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
 use windlass::{
-    BoxFuture, SpecKind, Toolbox, image_url,
+    image_url,
     mcp::{
-        definition::RemoteToolDefinition,
-        names::model_tool_name,
         output::ImageFitter,
         pins::Pins,
         pool::ServerPool,
-        result::RemoteResult,
-        serve::{ServedCall, ServedClient, ServedTools, ServerIdentity},
+        serve::BearerToken,
         tool_source::{RemoteTools, RemoteToolsSettings},
     },
 };
 
+use self::{call_questions::CallQuestions, client_tools::ClientTools, filtered_source::FilteredSource};
 use super::{
     ConfiguredServer, connections, reported_servers,
     serve::{
-        allowed_tools::AllowedTools,
-        result,
-        served_session::{OutsideCaller, ServedSession},
+        NamedClient,
+        allowed_tools::{AllowedTools, ClientFilter},
+        clients_until_end,
+        live_calls::LiveCalls,
         until_end,
     },
 };
 use crate::{
-    args::{CommonOptions, McpGatewayOptions},
+    args::{CommonOptions, GatewaySearch, McpGatewayOptions},
+    config::GatewayClient,
     exit::ProgramExit,
     problem::CliProblem,
-    setup::ProgramSetup,
+    setup::{ProgramSetup, key},
 };
 
 /// Maximum time in which servers that have never run list their tools before clients are served.
@@ -43,6 +43,10 @@ const LISTING_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn run(common: &CommonOptions, options: &McpGatewayOptions) -> Result<ProgramExit, CliProblem> {
     let setup = ProgramSetup::for_serving(common)?;
     let allowed = AllowedTools::parse(&options.tools)?;
+    let clients = match options.listening.http {
+        Some(_) => named_clients(&setup, &allowed)?,
+        None => BTreeMap::new(),
+    };
     let configured = reported_servers(&setup);
     let chosen = options.servers.iter().map(|name| Ok((name.as_str(), configured.usable(name)?)));
     let mut servers: Vec<(&str, &ConfiguredServer)> = chosen.collect::<Result<_, CliProblem>>()?;
@@ -56,8 +60,23 @@ pub(crate) fn run(common: &CommonOptions, options: &McpGatewayOptions) -> Result
     let pool = connections::pool(&setup, servers);
     let runtime = crate::runtime()?;
     let ended = runtime.block_on(async {
-        let tools = Arc::new(GatewayTools::start(setup, Arc::clone(&pool), allowed).await?);
-        let ended = until_end(tools, &options.listening).await;
+        let served = Arc::new(ServedServers::start(setup, Arc::clone(&pool), options.search).await);
+        let ended = match options.listening.http {
+            Some(address) if !clients.is_empty() => {
+                let clients = clients.into_iter().map(|(name, (token, filter))| {
+                    let tools = ClientTools::new(&served, Some(name), filter)?;
+                    Ok(NamedClient { token, tools: Arc::new(tools) })
+                });
+                match clients.collect::<Result<_, CliProblem>>() {
+                    Ok(clients) => clients_until_end(clients, address, &options.listening).await,
+                    Err(problem) => Err(problem),
+                }
+            }
+            _ => match ClientTools::new(&served, None, ClientFilter::new(vec![allowed], Vec::new())) {
+                Ok(tools) => until_end(Arc::new(tools), &options.listening).await,
+                Err(problem) => Err(problem),
+            },
+        };
         pool.shut_down().await;
         ended
     });
@@ -66,104 +85,52 @@ pub(crate) fn run(common: &CommonOptions, options: &McpGatewayOptions) -> Result
     ended.map(|()| ProgramExit::Done)
 }
 
-/// The tools of configured servers. Each call passes the gate, the limits, the redaction and the
-/// records of a session.
-struct GatewayTools {
-    setup: ProgramSetup,
-    allowed: AllowedTools,
-    pool: Arc<ServerPool>,
-    source: Arc<RemoteTools>,
-    /// For the list of tools; it records nothing.
-    listed: Toolbox,
-    session: Mutex<Option<Arc<ServedSession>>>,
+/// Returns the configured clients with their tokens and tools. A client that could not be told from
+/// another is an error.
+fn named_clients(
+    setup: &ProgramSetup,
+    allowed: &AllowedTools,
+) -> Result<BTreeMap<String, (BearerToken, ClientFilter)>, CliProblem> {
+    let mut owners = BTreeMap::new();
+    let clients = setup.config().mcp_gateway.clients.iter().map(|(name, client)| {
+        let GatewayClient { token_env_var, tools, deny } = client;
+        let fault = |problem: String| CliProblem::usage(format!("`mcp_gateway.clients.{name}`: {problem}"));
+        let text = key(token_env_var);
+        let text = text.ok_or_else(|| fault(format!("the variable `{token_env_var}` has no token")))?;
+        let token = BearerToken::parse(&text).map_err(|error| fault(error.to_string()))?;
+        if let Some(other) = owners.insert(text, name) {
+            return Err(fault(format!("`{other}` has the same token")));
+        }
+        let own =
+            AllowedTools::parse(tools).map_err(|_empty| fault("a name of a tool is empty".to_owned()))?;
+        let filter = ClientFilter::new(vec![allowed.clone(), own], deny.clone());
+        Ok((name.clone(), (token, filter)))
+    });
+    clients.collect()
 }
 
-impl GatewayTools {
+/// The servers behind the endpoint, for all clients.
+struct ServedServers {
+    setup: ProgramSetup,
+    search: GatewaySearch,
+    pool: Arc<ServerPool>,
+    tools: Arc<RemoteTools>,
+    calls: Arc<LiveCalls>,
+}
+
+impl ServedServers {
     /// Starts servers whose tools are not known yet, and waits a while for their lists.
-    async fn start(
-        setup: ProgramSetup,
-        pool: Arc<ServerPool>,
-        allowed: AllowedTools,
-    ) -> Result<Self, CliProblem> {
-        let source = RemoteTools::new(RemoteToolsSettings {
+    async fn start(setup: ProgramSetup, pool: Arc<ServerPool>, search: GatewaySearch) -> Self {
+        let calls = Arc::new(LiveCalls::default());
+        let tools = RemoteTools::new(RemoteToolsSettings {
             pool: Arc::clone(&pool),
             pins: Arc::new(Pins::open(connections::directory(&setup))),
-            elicitor: None,
+            elicitor: Some(Arc::new(CallQuestions(Arc::clone(&calls)))),
             images: ImageFitter::new(image_url),
         });
-        source.start();
-        source.wait_until_listed(LISTING_PATIENCE).await;
-        source.notes().iter().for_each(|line| crate::note(line));
-        let listed = setup.gateway_agent(Arc::new(OutsideCaller::new()), source.clone())?;
-        let listed = ServedSession::toolbox(listed, &setup.cwd)?;
-        Ok(Self { setup, allowed, pool, source, listed, session: Mutex::default() })
-    }
-
-    /// Returns the session of all clients, started with the first call.
-    fn session(&self, client: &ServedClient) -> Result<Arc<ServedSession>, String> {
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = &*session {
-            return Ok(Arc::clone(session));
-        }
-        let started = self
-            .setup
-            .gateway_agent(Arc::new(OutsideCaller::new()), self.source.clone())
-            .and_then(|builder| ServedSession::start(builder, &self.setup.cwd, client));
-        let started = Arc::new(started.map_err(|problem| problem.message)?);
-        *session = Some(Arc::clone(&started));
-        Ok(started)
-    }
-
-    /// Returns a tool as the registry knows it. One that waits for approval is not there.
-    fn definition(&self, server: &str, tool: &RemoteToolDefinition) -> Option<RemoteToolDefinition> {
-        let name = model_tool_name(server, &tool.name);
-        let registered = self.listed.registry.find(name.as_str())?;
-        if !self.allowed.allow(name.as_str()) {
-            return None;
-        }
-        let SpecKind::Function { parameters } = &registered.spec.kind else { return None };
-        Some(RemoteToolDefinition {
-            name: name.to_string(),
-            title: None,
-            description: Some(registered.spec.description.clone()),
-            input_schema: parameters.explicit().as_object()?.clone(),
-            output_schema: Some(result::schema()),
-            hints: tool.hints,
-        })
-    }
-}
-
-impl ServedTools for GatewayTools {
-    fn identity(&self) -> ServerIdentity {
-        let names: Vec<_> = self.pool.servers().map(|(name, _)| name).collect();
-        ServerIdentity {
-            name: "windlass-gateway".to_owned(),
-            title: Some("Windlass gateway".to_owned()),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            instructions: Some(format!("Tools of the MCP servers {}.", names.join(", "))),
-        }
-    }
-
-    fn tools(&self) -> Vec<RemoteToolDefinition> {
-        self.listed.registry.join_new();
-        let servers = self.pool.servers().filter_map(|(name, _)| Some((name, self.pool.listing(name)?)));
-        let tools = servers.flat_map(|(server, listing)| {
-            let tools = listing.tools.iter().filter_map(|tool| self.definition(server, tool));
-            tools.collect::<Vec<_>>()
-        });
-        tools.collect()
-    }
-
-    fn call(&self, call: ServedCall) -> BoxFuture<'_, RemoteResult> {
-        Box::pin(async move {
-            match self.session(&call.client) {
-                Ok(session) => Box::pin(session.call(call)).await,
-                Err(problem) => RemoteResult::failed(problem),
-            }
-        })
-    }
-
-    fn changes(&self) -> Option<watch::Receiver<u64>> {
-        Some(self.pool.changes())
+        tools.start();
+        tools.wait_until_listed(LISTING_PATIENCE).await;
+        tools.notes().iter().for_each(|line| crate::note(line));
+        Self { setup, search, pool, tools, calls }
     }
 }

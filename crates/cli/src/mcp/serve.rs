@@ -4,7 +4,7 @@ mod agent_choice;
 pub(super) mod allowed_tools;
 mod client_questions;
 mod client_roots;
-mod live_calls;
+pub(super) mod live_calls;
 pub(super) mod result;
 mod served_agents;
 pub(super) mod served_session;
@@ -70,6 +70,38 @@ pub(super) async fn until_end(
     ended
 }
 
+/// An HTTP client with a token and tools of its own.
+pub(super) struct NamedClient {
+    pub(super) token: BearerToken,
+    pub(super) tools: Arc<dyn ServedTools>,
+}
+
+/// Serves clients over HTTP, each its own tools, until a signal ends the process.
+pub(super) async fn clients_until_end(
+    clients: Vec<NamedClient>,
+    address: SocketAddr,
+    listening: &McpListening,
+) -> Result<(), CliProblem> {
+    let stop = Stop::default();
+    interrupts::watch(stop.clone(), Window::of_terminal())?;
+    let limits = ServeLimits::default();
+    let mut servers = Vec::new();
+    let endpoints = clients.into_iter().map(|NamedClient { token, tools }| {
+        let server = ToolServer::new(tools, limits);
+        servers.push(server.clone());
+        TokenEndpoint { token: Some(token), handler: Box::new(move || server.for_connection()) }
+    });
+    let endpoints: Vec<_> = endpoints.collect();
+    let http = listen(address, listening).await?;
+    announce_address(&http.url(), address.ip().is_loopback());
+    crate::note("clients must send their token of `mcp_gateway.clients`");
+    http.serve(endpoints, limits, &stop.token()).await;
+    for server in servers {
+        server.shut_down().await;
+    }
+    Ok(())
+}
+
 /// Returns the directory to work in.
 fn directory(common: &CommonOptions, options: &McpServeOptions) -> Result<Option<PathBuf>, CliProblem> {
     match (&common.cd, &options.dir) {
@@ -101,10 +133,13 @@ async fn over_http(
         },
     };
     let token = token.map_err(|error| CliProblem::usage(format!("`{TOKEN_VARIABLE}`: {error}")))?;
-    let bound = HttpServer::bind(address).await;
-    let bound = bound.map_err(|error| CliProblem::failed(format!("cannot listen on {address}: {error}")))?;
-    let http = listening.allow_host.iter().fold(bound, HttpServer::with_host);
-    announce(&http.url(), made.as_deref(), address.ip().is_loopback());
+    let http = listen(address, listening).await?;
+    announce_address(&http.url(), address.ip().is_loopback());
+    match made {
+        // Written as it is: a note would hide it as a secret.
+        Some(token) => print_token(&token),
+        None => crate::note(&format!("clients must send the token of `{TOKEN_VARIABLE}`")),
+    }
     let server = server.clone();
     let limits = *server.limits();
     let handler = Box::new(move || server.for_connection());
@@ -112,14 +147,15 @@ async fn over_http(
     Ok(())
 }
 
+async fn listen(address: SocketAddr, listening: &McpListening) -> Result<HttpServer, CliProblem> {
+    let bound = HttpServer::bind(address).await;
+    let bound = bound.map_err(|error| CliProblem::failed(format!("cannot listen on {address}: {error}")))?;
+    Ok(listening.allow_host.iter().fold(bound, HttpServer::with_host))
+}
+
 /// Prints where the server is, on stderr: stdout belongs to the protocol.
-fn announce(url: &str, made: Option<&str>, is_local: bool) {
+fn announce_address(url: &str, is_local: bool) {
     crate::note(&format!("serving on {url}"));
-    match made {
-        // Written as it is: a note would hide it as a secret.
-        Some(token) => print_token(token),
-        None => crate::note(&format!("clients must send the token of `{TOKEN_VARIABLE}`")),
-    }
     if !is_local {
         crate::note("warning: other machines can connect, and what they send is not encrypted");
     }

@@ -1,6 +1,6 @@
 //! The agent behind tools that are served to MCP clients.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{num::NonZeroU64, path::PathBuf, sync::Arc};
 
 use windlass::{
     Agent, AgentBuilder, EditTools, Family, FileTools, ModelClient, Policy, ShellKind, Toolset,
@@ -9,7 +9,7 @@ use windlass::{
 
 use super::{ProgramSetup, flags::choice_flags};
 use crate::{
-    args::{CommonOptions, ModelChoice},
+    args::{CommonOptions, GatewaySearch, ModelChoice},
     policy,
     problem::CliProblem,
 };
@@ -69,16 +69,25 @@ impl ProgramSetup {
         &self,
         caller: Arc<dyn ModelClient>,
         source: Arc<dyn ToolSource>,
+        search: GatewaySearch,
     ) -> Result<AgentBuilder, CliProblem> {
         let config = self.config();
         let policy = Policy { rules: policy::rules(self)?, ..self.policy(config.approval_policy) };
+        let mut context = config.context_settings(&Family::of(""));
+        match search {
+            GatewaySearch::Auto => {}
+            GatewaySearch::Always => context.tool_percent = 0,
+            GatewaySearch::Never => {
+                (context.window, context.tool_percent) = (Some(NonZeroU64::MAX), 100);
+            }
+        }
         Ok(Agent::builder()
             .policy(policy)
             .secrets(self.secrets())
             .storage(self.storage())
             .review(config.review_settings())
             .machine(self.machine()?)
-            .context(config.context_settings(&Family::of("")))
+            .context(context)
             .model(caller)
             .tool_source(source))
     }

@@ -68,6 +68,8 @@ mod mcp_commands;
 #[cfg(test)]
 mod mcp_first_contact;
 #[cfg(test)]
+mod mcp_gateway;
+#[cfg(test)]
 mod mcp_questions;
 #[cfg(test)]
 mod mcp_serve;

@@ -6,6 +6,31 @@ use crate::problem::CliProblem;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AllowedTools(Vec<String>);
 
+/// The tools that one client of the gateway gets: those that every list allows and none denies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ClientFilter {
+    allowed: Vec<AllowedTools>,
+    denied: Vec<String>,
+}
+
+impl ClientFilter {
+    /// Creates a filter.
+    pub(crate) fn new(allowed: Vec<AllowedTools>, denied: Vec<String>) -> Self {
+        Self { allowed, denied }
+    }
+
+    /// Returns true if the client may know and call a tool.
+    pub(crate) fn allow(&self, name: &str) -> bool {
+        self.allowed.iter().all(|list| list.allow(name))
+            && !self.denied.iter().any(|pattern| matches(pattern, name))
+    }
+
+    /// Returns true if no tool is left out.
+    pub(crate) fn is_open(&self) -> bool {
+        self.denied.is_empty() && self.allowed.iter().all(|list| list.0.is_empty())
+    }
+}
+
 impl AllowedTools {
     /// Reads patterns, each possibly a list with commas.
     pub(crate) fn parse(patterns: &[String]) -> Result<Self, CliProblem> {
@@ -67,6 +92,14 @@ mod tests {
         {
             assert!(!matches(pattern, name), "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn a_client_gets_what_all_lists_allow_and_none_denies() {
+        let list = |pattern: &str| AllowedTools(vec![pattern.to_owned()]);
+        let filter = ClientFilter::new(vec![list("a_*"), AllowedTools::default()], vec!["*_x".to_owned()]);
+        assert!(filter.allow("a_y") && !filter.allow("a_x") && !filter.allow("b_y") && !filter.is_open());
+        assert!(ClientFilter::default().is_open() && ClientFilter::default().allow("b"));
     }
 
     #[test]

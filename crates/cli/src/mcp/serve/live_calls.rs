@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
@@ -16,7 +19,10 @@ const MAX_MESSAGE_CHARS: usize = 200;
 
 /// The running calls, by their ids.
 #[derive(Default)]
-pub(crate) struct LiveCalls(Mutex<HashMap<CallId, Arc<LiveCall>>>);
+pub(crate) struct LiveCalls {
+    calls: Mutex<HashMap<CallId, Arc<LiveCall>>>,
+    ids: AtomicU64,
+}
 
 /// One running call.
 pub(crate) struct LiveCall {
@@ -35,15 +41,20 @@ enum RunningPlace {
 }
 
 impl LiveCalls {
+    /// Returns the id of a new call. Sessions with the same calls never share one.
+    pub(crate) fn new_id(&self) -> CallId {
+        format!("mcp_{}", self.ids.fetch_add(1, Ordering::Relaxed) + 1).as_str().into()
+    }
+
     /// Adds a call until the returned guard is dropped.
     pub(crate) fn add(self: &Arc<Self>, id: &CallId, call: Arc<LiveCall>) -> LiveCallGuard {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), call);
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), call);
         LiveCallGuard { calls: Arc::clone(self), id: id.clone() }
     }
 
     /// Returns a call.
     pub(crate) fn get(&self, id: &CallId) -> Option<Arc<LiveCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 }
 
@@ -55,7 +66,7 @@ pub(crate) struct LiveCallGuard {
 
 impl Drop for LiveCallGuard {
     fn drop(&mut self) {
-        self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.calls.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 

@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use windlass::{
-    Content, Outcome,
+    Content, Outcome, SpecKind, ToolReport,
     mcp::result::{RemoteContent, RemoteResult},
 };
+
+/// Maximum size of the data of a tool that is passed on. Clients may show all of it to their model.
+const MAX_DATA_BYTES: usize = 32 * 1024;
 
 /// Returns the result of a call for its client.
 pub(crate) fn served(outcome: &Outcome) -> RemoteResult {
@@ -16,6 +19,17 @@ pub(crate) fn served(outcome: &Outcome) -> RemoteResult {
     RemoteResult { content, structured_content, is_error: !outcome.verdict.success }
 }
 
+/// Returns the result of a call through the gateway. It has the data of the tool itself. A list of
+/// tools with schemas of data would promise data in every result: limits can leave it out.
+pub(crate) fn passed_on(outcome: &Outcome) -> RemoteResult {
+    let data = match &outcome.data {
+        Some(ToolReport::Json(data)) if data.is_object() => Some(data.clone()),
+        _ => None,
+    };
+    let structured_content = data.filter(|data| data.to_string().len() <= MAX_DATA_BYTES);
+    RemoteResult { structured_content, ..served(outcome) }
+}
+
 fn piece(content: &Content) -> Option<RemoteContent> {
     match content {
         Content::Text(text) => Some(RemoteContent::Text { text: text.clone() }),
@@ -23,7 +37,15 @@ fn piece(content: &Content) -> Option<RemoteContent> {
             let (mime_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
             Some(RemoteContent::Image { data: data.to_owned(), mime_type: mime_type.to_owned() })
         }
-        Content::Tool(_) => None,
+        Content::Tool(spec) => {
+            let SpecKind::Function { parameters } = &spec.kind else { return None };
+            let tool = json!({
+                "name": spec.name,
+                "description": spec.description,
+                "inputSchema": parameters.explicit(),
+            });
+            Some(RemoteContent::Text { text: tool.to_string() })
+        }
     }
 }
 

@@ -1,28 +1,17 @@
 //! One recorded session of calls by clients.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use tokio::sync::RwLock;
 use windlass::{
-    AgentBuilder, BoxFuture, Input, ModelClient, ModelError, ModelInfo, ModelStream, Prompt, Reason,
+    AgentBuilder, BoxFuture, Input, ModelClient, ModelError, ModelInfo, ModelStream, Outcome, Prompt, Reason,
     SpecKind, Stop, ToolCall, Toolbox,
-    mcp::{
-        result::RemoteResult,
-        serve::{ServedCall, ServedClient},
-    },
+    mcp::{result::RemoteResult, serve::ServedCall},
 };
 
 use super::{
     client_questions::ClientApprover,
     live_calls::{ClientEvents, LiveCall, LiveCalls},
-    result,
 };
 use crate::{
     problem::{CliProblem, chain},
@@ -34,7 +23,6 @@ pub(crate) struct ServedSession {
     pub(crate) toolbox: Arc<Toolbox>,
     calls: Arc<LiveCalls>,
     order: Arc<RwLock<()>>,
-    next: AtomicU64,
 }
 
 impl ServedSession {
@@ -52,23 +40,25 @@ impl ServedSession {
     pub(crate) fn start(
         builder: AgentBuilder,
         cwd: &Path,
-        client: &ServedClient,
+        client: Option<&str>,
+        calls: &Arc<LiveCalls>,
     ) -> Result<Self, CliProblem> {
-        let calls = Arc::new(LiveCalls::default());
+        let calls = Arc::clone(calls);
         let builder = builder
             .approver(Arc::new(ClientApprover::new(&calls, cwd)))
             .events(Arc::new(ClientEvents(Arc::clone(&calls))));
         let agent = builder.build().map_err(|error| CliProblem::failed(chain(&error)))?;
         let toolbox = Arc::clone(agent.toolbox());
-        let name = client.name.as_deref().unwrap_or("a client");
+        let name = client.unwrap_or("a client");
         let opening = toolbox.record_message(&format!("calls of the MCP client {name}"));
         opening.map_err(|error| CliProblem::failed(chain(&error)))?;
         crate::note(&format!("calls are recorded in session {}", agent.thread()));
-        Ok(Self { toolbox, calls, order: Arc::default(), next: AtomicU64::new(1) })
+        Ok(Self { toolbox, calls, order: Arc::default() })
     }
 
     /// Runs a call through the whole pipeline. It is recorded to its end even if it is cancelled.
-    pub(crate) async fn call(&self, asked: ServedCall) -> RemoteResult {
+    /// Its outcome is written for the client by `form`.
+    pub(crate) async fn call(&self, asked: ServedCall, form: fn(&Outcome) -> RemoteResult) -> RemoteResult {
         let stop = Stop::default();
         // Tools of servers may have joined since the last call.
         self.toolbox.registry.join_new();
@@ -91,11 +81,10 @@ impl ServedSession {
             }
         };
         live.leave_place();
-        result::served(&finished.outcome)
+        form(&finished.outcome)
     }
 
     fn tool_call(&self, asked: &ServedCall) -> ToolCall {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
         let tool = self.toolbox.registry.find(&asked.tool);
         let freeform = tool.is_some_and(|tool| matches!(tool.spec.kind, SpecKind::Custom { .. }));
         let text = asked.arguments.get("input").and_then(|input| input.as_str());
@@ -103,7 +92,7 @@ impl ServedSession {
             Some(text) if freeform => Input::Text(text.to_owned()),
             _ => Input::Json(serde_json::Value::Object(asked.arguments.clone()).to_string()),
         };
-        ToolCall { id: format!("mcp_{number}").as_str().into(), name: asked.tool.as_str().into(), input }
+        ToolCall { id: self.calls.new_id(), name: asked.tool.as_str().into(), input }
     }
 }
 
@@ -111,11 +100,16 @@ impl ServedSession {
 pub(crate) struct OutsideCaller(ModelInfo);
 
 impl OutsideCaller {
-    /// Creates the caller.
+    /// Creates a caller that is known as a client.
     pub(crate) fn new() -> Self {
+        Self::named("client")
+    }
+
+    /// Creates the caller of a client, whose name is recorded as that of a model is.
+    pub(crate) fn named(client: &str) -> Self {
         Self(ModelInfo {
             provider: "mcp".to_owned(),
-            model: "client".to_owned(),
+            model: client.to_owned(),
             wire: "builtin",
             request_retries: 0,
             stream_retries: 0,

@@ -101,7 +101,7 @@ impl SandboxedTools {
         let started = self
             .setup
             .served_agent(machine, caller, roots.as_deref())
-            .and_then(|builder| ServedSession::start(builder, cwd, client));
+            .and_then(|builder| ServedSession::start(builder, cwd, client.name.as_deref(), &Arc::default()));
         let session = Arc::new(started.map_err(|problem| problem.message)?);
         sessions.insert(roots, Arc::clone(&session));
         Ok(session)
@@ -154,7 +154,7 @@ impl ServedTools for SandboxedTools {
                 return Box::pin(self.agents.call(call, &self.setup, roots.as_deref())).await;
             }
             match self.session(&call.client) {
-                Ok(session) => Box::pin(session.call(call)).await,
+                Ok(session) => Box::pin(session.call(call, result::served)).await,
                 Err(problem) => RemoteResult::failed(problem),
             }
         })
