@@ -28,7 +28,7 @@ use crate::{
         RemoteArguments, RemotePage, RemotePrompt, RemotePromptMessage, RemoteResource,
         RemoteResourceContent, RemoteResult,
     },
-    server_slot::{PoolContext, ServerSlot},
+    server_slot::{ConnectionUse, PoolContext, ServerSlot, is_same_list},
     status::ServerStatus,
 };
 
@@ -165,6 +165,12 @@ pub enum RemoteError {
         /// The limit.
         seconds: f64,
     },
+    /// The server has listed its tools again since the call was checked. Nothing was sent.
+    #[error("MCP server `{server}` has listed its tools again; the call was not sent")]
+    Relisted {
+        /// The server.
+        server: String,
+    },
     /// The caller cancelled the call.
     #[error("the call was cancelled")]
     Cancelled,
@@ -239,9 +245,9 @@ impl ServerPool {
 
     /// Starts a server if necessary, and waits until it answers or has failed.
     pub async fn start(&self, server: &str) -> Result<Arc<ServerListing>, RemoteError> {
-        let slot = self.slot(server)?;
-        let _use = slot.acquire().await?;
-        slot.listing().ok_or_else(|| RemoteError::BadAnswer {
+        let server_use = self.slot(server)?.acquire().await?;
+        let listing = server_use.listing.clone();
+        listing.ok_or_else(|| RemoteError::BadAnswer {
             server: server.to_owned(),
             reason: "it did not list its tools".to_owned(),
         })
@@ -249,13 +255,33 @@ impl ServerPool {
 
     /// Calls a tool.
     pub async fn call(&self, call: RemoteToolCall<'_>) -> Result<RemoteResult, RemoteError> {
+        let server = self.acquire_for(&call).await?;
+        server.connection.call(&call, server.config().tool_timeout()).await
+    }
+
+    /// Calls a tool that was checked in this listing. If the server has another list by then, such
+    /// as after a restart, nothing is sent and the error is [`RemoteError::Relisted`].
+    pub async fn call_listed(
+        &self,
+        call: RemoteToolCall<'_>,
+        checked: &Arc<ServerListing>,
+    ) -> Result<RemoteResult, RemoteError> {
+        let server = self.acquire_for(&call).await?;
+        let is_same =
+            |listing: &Arc<ServerListing>| Arc::ptr_eq(listing, checked) || is_same_list(listing, checked);
+        if !server.listing.as_ref().is_some_and(is_same) {
+            return Err(RemoteError::Relisted { server: call.server.to_owned() });
+        }
+        server.connection.call(&call, server.config().tool_timeout()).await
+    }
+
+    async fn acquire_for(&self, call: &RemoteToolCall<'_>) -> Result<ConnectionUse, RemoteError> {
         let slot = self.slot(call.server)?;
-        let server = tokio::select! {
+        tokio::select! {
             biased;
-            () = call.cancel.cancelled() => return Err(RemoteError::Cancelled),
-            server = slot.acquire() => server?,
-        };
-        server.connection.call(&call, slot.config.tool_timeout()).await
+            () = call.cancel.cancelled() => Err(RemoteError::Cancelled),
+            server = slot.acquire() => server,
+        }
     }
 
     /// Returns one page of the resources of a server.

@@ -157,9 +157,9 @@ impl ServerSlot {
                 if let SlotPhase::Running(connection) = &state.phase
                     && connection.is_live()
                 {
-                    let connection = Arc::clone(connection);
+                    let (connection, listing) = (Arc::clone(connection), state.listing.clone());
                     state.calls += 1;
-                    return Ok(ConnectionUse { slot: Arc::clone(self), connection });
+                    return Ok(ConnectionUse { slot: Arc::clone(self), connection, listing });
                 }
                 self.starting(&mut state)?
             };
@@ -311,6 +311,8 @@ impl ServerSlot {
 pub(crate) struct ConnectionUse {
     slot: Arc<ServerSlot>,
     pub(crate) connection: Arc<ServerConnection>,
+    /// The tools that this connection has listed.
+    pub(crate) listing: Option<Arc<ServerListing>>,
 }
 
 impl ConnectionUse {
@@ -346,7 +348,7 @@ fn is_stale(listing: &ServerListing) -> bool {
 }
 
 /// Returns true if two lists differ in nothing but their time.
-fn is_same_list(one: &ServerListing, other: &ServerListing) -> bool {
+pub(crate) fn is_same_list(one: &ServerListing, other: &ServerListing) -> bool {
     let timeless = ServerListing { listed_at: other.listed_at, ..one.clone() };
     timeless == *other
 }

@@ -20,7 +20,7 @@ use crate::{
     output::{ImageFitter, remote_output},
     pins::Pins,
     pool::{RemoteError, RemoteProgress, RemoteToolCall, ServerPool},
-    result::RemoteArguments,
+    result::{RemoteArguments, RemoteResult},
     schemas::{RemoteSchemaError, SchemaRoom},
     untrusted_text::{bounded_text, visible_line, visible_text},
 };
@@ -33,6 +33,9 @@ const MAX_ERROR_BYTES: usize = 8 * 1024;
 const MAX_PROGRESS_BYTES: usize = 500;
 /// Maximum number of changes of a definition in one refusal.
 const MAX_SHOWN_CHANGES: usize = 5;
+
+/// Maximum number of checks of one call, if the server keeps listing other tools in between.
+const MAX_CHECKS: usize = 4;
 
 /// Everything that calls of remote tools share.
 #[derive(Clone)]
@@ -99,11 +102,11 @@ impl RemoteTool {
     }
 
     /// Starts the server if necessary, and checks that its definition of the tool is still the one
-    /// that the user has approved and the model knows.
-    async fn check(&self) -> Result<(), ToolError> {
+    /// that the user has approved and the model knows. Returns the listing that has it.
+    async fn check(&self) -> Result<Arc<ServerListing>, ToolError> {
         let listing = self.calls.pool.start(&self.server).await.map_err(tool_error)?;
         match listing.tools.iter().find(|tool| tool.name == self.definition.name) {
-            Some(tool) if *tool == self.definition => Ok(()),
+            Some(tool) if *tool == self.definition => Ok(listing),
             Some(_) => Err(self.changed(listing).await),
             None => {
                 let tool = visible_line(&self.definition.name, 128);
@@ -136,11 +139,30 @@ impl RemoteTool {
     }
 
     async fn run(&self, arguments: &RemoteArguments, cx: &Cx) -> Result<Output, ToolError> {
-        tokio::select! {
-            biased;
-            () = cx.cancel.cancelled() => return Err(ToolError::cancelled()),
-            checked = self.check() => checked?,
+        // The server can restart or change its tools between the check and the call. Then nothing
+        // is sent, and the definition is checked again.
+        for _ in 0..MAX_CHECKS {
+            let listing = tokio::select! {
+                biased;
+                () = cx.cancel.cancelled() => return Err(ToolError::cancelled()),
+                checked = self.check() => checked?,
+            };
+            match self.send(arguments, cx, &listing).await {
+                Err(RemoteError::Relisted { .. }) => {}
+                Err(error) => return Err(tool_error(error)),
+                Ok(result) => return Ok(remote_output(result, &*cx.host, &self.calls.images).await),
+            }
         }
+        let message = format!("MCP server `{}` lists its tools again and again; try later", self.server);
+        Err(ToolError::new(ErrorKind::Failed, message))
+    }
+
+    async fn send(
+        &self,
+        arguments: &RemoteArguments,
+        cx: &Cx,
+        checked: &Arc<ServerListing>,
+    ) -> Result<RemoteResult, RemoteError> {
         let progress = |progress: RemoteProgress| {
             cx.events.emit(Event::CallProgress {
                 id: cx.id.clone(),
@@ -149,18 +171,15 @@ impl RemoteTool {
                 message: progress.message.map(|message| visible_line(&message, MAX_PROGRESS_BYTES)),
             });
         };
-        let elicitor = self.calls.elicitor.as_ref();
-        let elicitor = elicitor.map(|all| all.for_call(&cx.id).unwrap_or_else(|| Arc::clone(all)));
         let call = RemoteToolCall {
             server: &self.server,
             tool: &self.definition.name,
             arguments,
             progress: &progress,
-            elicitor,
+            elicitor: self.calls.elicitor.clone(),
             cancel: &cx.cancel,
         };
-        let result = self.calls.pool.call(call).await.map_err(tool_error)?;
-        Ok(remote_output(result, &*cx.host, &self.calls.images).await)
+        self.calls.pool.call_listed(call, checked).await
     }
 }
 
@@ -228,6 +247,7 @@ pub(crate) fn tool_error(error: RemoteError) -> ToolError {
         RemoteError::NotStarted { .. }
         | RemoteError::NeedsLogin { .. }
         | RemoteError::Died { .. }
+        | RemoteError::Relisted { .. }
         | RemoteError::Protocol { .. }
         | RemoteError::BadAnswer { .. } => ErrorKind::Failed,
     };

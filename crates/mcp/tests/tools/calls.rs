@@ -1,12 +1,15 @@
 //! Calls of remote tools.
 
-use serde_json::json;
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     outcome::Facts,
     remote::{RemoteCall, ServerReach, ToolApprovalMode, ToolHints},
     report::{RemoteReport, ToolReport},
     tool::ErrorKind,
 };
+
+use windlass_mcp::pool::{RemoteError, RemoteToolCall};
 
 use crate::{RunningCall, TestHome, echo, run, run_in, text};
 
@@ -96,5 +99,32 @@ async fn a_call_can_be_cancelled_and_has_the_time_limit_of_its_server() {
     assert_eq!(result.unwrap_err().kind, ErrorKind::Cancelled);
     let late = run(&session.tool("mcp__t__hang"), &json!({})).await.unwrap_err();
     assert_eq!(late.kind, ErrorKind::TimedOut);
+    session.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_checked_before_a_restart_is_not_sent_to_other_tools() {
+    let home = TestHome::new();
+    home.set_tools("s", &json!([named("die"), named("other")]));
+    let session = home.session(&["s"], &json!({}));
+    let checked = session.pool.start("s").await.unwrap();
+    let (arguments, cancel) = (Map::new(), CancellationToken::new());
+    let die = || RemoteToolCall {
+        server: "s",
+        tool: "die",
+        arguments: &arguments,
+        progress: &|_| {},
+        elicitor: None,
+        cancel: &cancel,
+    };
+    let died = session.pool.call_listed(die(), &checked).await;
+    assert!(matches!(died, Err(RemoteError::Died { .. })), "{died:?}");
+    // It is the same list after a restart, so the call is sent.
+    let died = session.pool.call_listed(die(), &checked).await;
+    assert!(matches!(died, Err(RemoteError::Died { .. })), "{died:?}");
+    home.set_tools("s", &json!([named("other")]));
+    let refused = session.pool.call_listed(die(), &checked).await;
+    assert!(matches!(refused, Err(RemoteError::Relisted { .. })), "{refused:?}");
+    assert_eq!(session.pool.status()[0].restarts, 2);
     session.close().await;
 }
