@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     io::{self, BufRead, IsTerminal, Write},
     path::Path,
+    sync::Arc,
 };
 
 use windlass::{
@@ -12,8 +13,8 @@ use windlass::{
     record::{Edits, Which},
 };
 use windlass_tui::{
-    Display, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands, SessionEnd,
-    SessionInfo, SessionSettings, TuiError, pick,
+    Display, EventQueue, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands,
+    QueueElicitor, SessionEnd, SessionInfo, SessionSettings, TuiError, pick,
     render::{Theme, status::SessionStatus},
 };
 
@@ -137,7 +138,9 @@ fn start(
     trust::ask(&setup)?;
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
-    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), None);
+    let queue = Arc::<EventQueue>::default();
+    let elicitor = Arc::new(QueueElicitor(Arc::clone(&queue)));
+    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), Some(elicitor));
     let servers = servers.map(|servers| servers.start(StateOutput::Silent)).transpose()?;
     let agents = SessionAgents { common, options, setup: &setup, machine, servers };
     let settings = agents.settings();
@@ -158,6 +161,7 @@ fn start(
     let colours = SessionTheme::choose(config.tui.theme, has_colour, &variable);
     let session = InteractiveSession {
         agents: &agents,
+        queue,
         info: info(&setup, settings, &colours.theme),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         is_plain: is_plain(options, &setup),

@@ -17,13 +17,14 @@ use ratatui::{
     widgets::Paragraph,
 };
 use ratatui_textarea::{Input, Key};
-use windlass::{Answer, Event, ThreadId, clean::Secrets};
+use windlass::{Event, ThreadId, clean::Secrets};
 
 use crate::{
     approval_panel::QuestionQueue,
     commands,
     composer::{Composer, ComposerResult, shown_message},
     earlier::{EarlierEntry, render_earlier},
+    elicitation_panel::ElicitationQueue,
     event_queue::SessionMessage,
     notifications::{NoticeCollector, PersonNotice},
     plan_question::PlanQuestion,
@@ -37,6 +38,7 @@ use pending::PendingMessage;
 use work::{LastTurn, WorkKind};
 
 mod pending;
+mod questions;
 mod slash;
 mod work;
 
@@ -91,6 +93,7 @@ pub(crate) struct App {
     transcript: Transcript,
     composer: Composer,
     panel: QuestionQueue,
+    elicitations: ElicitationQueue,
     plan_question: Option<PlanQuestion>,
     links: SessionLinks,
     secrets: Secrets,
@@ -121,6 +124,7 @@ impl App {
             transcript,
             composer,
             panel: QuestionQueue::default(),
+            elicitations: ElicitationQueue::default(),
             plan_question: None,
             links: SessionLinks::default(),
             secrets: Secrets::default(),
@@ -225,8 +229,7 @@ impl App {
         let has_processes = self.drawn_processes > 0 || self.processes() > 0;
         let clock = (has_clock || has_processes).then(|| now + Duration::from_secs(1));
         let files = self.composer.awaits_files().then(|| now + Duration::from_millis(100));
-        let plan = self.plan_question.as_ref().and_then(|question| question.armed_at(now));
-        [clock, files, self.panel.armed_at(now), plan].into_iter().flatten().min()
+        [clock, files, self.question_armed_at(now)].into_iter().flatten().min()
     }
 
     /// Takes a message of the agent.
@@ -237,6 +240,7 @@ impl App {
                 self.notices.on_question(question.question.tool.as_str(), &question.question.reason);
                 self.panel.push(*question);
             }
+            SessionMessage::Elicitation(question) => self.on_elicitation(*question),
             SessionMessage::Changed(changed) => self.on_changed(*changed),
             SessionMessage::Mechanism(name) => self.info.status.mechanism = name.map(str::to_owned),
             SessionMessage::Idle => self.on_idle(now),
@@ -252,20 +256,11 @@ impl App {
         self.interrupted = None;
         if self.panel.is_open() {
             self.panel.on_paste(text);
+        } else if self.elicitations.is_open() {
+            self.elicitations.on_paste(text);
         } else if !self.is_asking() {
             self.composer.paste(text);
         }
-    }
-
-    /// Returns true if a question has appeared that no key may answer yet.
-    pub(crate) fn has_new_question(&self) -> bool {
-        self.panel.is_new() || self.plan_question.as_ref().is_some_and(PlanQuestion::is_new)
-    }
-
-    /// Notes that the picture is on the screen, after all keys that were typed before were dropped.
-    pub(crate) fn drawn(&mut self, now: Instant) {
-        self.panel.drawn(now);
-        self.plan_question.iter_mut().for_each(|question| question.drawn(now));
     }
 
     /// Called when time has passed.
@@ -279,18 +274,7 @@ impl App {
         if !(key.ctrl && key.key == Key::Char('c')) {
             self.interrupted = None;
         }
-        if self.panel.is_open() {
-            if self.panel.on_key(key, now) == Some(Answer::Abort) {
-                self.cancel();
-            }
-            return;
-        }
-        if let Some(question) = &mut self.plan_question
-            && !(key.ctrl && matches!(key.key, Key::Char('c' | 'd' | 'z')))
-        {
-            if let Some(answer) = question.on_key(key, now) {
-                self.answer_plan(answer, now);
-            }
+        if self.question_took_key(key, now) {
             return;
         }
         let waits = !self.pending.is_empty();
@@ -378,22 +362,6 @@ impl App {
         });
     }
 
-    /// Returns the lines above the input, and those of the input itself or of the panel.
-    fn lower_lines(&mut self, width: u16, now: Instant) -> Vec<Line<'static>> {
-        if self.panel.is_open() {
-            self.panel.lines(width, &self.info.theme, now)
-        } else if let Some(question) = &self.plan_question {
-            question.lines(width, &self.info.theme, now)
-        } else {
-            self.composer.choices(width, &self.info.theme)
-        }
-    }
-
-    /// Returns true if a question takes the keys.
-    fn is_asking(&mut self) -> bool {
-        self.panel.is_open() || self.plan_question.is_some()
-    }
-
     /// Returns the number of commands that run.
     fn processes(&self) -> usize {
         self.transcript.running_commands() + self.links.commands.list().len()
@@ -446,14 +414,7 @@ impl App {
         let upper: Vec<_> = upper.into_iter().skip(hidden).collect();
         frame.render_widget(Paragraph::new(upper), rows[0]);
         if is_open {
-            // A question that is too long for the screen is shortened in the panel, and printed
-            // whole above it.
-            let lower = if lower.len() > usize::from(lower_rows) && self.panel.is_open() {
-                self.transcript.add(self.panel.print(area.width, &self.info.theme, now));
-                self.panel.fitted_lines(area.width, lower_rows.into(), &self.info.theme, now)
-            } else {
-                lower
-            };
+            let lower = self.fitted_question(lower, (area.width, lower_rows), now);
             frame.render_widget(Paragraph::new(lower), rows[2]);
         } else {
             let [mark, text] =

@@ -6,7 +6,10 @@ use std::{
 };
 
 use tokio::sync::{Notify, oneshot};
-use windlass::{Answer, Clean, Event, EventSink, Question};
+use windlass::{
+    Answer, Clean, Event, EventSink, Question,
+    mcp::{Elicitation, ElicitationAnswer},
+};
 
 use crate::settings::SessionSettings;
 
@@ -21,6 +24,8 @@ pub enum SessionMessage {
     Event(Box<Event>),
     /// A person is asked.
     Question(Box<PendingQuestion>),
+    /// A person is asked by an MCP server.
+    Elicitation(Box<PendingElicitation>),
     /// The agent has other settings, or the reason why not.
     Changed(Box<Result<SessionSettings, String>>),
     /// The mechanism that confines commands.
@@ -36,6 +41,15 @@ pub struct PendingQuestion {
     pub question: Clean<Question>,
     /// Takes the answer. Closed if the call was cancelled meanwhile.
     pub answer: oneshot::Sender<Answer>,
+}
+
+/// A question of an MCP server that waits for its answer.
+#[derive(Debug)]
+pub struct PendingElicitation {
+    /// The question.
+    pub question: Elicitation,
+    /// Takes the answer. Closed if the server has taken the question back.
+    pub answer: oneshot::Sender<ElicitationAnswer>,
 }
 
 /// A queue of messages, in order. Pieces of text that follow each other are merged, and bounded;

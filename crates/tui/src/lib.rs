@@ -10,6 +10,8 @@ mod call_log;
 mod commands;
 mod composer;
 mod earlier;
+mod elicitation_panel;
+mod elicitor;
 mod end_watch;
 mod event_queue;
 mod external_editor;
@@ -32,6 +34,7 @@ mod transcript;
 
 pub use approver::QueueApprover;
 pub use earlier::EarlierEntry;
+pub use elicitor::QueueElicitor;
 pub use end_watch::EndProcess;
 pub use event_queue::{EventQueue, QueueSink};
 pub use external_editor::ExternalEditor;

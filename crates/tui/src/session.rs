@@ -79,6 +79,9 @@ pub trait ProgramCommands: Sync {
 pub struct InteractiveSession<'a> {
     /// Makes agents with other settings.
     pub agents: &'a dyn AgentSource,
+    /// The queue to the screen. Questions of MCP servers reach it through a
+    /// [`QueueElicitor`](crate::QueueElicitor).
+    pub queue: Arc<EventQueue>,
     /// Facts for the status line.
     pub info: SessionInfo,
     /// The part of the terminal that shows it.
@@ -148,7 +151,7 @@ impl InteractiveSession<'_> {
     /// Runs the session until the person leaves, with an agent that has no event sink and no
     /// approver yet. The terminal is restored in any case.
     pub fn run(self, agent: AgentBuilder) -> Result<SessionEnd, TuiError> {
-        let queue = Arc::new(EventQueue::default());
+        let queue = self.queue;
         let links = SessionLinks::default();
         let place = TurnPlace { cwd: self.info.cwd.clone(), model: self.info.status.model.clone() };
         let worker = SessionWorker::start(attached(agent, &links, &queue), Arc::clone(&queue), place)?;

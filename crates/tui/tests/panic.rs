@@ -98,6 +98,7 @@ fn session_with_a_fault() {
     };
     let theme = Theme::no_colour();
     let session = InteractiveSession {
+        queue: std::sync::Arc::default(),
         agents: &FaultyHistory,
         info: SessionInfo { cwd: "/".into(), status, theme, settings, vi_keys: false },
         display: Display::Fullscreen,

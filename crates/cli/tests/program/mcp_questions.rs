@@ -1,8 +1,13 @@
 //! Questions of MCP servers to the person at the terminal.
 
+use std::{thread, time::Duration};
+
 use serde_json::json;
 
 use crate::support::{Emulator, User};
+
+/// Longer than the time in which a new question takes no keys.
+const READING_TIME: Duration = Duration::from_millis(600);
 
 const SIZE: (u16, u16) = (40, 120);
 
@@ -69,4 +74,36 @@ fn without_a_person_the_question_of_a_server_is_declined() {
     let mut terminal = Emulator::start(&user.program(&words), SIZE);
     assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
     assert!(terminal.screen().contains("'action':'decline'"), "{}", terminal.screen());
+}
+
+#[test]
+fn an_interactive_session_asks_in_a_panel_or_in_lines() {
+    for is_plain in [false, true] {
+        let user = user();
+        let call = json!({"name": "mcp__fake__greet", "arguments": {"who": "?"}});
+        let script = user.script(&json!([{"calls": [call]}, {"text": "The end."}]));
+        let mut words = vec!["chat", "--script", &script, "go on"];
+        words.extend(is_plain.then_some("--plain"));
+        let enter = if is_plain { "\r" } else { "" };
+        let mut terminal = Emulator::start(&user.program(&words), SIZE);
+        let screen = terminal.until("Answer it? y, n or c:");
+        assert!(
+            screen.contains("MCP server `fake` asks, in its own words:\n  | Whom to greet?\n"),
+            "{screen}"
+        );
+        thread::sleep(READING_TIME);
+        terminal.type_in(&format!("y{enter}"));
+        terminal.until("end it):");
+        thread::sleep(READING_TIME);
+        terminal.type_in("Ada\r");
+        let screen = terminal.until("Send it?");
+        assert!(screen.contains("  name: Ada\n"), "{screen}");
+        thread::sleep(READING_TIME);
+        terminal.type_in(&format!("y{enter}"));
+        let screen = terminal.until("The end.");
+        assert!(screen.contains("{'name':'Ada'}"), "{screen}");
+        terminal.until_screen("idle", |screen| !screen.contains("working"));
+        terminal.type_in("/quit\r");
+        assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    }
 }

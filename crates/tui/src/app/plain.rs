@@ -14,19 +14,31 @@ impl App {
     }
 
     pub(crate) fn has_question(&mut self) -> bool {
-        self.panel.is_open()
+        self.panel.is_open() || self.elicitations.is_open()
     }
 
     /// Returns the lines of a question, once.
     pub(crate) fn new_question(&mut self) -> Vec<Line<'static>> {
         if !self.panel.is_open() {
-            return Vec::new();
+            return self.new_elicitation();
         }
         let now = Instant::now();
         let mut lines = self.panel.print(self.transcript.width(), &self.info.theme, now);
         // The last line is for keys.
         lines.pop();
         self.panel.drawn(now);
+        lines
+    }
+
+    /// Returns the lines of the next step of a question of a server, once.
+    fn new_elicitation(&mut self) -> Vec<Line<'static>> {
+        if !self.elicitations.is_open() {
+            return Vec::new();
+        }
+        let mut lines = self.elicitations.print(self.transcript.width(), &self.info.theme);
+        if !lines.is_empty() {
+            lines.push(Line::raw(self.elicitations.prompt()));
+        }
         lines
     }
 
@@ -48,6 +60,10 @@ impl App {
     /// Answers the question with a line: a letter or its word, and for `n` a note. An empty line is
     /// a no.
     pub(crate) fn answer_with(&mut self, line: &str) {
+        if !self.panel.is_open() && self.elicitations.is_open() {
+            self.elicitations.on_line(line);
+            return self.elicitations.take_problem().iter().for_each(|problem| self.note(problem));
+        }
         let (word, note) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let letter = match word.to_ascii_lowercase().as_str() {
             "" => return self.press([Key::Esc]),

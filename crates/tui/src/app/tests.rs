@@ -2,6 +2,7 @@
 
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::oneshot;
+use windlass::Answer;
 use windlass::{Beyond, CommandLine, Effects, Network, Question};
 
 use super::{work::LONG_TURN, *};
