@@ -1,8 +1,14 @@
 //! `windlass mcp gateway` as a client sees it.
 
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Stdio},
+};
+
 use serde_json::{Value, json};
 
-use crate::support::{McpClient, User, accept, text};
+use crate::support::{FOREVER, McpClient, User, accept, lines, text};
 
 #[test]
 fn a_gateway_offers_the_tools_of_servers_under_the_gate_of_a_session() {
@@ -133,4 +139,123 @@ fn many_tools_are_found_and_called_by_name() {
     }
     let hidden = client.request("tools/call", &json!({"name": "mcp__odd__flood"}), None);
     assert_eq!(hidden["error"]["code"], -32602, "{hidden}");
+}
+
+/// Adds settings to those of the servers.
+fn configure_more(user: &User, toml: &str) {
+    let file = user.home().join("config.toml");
+    let before = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{before}\n{toml}")).unwrap();
+}
+
+/// A running gateway, ended at the latest with the test.
+struct RunningGateway(Child);
+
+impl Drop for RunningGateway {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+/// Sends a message over HTTP, and returns the whole answer.
+fn post(address: &str, token: &str, session: Option<&str>, message: &Value) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(FOREVER)).unwrap();
+    let body = message.to_string();
+    let session = session.map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{session}\
+         Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Opens a session over HTTP; returns the answer of a server that refuses it.
+fn open_session(address: &str, token: &str) -> Result<String, String> {
+    let info = json!({"name": "another", "version": "1"});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let answer = post(address, token, None, &message);
+    let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+    let id = id.ok_or_else(|| answer.clone())?.to_owned();
+    post(address, token, Some(&id), &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    Ok(id)
+}
+
+#[test]
+fn each_client_has_its_token_its_tools_and_its_records() {
+    let user = odd_user();
+    configure_more(
+        &user,
+        "[mcp_gateway.clients.ci]\ntoken_env_var = \"CI_TOKEN\"\ntools = [\"*measure\", \"*leak\"]\n\
+         deny = [\"*leak\"]\n[mcp_gateway.clients.desk]\ntoken_env_var = \"DESK_TOKEN\"\n",
+    );
+    let (ci, desk) = ("c".repeat(32), "d".repeat(32));
+    let words = ["mcp", "gateway", "--http", "127.0.0.1:0"];
+    let mut command = user.program(&words);
+    command.env("CI_TOKEN", &ci).env("DESK_TOKEN", &desk);
+    let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut gateway = RunningGateway(child);
+    let notes = BufReader::new(gateway.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = notes.into_iter().find_map(|line| {
+        let (_, url) = line.split_once("serving on http://")?;
+        Some(url.trim_end_matches("/mcp").to_owned())
+    });
+    let address = address.unwrap();
+    let unknown = open_session(&address, &"x".repeat(32)).unwrap_err();
+    assert!(unknown.starts_with("HTTP/1.1 401"), "{unknown}");
+    let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+    let call = |tool: &str| {
+        let params = json!({"name": tool, "arguments": {}});
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params})
+    };
+    let narrow = open_session(&address, &ci).unwrap();
+    let listed = post(&address, &ci, Some(&narrow), &list);
+    assert!(listed.contains("mcp__odd__measure") && !listed.contains("mcp__odd__leak"), "{listed}");
+    assert!(!listed.contains("mcp__odd__flood"), "{listed}");
+    assert!(post(&address, &ci, Some(&narrow), &call("mcp__odd__measure")).contains("42"));
+    for hidden in ["mcp__odd__leak", "mcp__odd__flood"] {
+        let refused = post(&address, &ci, Some(&narrow), &call(hidden));
+        assert!(refused.contains("there is no tool"), "{refused}");
+    }
+    let wide = open_session(&address, &desk).unwrap();
+    assert!(post(&address, &desk, Some(&wide), &call("mcp__odd__leak")).contains("the key is"));
+    // A session belongs to its token.
+    let stolen = post(&address, &ci, Some(&wide), &call("mcp__odd__leak"));
+    assert!(!stolen.contains("the key is"), "{stolen}");
+    drop(gateway);
+    let history = lines(&user.run(&["history", "--json"]).stdout);
+    let client = |call: &Value| {
+        let id = call["id"].as_str().unwrap().rsplit_once('_').unwrap().0.to_owned();
+        (id, call["tool"].as_str().unwrap().to_owned())
+    };
+    let calls: Vec<_> = history.iter().map(client).collect();
+    let call = |id: &str, tool: &str| (id.to_owned(), tool.to_owned());
+    assert_eq!(calls, [call("mcp_desk", "mcp__odd__leak"), call("mcp_ci", "mcp__odd__measure")]);
+    let sessions = user.run(&["sessions", "list"]).stdout;
+    assert!(sessions.contains("MCP client ci") && sessions.contains("MCP client desk"), "{sessions}");
+}
+
+#[test]
+fn clients_with_the_same_token_or_none_are_errors() {
+    let user = odd_user();
+    configure_more(
+        &user,
+        "[mcp_gateway.clients.a]\ntoken_env_var = \"ONE\"\n[mcp_gateway.clients.b]\ntoken_env_var = \"TWO\"\n",
+    );
+    let start = |two: &str| {
+        let mut command = user.program(&["mcp", "gateway", "--http", "127.0.0.1:0"]);
+        let ended = command.env("ONE", "o".repeat(32)).env("TWO", two).output().unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+        String::from_utf8(ended.stderr).unwrap()
+    };
+    assert!(start(&"o".repeat(32)).contains("`a` has the same token"));
+    assert!(start("").contains("the variable `TWO` has no token"));
+    assert!(start("short").contains("at least 32 characters"));
 }

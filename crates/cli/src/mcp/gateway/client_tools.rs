@@ -65,9 +65,9 @@ impl ClientTools {
     }
 
     /// Returns the session of a client, started with its first call.
-    fn session(&self, declared: Option<&str>) -> Result<Arc<ServedSession>, String> {
+    fn session(&self, client: Option<&str>) -> Result<Arc<ServedSession>, String> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut name = self.name.as_deref().or(declared).unwrap_or(UNNAMED);
+        let mut name = client.unwrap_or(UNNAMED);
         if sessions.len() >= MAX_SESSIONS && !sessions.contains_key(name) {
             name = UNNAMED;
         }
@@ -151,7 +151,7 @@ impl ServedTools for ClientTools {
 
     fn call(&self, call: ServedCall) -> BoxFuture<'_, RemoteResult> {
         Box::pin(async move {
-            let call = if call.tool == CALL_TOOL {
+            let mut call = if call.tool == CALL_TOOL {
                 match self.found_call(call) {
                     Ok(call) => call,
                     Err(problem) => return RemoteResult::failed(problem),
@@ -159,6 +159,9 @@ impl ServedTools for ClientTools {
             } else {
                 call
             };
+            if self.name.is_some() {
+                call.client.name.clone_from(&self.name);
+            }
             match self.session(call.client.name.as_deref()) {
                 Ok(session) => Box::pin(session.call(call, result::passed_on)).await,
                 Err(problem) => RemoteResult::failed(problem),

@@ -17,6 +17,9 @@ use windlass::{
 /// Maximum number of characters of a message about progress.
 const MAX_MESSAGE_CHARS: usize = 200;
 
+/// Maximum number of characters of the name of a client in the id of a call.
+const MAX_ID_NAME: usize = 32;
+
 /// The running calls, by their ids.
 #[derive(Default)]
 pub(crate) struct LiveCalls {
@@ -41,9 +44,14 @@ enum RunningPlace {
 }
 
 impl LiveCalls {
-    /// Returns the id of a new call. Sessions with the same calls never share one.
-    pub(crate) fn new_id(&self) -> CallId {
-        format!("mcp_{}", self.ids.fetch_add(1, Ordering::Relaxed) + 1).as_str().into()
+    /// Returns the id of a new call, with the name of its client, so that every record has it.
+    /// Sessions with the same calls never share one.
+    pub(crate) fn new_id(&self, client: Option<&str>) -> CallId {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let plain = |c: char| if is_plain(c) { c } else { '-' };
+        let client: String = client.unwrap_or("client").chars().take(MAX_ID_NAME).map(plain).collect();
+        let number = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("mcp_{client}_{number}").as_str().into()
     }
 
     /// Adds a call until the returned guard is dropped.

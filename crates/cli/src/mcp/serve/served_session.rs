@@ -92,7 +92,11 @@ impl ServedSession {
             Some(text) if freeform => Input::Text(text.to_owned()),
             _ => Input::Json(serde_json::Value::Object(asked.arguments.clone()).to_string()),
         };
-        ToolCall { id: self.calls.new_id(), name: asked.tool.as_str().into(), input }
+        ToolCall {
+            id: self.calls.new_id(asked.client.name.as_deref()),
+            name: asked.tool.as_str().into(),
+            input,
+        }
     }
 }
 
