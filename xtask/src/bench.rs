@@ -6,6 +6,7 @@
 
 mod process;
 mod server;
+mod servers;
 mod terminal;
 
 use std::{fs, io, path::Path, process::Command, time::Duration};
@@ -32,6 +33,10 @@ pub(crate) fn run(root: &Path) -> Result<String, Vec<String>> {
         let cost = repeat(|| Ok(session(&binary, Scene { wire, ..Scene::default() }, 0)?.0))?;
         rows.push(row(&format!("one turn of text, {wire}, loopback"), &cost));
     }
+    let [without, with] = servers::measure(&binary)?;
+    rows.push(row("one scripted turn of text, no MCP server", &without));
+    let (count, tools) = (servers::SERVERS, servers::TOOLS);
+    rows.push(row(&format!("the same with {count} saved MCP servers of {tools} tools"), &with));
     let (cost, gaps, connections) = session(&binary, Scene::default(), CALLS)?;
     rows.push(row(&format!("{CALLS} calls of `true`"), &cost));
     let workspace = workspace().map_err(|error| vec![format!("cannot make a workspace: {error}")])?;

@@ -15,6 +15,7 @@ mod session_servers;
 mod state_lines;
 
 pub(crate) use self::{
+    probe::test_servers_of,
     prompts::as_request,
     servers::{ConfiguredServer, ConfiguredServers},
     session_servers::{SessionServers, with_servers},

@@ -21,7 +21,7 @@ use crate::{
     args::{CommonOptions, TrustOptions},
     confirm::{agrees, is_attended},
     exit::ProgramExit,
-    note,
+    mcp, note,
     output::print,
     policy,
     problem::CliProblem,
@@ -51,10 +51,11 @@ pub(crate) fn run(common: &CommonOptions, options: &TrustOptions) -> Result<Prog
             format!("there is no `.mcp.json` in {}, so there is nothing to trust", visible_path(root));
         return Err(CliProblem::failed(message));
     };
-    decide(&store, &project, options)
+    decide(&setup, &store, &project, options)
 }
 
 fn decide(
+    setup: &ProgramSetup,
     store: &TrustStore,
     project: &ProjectConfiguration,
     options: &TrustOptions,
@@ -78,6 +79,10 @@ fn decide(
         print(&format!("{:#}\n", object(project, state)))?;
     } else if agreed {
         note(&format!("trusted, until `{}` changes", visible_path(&project.path)));
+        if !options.yes && agrees(TEST_QUESTION, "run `windlass mcp test`")? {
+            // The result is shown; a server that fails does not change the decision.
+            mcp::test_servers_of(setup, project)?;
+        }
     } else if is_new {
         note("nothing was trusted");
     } else {
@@ -87,6 +92,8 @@ fn decide(
 }
 
 const QUESTION: &str = "Trust this configuration, until it changes? [y/N] ";
+
+const TEST_QUESTION: &str = "Start these servers once, so that the next session has their tools? [y/N] ";
 
 /// Asks a person at the start of a session about a configuration that is new or changed. The answer
 /// is kept, so that each content is asked about once.

@@ -16,10 +16,10 @@ use windlass::{
     },
 };
 
-use super::{ConfiguredServer, connections, pins::held_text, reported_servers};
+use super::{ConfiguredServer, ConfiguredServers, connections, pins::held_text, reported_servers};
 use crate::{
     exit::ProgramExit, interrupts, output::print, problem::CliProblem, redact::own, screen::visible,
-    setup::ProgramSetup,
+    setup::ProgramSetup, trust::ProjectConfiguration,
 };
 
 /// Runs the command.
@@ -82,6 +82,17 @@ pub(super) fn probe_all<'a>(
         Ok::<_, CliProblem>(results)
     })?;
     Ok(if stop.reason().is_some() { ProbeEnd::Interrupted } else { ProbeEnd::Complete(results) })
+}
+
+/// Tests the servers that a trusted project configures, which saves and pins their tools.
+pub(crate) fn test_servers_of(
+    setup: &ProgramSetup,
+    project: &ProjectConfiguration,
+) -> Result<(), CliProblem> {
+    let all = ConfiguredServers::of(setup).servers.into_iter();
+    let chosen: Vec<_> = all.filter(|(name, _)| project.servers.contains_key(name)).collect();
+    let chosen: Vec<_> = chosen.iter().map(|(name, server)| (name.as_str(), server.clone())).collect();
+    probe_all(setup, &chosen, |result| print(&result.text()).map(drop)).map(drop)
 }
 
 /// A server that is turned off can be tested, too.

@@ -77,6 +77,18 @@ fn a_person_is_asked_and_the_answer_counts() {
 }
 
 #[test]
+fn a_person_who_agrees_can_have_the_servers_tested_at_once() {
+    let user = User::new();
+    user.file(".mcp.json", ONE);
+    let mut command = user.program_on_a_terminal("trust");
+    command.stdin(Stdio::piped());
+    let ended = Running::start(command).feed(b"y\ny\n").end();
+    ended.assert_code(0);
+    assert!(ended.stdout.contains("notes: FAILED"), "{ended:#?}");
+    assert_eq!(state(&user), "enabled");
+}
+
+#[test]
 fn a_project_cannot_allow_its_servers_more_than_the_default() {
     let user = User::new();
     for key in ["sandbox", "network", "writable", "trusted", "default_tools_approval_mode", "tools"] {
