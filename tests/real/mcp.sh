@@ -178,11 +178,11 @@ else
   skip "npm does not answer: the Inspector"
 fi
 
-if [ -x "$real/venv-sdk/bin/python" ] && npm_install @modelcontextprotocol/inspector@2.12.0; then
+if [ -x "$real/venv-sdk/bin/python" ] && [ -x "$real/npm/node_modules/.bin/mcp-inspector" ]; then
   check "each client of the gateway gets its tools over HTTP" "$real/venv-sdk/bin/python" "$here/mcp/gateway.py" \
     "$windlass" "$real/npm/node_modules/.bin/mcp-inspector"
 else
-  skip "npm or pip does not answer: the clients of the gateway"
+  skip "the Python SDK or the Inspector is missing: the clients of the gateway"
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
