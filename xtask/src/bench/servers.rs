@@ -54,7 +54,7 @@ fn prepared_home(binary: &Path, servers: usize) -> io::Result<ScratchDirectory> 
     file("tools.json", &format!(r#"{{"tools":[{}]}}"#, tools.join(",")))?;
     let server = |at: usize| {
         let args = [place("server.sh"), place("tools.json")];
-        format!("[mcp_servers.s{at}]\ncommand = \"sh\"\nargs = {args:?}\n")
+        format!("[mcp_servers.s{at}]\ncommand = \"sh\"\nsandbox = \"none\"\nargs = {args:?}\n")
     };
     file("config.toml", &(0..servers).map(server).collect::<String>())?;
     let mut test = Command::new(binary);
