@@ -16,7 +16,7 @@ mod state_lines;
 
 pub(crate) use self::{
     probe::test_servers_of,
-    prompts::as_request,
+    prompts::{as_request, prompt_text},
     servers::{ConfiguredServer, ConfiguredServers},
     session_servers::{SessionServers, with_servers},
     state_lines::StateOutput,

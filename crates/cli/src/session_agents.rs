@@ -1,13 +1,16 @@
 //! The agents of an interactive session, whose settings a person can change while it runs.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use windlass::{AgentBuilder, ApprovalPolicy, SandboxMode, ThreadId, clean::Secrets, host::Machine};
-use windlass_tui::{AgentSource, KeptRule, MechanismProbe, OfferedModel, SessionSettings};
+use windlass_tui::{
+    AgentSource, FetchedPrompt, KeptRule, MechanismProbe, OfferedModel, PromptFetch, PromptRequest,
+    SessionSettings,
+};
 
 use crate::{
     args::{ApprovalFlag, CommonOptions, ModelChoice, SandboxFlag, SessionOptions},
-    mcp::{SessionServers, with_servers},
+    mcp::{self, SessionServers, with_servers},
     policy,
     problem::CliProblem,
     setup::ProgramSetup,
@@ -84,6 +87,23 @@ impl AgentSource for SessionAgents<'_> {
 
     fn rules(&self) -> Result<Vec<KeptRule>, String> {
         policy::kept_rules(self.setup).map_err(|problem| problem.message)
+    }
+
+    fn servers(&self) -> String {
+        match &self.servers {
+            Some(servers) => servers.states().join("\n"),
+            None => "no MCP server is configured; `windlass mcp add` configures one".to_owned(),
+        }
+    }
+
+    fn prompt_fetch(&self, request: PromptRequest) -> PromptFetch {
+        let pool = self.servers.as_ref().map(|servers| Arc::clone(&servers.pool));
+        Box::new(move || {
+            let pool = pool.ok_or_else(|| "no MCP server is configured".to_owned())?;
+            let PromptRequest { name, arguments } = request;
+            let text = mcp::prompt_text(&pool, &name, &arguments).map_err(|problem| problem.message)?;
+            Ok(FetchedPrompt { name, text })
+        })
     }
 
     fn session_diff(&self, thread: &ThreadId) -> Result<String, String> {

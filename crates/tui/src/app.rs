@@ -30,7 +30,7 @@ use crate::{
     plan_question::PlanQuestion,
     render::status::{SessionStatus, render_status},
     session::SessionInfo,
-    settings::{SessionLinks, SessionSettings},
+    settings::{PromptRequest, SessionLinks, SessionSettings},
     text_lines::faint,
     transcript::Transcript,
 };
@@ -56,6 +56,8 @@ pub(crate) enum AppAction {
     Program(Vec<String>),
     /// Give the agent other settings.
     Change(SessionSettings),
+    /// Fetch a prompt of an MCP server.
+    ServerPrompt(PromptRequest),
     /// Show a list that the program has.
     List(SessionList),
     /// Remove a rule by its id, and forget it.
@@ -81,6 +83,8 @@ pub(crate) enum AppAction {
 pub(crate) enum SessionList {
     Models,
     Approvals,
+    /// MCP servers.
+    Servers,
     /// All changes of the session.
     Diff,
 }
@@ -241,6 +245,7 @@ impl App {
                 self.panel.push(*question);
             }
             SessionMessage::Elicitation(question) => self.on_elicitation(*question),
+            SessionMessage::ServerPrompt(fetched) => self.on_server_prompt(*fetched),
             SessionMessage::Changed(changed) => self.on_changed(*changed),
             SessionMessage::Mechanism(name) => self.info.status.mechanism = name.map(str::to_owned),
             SessionMessage::Idle => self.on_idle(now),

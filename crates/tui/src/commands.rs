@@ -16,6 +16,8 @@ pub(crate) enum SlashCommand {
     Clear,
     New,
     Resume,
+    /// MCP servers.
+    Servers,
     /// A command of the program, with these arguments first. The terminal is handed to it.
     Program(&'static [&'static str]),
     Quit,
@@ -68,7 +70,7 @@ pub(crate) const COMMAND_GROUPS: &[(&str, &[CommandEntry])] = &[
             ),
             entry("rules", SlashCommand::Program(&["policy", "rules"]), "list the rules for commands"),
             entry("tools", SlashCommand::Program(&["tools", "list"]), "list the tools"),
-            entry("mcp", SlashCommand::Program(&["mcp"]), "list MCP servers; test NAME; pins; login NAME"),
+            entry("mcp", SlashCommand::Servers, "MCP servers; prompt SERVER/NAME; test NAME"),
         ],
     ),
     (

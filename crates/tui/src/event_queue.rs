@@ -11,7 +11,7 @@ use windlass::{
     mcp::{Elicitation, ElicitationAnswer},
 };
 
-use crate::settings::SessionSettings;
+use crate::settings::{FetchedPrompt, SessionSettings};
 
 /// Maximum size of pieces that wait to be shown. Of a longer output, the beginning is dropped: it
 /// is shown whole when the call ends. A longer answer is announced whole as a message.
@@ -26,6 +26,8 @@ pub enum SessionMessage {
     Question(Box<PendingQuestion>),
     /// A person is asked by an MCP server.
     Elicitation(Box<PendingElicitation>),
+    /// A prompt of an MCP server, or the reason why there is none.
+    ServerPrompt(Box<Result<FetchedPrompt, String>>),
     /// The agent has other settings, or the reason why not.
     Changed(Box<Result<SessionSettings, String>>),
     /// The mechanism that confines commands.

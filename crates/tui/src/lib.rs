@@ -42,5 +42,8 @@ pub use notifications::NotificationSettings;
 pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,
 };
-pub use settings::{AgentSource, KeptRule, MechanismProbe, OfferedModel, SessionSettings};
+pub use settings::{
+    AgentSource, FetchedPrompt, KeptRule, MechanismProbe, OfferedModel, PromptFetch, PromptRequest,
+    SessionSettings,
+};
 pub use terminal::pick;

@@ -11,7 +11,7 @@ use crate::{
     event_queue::{EventQueue, QueueSink, SessionMessage},
     session::{ProgramCommands, PromptHistory},
     session_worker::{AgentRebuild, SessionWorker, WorkOrder},
-    settings::{AgentSource, SessionLinks, SessionSettings, approval_list, model_list},
+    settings::{AgentSource, PromptRequest, SessionLinks, SessionSettings, approval_list, model_list},
 };
 
 /// A session without its terminal.
@@ -68,6 +68,7 @@ impl SessionCore<'_> {
             AppAction::Change(settings) => self.change(settings),
             AppAction::NewSession => self.begin_session(),
             AppAction::List(list) => self.list(list),
+            AppAction::ServerPrompt(request) => self.fetch_prompt(request),
             AppAction::EndCommand(id) => self.worker.end_command(self.links.commands.clone(), id),
             AppAction::Program(arguments) => {
                 // It may undo or show what commands have changed.
@@ -141,12 +142,23 @@ impl SessionCore<'_> {
         self.change(self.app.settings().clone());
     }
 
+    /// Fetches a prompt on a thread of its own, because a server takes its time.
+    fn fetch_prompt(&mut self, request: PromptRequest) {
+        let (fetch, queue) = (self.agents.prompt_fetch(request), Arc::clone(&self.queue));
+        let run = move || queue.push(SessionMessage::ServerPrompt(Box::new(fetch())));
+        let started = std::thread::Builder::new().name("windlass-prompt".to_owned()).spawn(run);
+        if let Err(error) = started {
+            self.app.note(&error.to_string());
+        }
+    }
+
     fn list(&mut self, list: SessionList) {
         let shown = match list {
             SessionList::Models => Ok(model_list(self.app.settings(), &self.agents.models())),
             SessionList::Approvals => self.agents.rules().map(|rules| {
                 approval_list(self.app.settings().approval, &self.links.approvals.list(), &rules)
             }),
+            SessionList::Servers => Ok(self.agents.servers()),
             SessionList::Diff => {
                 self.links.undo.settle();
                 let thread = self.app.thread().cloned();

@@ -100,6 +100,27 @@ pub struct KeptRule {
 /// Returns the mechanism that confines commands, and may take its time.
 pub type MechanismProbe = Box<dyn FnOnce() -> Option<&'static str> + Send>;
 
+/// A prompt of an MCP server that the person wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptRequest {
+    /// `SERVER/NAME`.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<(String, String)>,
+}
+
+/// A prompt of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedPrompt {
+    /// `SERVER/NAME`.
+    pub name: String,
+    /// Its messages as one text.
+    pub text: String,
+}
+
+/// Fetches a prompt.
+pub type PromptFetch = Box<dyn FnOnce() -> Result<FetchedPrompt, String> + Send>;
+
 /// Makes the agents of a session. Implemented by the program; called by the session when the person
 /// changes a setting or lists them.
 pub trait AgentSource {
@@ -113,6 +134,11 @@ pub trait AgentSource {
     /// Returns all changes of a session so far as a unified diff. The error is one line for a
     /// person.
     fn session_diff(&self, thread: &ThreadId) -> Result<String, String>;
+    /// Returns the states of MCP servers, for a person. Must not block.
+    fn servers(&self) -> String;
+    /// Returns a function that fetches a prompt of an MCP server. It is called on another thread;
+    /// the error is one line for a person.
+    fn prompt_fetch(&self, request: PromptRequest) -> PromptFetch;
     /// Returns the git branch of the working directory.
     fn branch(&self) -> Option<String>;
     /// Returns the probe of the sandbox. It is called on another thread.

@@ -38,6 +38,14 @@ impl ProgramCommands for FaultyHistory {
 }
 
 impl AgentSource for FaultyHistory {
+    fn servers(&self) -> String {
+        String::new()
+    }
+
+    fn prompt_fetch(&self, _request: windlass_tui::PromptRequest) -> windlass_tui::PromptFetch {
+        Box::new(|| Err("none".to_owned()))
+    }
+
     fn agent(&self, _settings: &SessionSettings) -> Result<AgentBuilder, String> {
         Err("there is one agent".to_owned())
     }

@@ -101,13 +101,40 @@ pub(crate) fn as_request(
     Ok(messages.iter().map(|message| content(message, messages.len() > 1)).collect())
 }
 
+/// Returns a prompt of running servers as one text.
+pub(crate) fn prompt_text(
+    pool: &ServerPool,
+    prompt: &str,
+    arguments: &[(String, String)],
+) -> Result<String, CliProblem> {
+    let (server, name) = prompt.split_once('/').unwrap_or((prompt, ""));
+    if !pool.servers().any(|(known, _)| known == server) {
+        return Err(CliProblem::usage(format!(
+            "there is no MCP server `{}` in this session",
+            visible(server)
+        )));
+    }
+    let arguments = remote_arguments(arguments);
+    let messages = crate::runtime()?.block_on(pool.get_prompt(server, name, &arguments));
+    let messages = messages.map_err(|error| CliProblem::failed(visible(&error.to_string())))?;
+    let is_conversation = messages.len() > 1;
+    let texts = messages.iter().map(|message| match text(&message.content) {
+        text if is_conversation => format!("{}: {text}", message.role),
+        text => text,
+    });
+    Ok(texts.collect::<Vec<_>>().join("\n"))
+}
+
+fn remote_arguments(arguments: &[(String, String)]) -> RemoteArguments {
+    arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect()
+}
+
 fn messages(
     setup: &ProgramSetup,
     (server, name): (&str, &str),
     arguments: &[(String, String)],
 ) -> Result<Vec<RemotePromptMessage>, CliProblem> {
-    let arguments: RemoteArguments =
-        arguments.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let arguments = remote_arguments(arguments);
     with_pool(setup, Some(server), async |pool| {
         let messages = pool.get_prompt(server, name, &arguments).await;
         messages.map_err(|error| CliProblem::failed(visible(&error.to_string())))

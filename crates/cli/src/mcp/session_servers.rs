@@ -8,12 +8,13 @@ use std::{
 
 use tokio::sync::mpsc;
 use windlass::{
-    AgentBuilder, image_url,
+    AgentBuilder, counted, image_url,
     mcp::{
         Elicitor, ToolSource, UnlistedServer,
         output::ImageFitter,
         pins::{HeldTool, Pins},
         pool::{RemoteError, ServerPool},
+        status::{ServerState, ServerStatus},
         tool_source::{RemoteTools, RemoteToolsSettings},
     },
 };
@@ -132,6 +133,30 @@ impl SessionServers {
         unlisted.chain(held).collect()
     }
 
+    /// Describes each server: its state, its tools, and what is wrong with it.
+    pub(crate) fn states(&self) -> Vec<String> {
+        let (held, unusable) = (self.tools.held_tools(), self.tools.unusable_tools());
+        let mut lines = Vec::new();
+        for status in self.pool.status() {
+            let server = status.server.as_str();
+            lines.push(state_line(&status));
+            if let ServerState::Failed { error, denials, .. } = &status.state {
+                lines.push(format!("  {}", visible(error)));
+                lines.extend(denials.iter().map(|denial| format!("  {}", visible(denial))));
+            }
+            let held = held.iter().filter(|(of, _)| of == server);
+            lines.extend(held.map(|(_, held)| {
+                let HeldTool { tool, reason, .. } = held;
+                format!("  `{}` is held back: {reason}; see /mcp pins {}", visible(tool), visible(server))
+            }));
+            let unusable = unusable.iter().filter(|(of, _)| of == server);
+            lines.extend(unusable.map(|(_, tool)| {
+                format!("  `{}` cannot be used: {}", visible(&tool.name), visible(&tool.reason))
+            }));
+        }
+        lines
+    }
+
     /// Gives an agent the tools of the servers.
     pub(crate) fn attach(&self, builder: AgentBuilder) -> AgentBuilder {
         let builder = builder.tool_source(self.tools.clone());
@@ -146,6 +171,24 @@ impl Drop for SessionServers {
         // The pool kills what does not end within its limit.
         let _ended = thread.join();
     }
+}
+
+fn state_line(status: &ServerStatus) -> String {
+    let state = match &status.state {
+        ServerState::Known => "not started",
+        ServerState::Starting => "starting",
+        ServerState::Ready => "ready",
+        ServerState::NeedsLogin => "needs a login: /mcp login",
+        ServerState::Failed { .. } => "failed",
+    };
+    let mut line = format!("{}: {state}", visible(&status.server));
+    let facts = [
+        status.tools.map(|tools| counted(tools as u64, "tool")),
+        (status.calls_in_flight > 0).then(|| counted(status.calls_in_flight as u64, "running call")),
+        (status.restarts > 0).then(|| counted(u64::from(status.restarts), "restart")),
+    ];
+    facts.into_iter().flatten().for_each(|fact| line.push_str(&format!(", {fact}")));
+    line
 }
 
 /// Starts the required servers. Returns the error of the first that cannot be used.

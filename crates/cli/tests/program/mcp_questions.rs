@@ -65,6 +65,26 @@ fn a_person_declines_or_dismisses_the_question_of_a_server() {
 }
 
 #[test]
+fn a_session_shows_its_servers_and_takes_a_prompt_as_a_message() {
+    let user = user();
+    let script = user.script(&json!([{"text": "The end."}]));
+    let mut terminal = Emulator::start(&user.program(&["chat", "--script", &script]), SIZE);
+    terminal.until("Ask, or / for commands");
+    terminal.type_in("/mcp \r");
+    terminal.until("fake: not started, 2 tools");
+    terminal.type_in("/mcp prompt fake/review file=a\r");
+    terminal.until("Please review the file.");
+    terminal.type_in("\r");
+    let screen = terminal.until("The end.");
+    assert!(screen.contains("› Prompt fake/review:\n  Please review the file."), "{screen}");
+    terminal.until_screen("idle", |screen| !screen.contains("working"));
+    terminal.type_in("/mcp \r");
+    terminal.until("fake: ready, 2 tools");
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn without_a_person_the_question_of_a_server_is_declined() {
     let user = user();
     let headless = user.run(&CALL);

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Running, User};
+use crate::support::{Emulator, Running, User};
 
 const ONE: &str = r#"{"mcpServers": {"notes": {"command": "notes-server", "args": ["--fast"],
     "env": {"TOKEN": "${NOTES_TOKEN:-none}"}}}}"#;
@@ -86,6 +86,28 @@ fn a_person_who_agrees_can_have_the_servers_tested_at_once() {
     ended.assert_code(0);
     assert!(ended.stdout.contains("notes: FAILED"), "{ended:#?}");
     assert_eq!(state(&user), "enabled");
+}
+
+#[test]
+fn a_session_asks_once_before_it_uses_the_servers_of_a_project() {
+    let user = User::new();
+    user.file(".mcp.json", ONE);
+    let script = user.script(&json!([]));
+    for (answer, mcp) in [("n\r", "no MCP server is configured"), ("y\r", "notes: ")] {
+        user.file(".mcp.json", format!("{ONE}{}", " ".repeat(mcp.len())));
+        let mut terminal = Emulator::start(&user.program(&["chat", "--script", &script]), (40, 120));
+        let screen = terminal.until("Trust this configuration, until it changes? [y/N]");
+        assert!(screen.contains("notes-server --fast"), "{screen}");
+        terminal.type_in(answer);
+        terminal.until("Ask, or / for commands");
+        terminal.type_in("/mcp \r");
+        terminal.until(mcp);
+        terminal.type_in("/quit\r");
+        assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+    }
+    let again = Emulator::start(&user.program(&["chat", "--script", &script]), (40, 120));
+    again.until("Ask, or / for commands");
+    assert!(!again.screen().contains("Trust this"), "{}", again.screen());
 }
 
 #[test]

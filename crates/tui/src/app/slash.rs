@@ -8,7 +8,7 @@ use super::{App, AppAction, SessionList, WorkKind};
 use crate::{
     commands::{self, COMMAND_GROUPS, KEYS, SlashCommand, THIS_SESSION},
     plan_question::{PlanAnswer, PlanQuestion},
-    settings::{SessionSettings, parse_approval, parse_sandbox},
+    settings::{FetchedPrompt, PromptRequest, SessionSettings, parse_approval, parse_sandbox},
 };
 
 /// Maximum size of a text that is copied. Terminals drop longer ones.
@@ -38,6 +38,7 @@ impl App {
             SlashCommand::Copy => self.copy_answer(),
             SlashCommand::Clear => self.actions.push(AppAction::Clear),
             SlashCommand::New => self.begin_session(now),
+            SlashCommand::Servers => self.servers(argument, now),
             SlashCommand::Resume => {
                 self.note("leave (Ctrl-D), then `windlass resume` lets you choose; /sessions lists them");
             }
@@ -72,9 +73,6 @@ impl App {
         if arguments == ["policy", "explain"] {
             return ["policy", "rules"].map(str::to_owned).to_vec();
         }
-        if arguments == ["mcp"] {
-            return ["mcp", "list"].map(str::to_owned).to_vec();
-        }
         if arguments.last().is_some_and(|last| last == "--output") {
             let path = self.export_path();
             self.note(&format!("writing this session to {}", path.display()));
@@ -90,6 +88,46 @@ impl App {
         let numbered = (2..).map(|number: u32| name(&format!("-{number}")));
         let mut names = iter::once(name("")).chain(numbered);
         names.find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| name(""))
+    }
+
+    /// Shows MCP servers, fetches a prompt of one, or runs the command of the program.
+    fn servers(&mut self, argument: &str, now: Instant) {
+        let mut words = commands::words(argument).into_iter();
+        match words.next().as_deref() {
+            None => self.actions.push(AppAction::List(SessionList::Servers)),
+            Some("prompt") => {
+                let name = words.next().unwrap_or_default();
+                let arguments = words.map(|word| {
+                    let (name, value) = word.split_once('=')?;
+                    Some((name.to_owned(), value.to_owned()))
+                });
+                match arguments.collect() {
+                    Some(arguments) if name.contains('/') => {
+                        self.actions.push(AppAction::ServerPrompt(PromptRequest { name, arguments }));
+                    }
+                    _ => self
+                        .transcript
+                        .warning("write /mcp prompt SERVER/NAME ARGUMENT=VALUE; /mcp prompts lists them"),
+                }
+            }
+            Some(_) => self.run_command(SlashCommand::Program(&["mcp"]), argument, now),
+        }
+    }
+
+    /// Puts a prompt of a server before what is being written, where the person can change it and
+    /// send it.
+    pub(super) fn on_server_prompt(&mut self, fetched: Result<FetchedPrompt, String>) {
+        match fetched {
+            Ok(FetchedPrompt { name, text }) => {
+                // It must not begin like a command.
+                let prompt = format!("Prompt {}:\n{text}", self.clean_line(&name));
+                let written = self.input();
+                let gap = if written.is_empty() { "" } else { "\n" };
+                self.set_input(&format!("{prompt}{gap}{written}"));
+                self.note("the prompt is in the input; Enter sends it");
+            }
+            Err(problem) => self.transcript.warning(&problem),
+        }
     }
 
     fn note_working(&mut self) {
