@@ -81,7 +81,10 @@ impl PlainLoop<'_> {
         let now = Instant::now();
         for message in self.core.queue.drain() {
             let is_call = matches!(&message, SessionMessage::Event(event) if matches!(**event, Event::CallStarted { .. }));
-            self.core.on_message(message, now);
+            match message {
+                SessionMessage::ServerPrompt(fetched) => self.core.app.send_server_prompt(*fetched, now),
+                message => self.core.on_message(message, now),
+            }
             output.add(self.core.app.take_finished());
             if is_call {
                 output.add(self.core.app.newest_call().into_iter().collect());

@@ -85,6 +85,19 @@ fn a_session_shows_its_servers_and_takes_a_prompt_as_a_message() {
 }
 
 #[test]
+fn a_session_of_lines_sends_a_prompt_at_once() {
+    let user = user();
+    let script = user.script(&json!([{"text": "The end."}]));
+    let mut terminal = Emulator::start(&user.program(&["chat", "--plain", "--script", &script]), SIZE);
+    terminal.until(">");
+    terminal.type_in("/mcp prompt fake/review file=a\r");
+    let screen = terminal.until("The end.");
+    assert!(screen.contains("Please review the file."), "{screen}");
+    terminal.type_in("/quit\r");
+    assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
+}
+
+#[test]
 fn without_a_person_the_question_of_a_server_is_declined() {
     let user = user();
     let headless = user.run(&CALL);

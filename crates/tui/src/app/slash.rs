@@ -118,9 +118,8 @@ impl App {
     /// send it.
     pub(super) fn on_server_prompt(&mut self, fetched: Result<FetchedPrompt, String>) {
         match fetched {
-            Ok(FetchedPrompt { name, text }) => {
-                // It must not begin like a command.
-                let prompt = format!("Prompt {}:\n{text}", self.clean_line(&name));
+            Ok(fetched) => {
+                let prompt = self.prompt_message(&fetched);
                 let written = self.input();
                 let gap = if written.is_empty() { "" } else { "\n" };
                 self.set_input(&format!("{prompt}{gap}{written}"));
@@ -128,6 +127,22 @@ impl App {
             }
             Err(problem) => self.transcript.warning(&problem),
         }
+    }
+
+    /// Sends a prompt of a server, in a session that has no input to put it into.
+    pub(crate) fn send_server_prompt(&mut self, fetched: Result<FetchedPrompt, String>, now: Instant) {
+        match fetched {
+            Ok(fetched) => {
+                let prompt = self.prompt_message(&fetched);
+                self.submit(prompt, now);
+            }
+            Err(problem) => self.transcript.warning(&problem),
+        }
+    }
+
+    /// Returns a prompt as a message. It must not begin like a command.
+    fn prompt_message(&self, fetched: &FetchedPrompt) -> String {
+        format!("Prompt {}:\n{}", self.clean_line(&fetched.name), fetched.text)
     }
 
     fn note_working(&mut self) {
