@@ -171,12 +171,15 @@ impl RemoteTool {
                 message: progress.message.map(|message| visible_line(&message, MAX_PROGRESS_BYTES)),
             });
         };
+        // A front end with several clients asks the one whose call this is.
+        let elicitor = self.calls.elicitor.as_ref();
+        let elicitor = elicitor.map(|all| all.for_call(&cx.id).unwrap_or_else(|| Arc::clone(all)));
         let call = RemoteToolCall {
             server: &self.server,
             tool: &self.definition.name,
             arguments,
             progress: &progress,
-            elicitor: self.calls.elicitor.clone(),
+            elicitor,
             cancel: &cx.cancel,
         };
         self.calls.pool.call_listed(call, checked).await

@@ -8,7 +8,7 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use windlass::{
-    BoxFuture, Exposure, SpecKind, Toolbox,
+    BoxFuture, Exposure, SpecKind, ToolName, Toolbox,
     mcp::{
         ToolHints,
         definition::RemoteToolDefinition,
@@ -101,19 +101,16 @@ impl ClientTools {
         Some((definition, registered.exposure))
     }
 
-    /// Returns all tools of servers in the order of the servers, with their exposure.
-    fn all(&self) -> Vec<(RemoteToolDefinition, Exposure)> {
+    /// Returns the names and annotations of all tools in the order of the servers.
+    fn names(&self) -> Vec<(ToolName, ToolHints)> {
         self.listed.registry.join_new();
         let pool = &self.servers.pool;
         let listings = pool.servers().filter_map(|(name, _)| Some((name, pool.listing(name)?)));
-        let tools = listings.flat_map(|(server, listing)| {
-            let tools = listing
-                .tools
-                .iter()
-                .filter_map(|tool| self.registered(model_tool_name(server, &tool.name).as_str(), tool.hints));
-            tools.collect::<Vec<_>>()
+        let names = listings.flat_map(|(server, listing)| {
+            let names = listing.tools.iter().map(|tool| (model_tool_name(server, &tool.name), tool.hints));
+            names.collect::<Vec<_>>()
         });
-        tools.collect()
+        names.collect()
     }
 
     /// Returns the tools for the search, if there is one.
@@ -140,13 +137,18 @@ impl ServedTools for ClientTools {
     }
 
     fn tools(&self) -> Vec<RemoteToolDefinition> {
-        let listed = self.all().into_iter().filter(|(_, exposure)| *exposure == Exposure::Advertised);
+        let names = self.names();
+        let known = names.iter().filter_map(|(name, hints)| self.registered(name.as_str(), *hints));
+        let listed = known.filter(|(_, exposure)| *exposure == Exposure::Advertised);
         listed.map(|(tool, _)| tool).chain(self.search_tools()).collect()
     }
 
     fn tool(&self, name: &str) -> Option<RemoteToolDefinition> {
-        let mut tools = self.all().into_iter().map(|(tool, _)| tool).chain(self.search_tools());
-        tools.find(|tool| tool.name == name)
+        // Every call asks: the definitions of all other tools are not copied for it.
+        match self.names().into_iter().find(|(known, _)| known.as_str() == name) {
+            Some((_, hints)) => self.registered(name, hints).map(|(tool, _)| tool),
+            None => self.search_tools().into_iter().find(|tool| tool.name == name),
+        }
     }
 
     fn call(&self, call: ServedCall) -> BoxFuture<'_, RemoteResult> {
