@@ -12,7 +12,7 @@ pub(crate) use self::{
     store::{ProjectTrust, TrustStore},
 };
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
 use windlass::counted;
@@ -125,6 +125,13 @@ fn description(project: &ProjectConfiguration) -> String {
     for (name, server) in &project.servers {
         let (target, reach) = (clean(&server.target()), server.confinement());
         text.push_str(&format!("  {}: {}\n    ({reach})\n", visible(name), visible(&target)));
+        // A variable such as PATH or NODE_OPTIONS decides what a harmless command line runs.
+        for (name, value) in &server.config.env {
+            text.push_str(&format!("    with {}={}\n", visible(name), visible(&clean(value))));
+        }
+        for (name, value) in &server.config.http_headers {
+            text.push_str(&format!("    with the header {}: {}\n", visible(name), visible(&clean(value))));
+        }
     }
     let variables = project.variables();
     if !variables.is_empty() {
@@ -140,7 +147,14 @@ fn clean(text: &str) -> String {
 
 fn object(project: &ProjectConfiguration, state: ProjectTrust) -> Value {
     let servers = project.servers.iter().map(|(name, server)| {
-        json!({"name": name, "transport": server.transport(), "target": clean(&server.target())})
+        let env = |(name, value): (&String, &String)| (name.clone(), clean(value));
+        json!({
+            "name": name,
+            "transport": server.transport(),
+            "target": clean(&server.target()),
+            "env": server.config.env.iter().map(env).collect::<BTreeMap<_, _>>(),
+            "http_headers": server.config.http_headers.iter().map(env).collect::<BTreeMap<_, _>>(),
+        })
     });
     json!({
         "directory": project.root,

@@ -31,9 +31,6 @@ const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
 const MAX_ERROR_BYTES: usize = 8 * 1024;
 /// Maximum size of a message of progress.
 const MAX_PROGRESS_BYTES: usize = 500;
-/// Maximum number of changes of a definition in one refusal.
-const MAX_SHOWN_CHANGES: usize = 5;
-
 /// Maximum number of checks of one call, if the server keeps listing other tools in between.
 const MAX_CHECKS: usize = 4;
 
@@ -128,12 +125,12 @@ impl RemoteTool {
                 format!("the definition of the tool `{tool}` has changed; call it as it is defined now");
             return ToolError::new(ErrorKind::NoPermission, message);
         };
-        let changes: String =
-            held.changes.iter().take(MAX_SHOWN_CHANGES).map(|change| format!("\n- {change}")).collect();
+        // The new definition is not part of it: the model must not read it before the user has.
+        let server = &self.server;
         let message = format!(
-            "the tool `{tool}` is held back: {}. Do not try again; the user can approve it with `windlass mcp \
-             pins approve {} {tool}`.{changes}",
-            held.reason, self.server
+            "the tool `{tool}` is held back: {}. Do not try again; `windlass mcp pins {server}` shows the user \
+             what changed, and `windlass mcp pins approve {server} {tool}` approves it.",
+            held.reason
         );
         ToolError::new(ErrorKind::NoPermission, message)
     }
