@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 use windlass_contract::{
     AnyTool, Event, Journal,
     approval::{Approver, Rulebook},
+    elicitation::Elicitor,
     event::{EventEmitter, EventSink, Silent},
     journal::{JournalError, TurnContext},
     model::ModelClient,
@@ -19,7 +20,7 @@ use windlass_runtime::{
     Budget, CleanEvents, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review,
     SearchForm, Secrets, SessionApprovals, Shaper, Toolbox,
 };
-use windlass_tools::{CommandSessions, OutputPlace};
+use windlass_tools::{CommandSessions, OutputPlace, UserInput};
 
 pub use self::undo::UndoRecording;
 
@@ -34,6 +35,7 @@ use crate::{
     history::ConversationHistory,
     offered_tools::OfferedTools,
     reviewer::{ModelReviewer, ReviewExchange},
+    toolset::ToolsetParts,
 };
 
 /// Maximum size of the note that a tool adds to an output. Output and note must fit, or the output
@@ -50,6 +52,7 @@ pub struct AgentBuilder {
     builtin: Option<Toolset>,
     policy: Policy,
     approver: Option<Arc<dyn Approver>>,
+    elicitor: Option<Arc<dyn Elicitor>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     events: Arc<dyn EventSink>,
     machine: Machine,
@@ -78,6 +81,7 @@ impl Default for AgentBuilder {
             builtin: None,
             policy: Policy::default(),
             approver: None,
+            elicitor: None,
             rulebook: None,
             events: Arc::new(Silent),
             machine: Machine::new(BTreeMap::new()),
@@ -151,6 +155,9 @@ impl AgentBuilder {
         policy(policy: Policy) = policy;
         /// The approver that answers questions.
         approver(approver: Arc<dyn Approver>) = Some(approver);
+        /// The front end that asks the person for input, for the tool `request_user_input`. Without
+        /// it, the model is not offered the tool.
+        elicitor(elicitor: Arc<dyn Elicitor>) = Some(elicitor);
         /// The rulebook that keeps rules made by answers.
         rulebook(rulebook: Arc<dyn Rulebook>) = Some(rulebook);
         /// The sink that receives events.
@@ -358,7 +365,9 @@ impl AgentBuilder {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             let traits = PolicyTraits::new(&self.policy, self.approver.is_some());
             let outputs = self.storage.as_ref().map(|_| outputs);
-            set.register(registry, outputs, &self.command_sessions, traits)
+            let user_input = UserInput { elicitor: self.elicitor.clone(), secrets: self.secrets.clone() };
+            let (sessions, user_input) = (&self.command_sessions, &user_input);
+            set.register(registry, ToolsetParts { outputs, sessions, user_input, traits })
         });
         let storage = self.storage.clone();
         let indexer = Arc::new(move |cards: &[_]| catalogue(cards, storage.as_ref()));

@@ -141,14 +141,15 @@ fn schema_value(schema: &Schema) -> Value {
 #[cfg(test)]
 mod tests {
     use windlass_contract::grant::SandboxRules;
-    use windlass_tools::{CommandSessions, Needs, PatchForm, builtin};
+    use windlass_tools::{CommandSessions, Needs, PatchForm, UserInput, builtin};
 
     use super::*;
 
     fn spec(name: &str, policy: &Policy, is_attended: bool) -> ToolSpec {
         let (shell, patch) = ("/bin/sh".as_ref(), PatchForm::Function);
-        let sessions = &CommandSessions::default();
-        let needs = Needs { shell, patch, search: None, shows_images: false, outputs: None, sessions };
+        let (sessions, user_input) = (&CommandSessions::default(), &UserInput::default());
+        let (search, outputs) = (None, None);
+        let needs = Needs { shell, patch, search, shows_images: false, outputs, sessions, user_input };
         let tool = builtin(&needs).into_iter().find(|tool| tool.name().as_str() == name).unwrap();
         PolicyTraits::new(policy, is_attended).describe(tool).spec().unwrap()
     }
@@ -201,8 +202,9 @@ mod tests {
     #[test]
     fn a_call_is_read_with_every_parameter_the_tool_knows() {
         let (shell, patch) = ("/bin/sh".as_ref(), PatchForm::Function);
-        let sessions = &CommandSessions::default();
-        let needs = Needs { shell, patch, search: None, shows_images: false, outputs: None, sessions };
+        let (sessions, user_input) = (&CommandSessions::default(), &UserInput::default());
+        let (search, outputs) = (None, None);
+        let needs = Needs { shell, patch, search, shows_images: false, outputs, sessions, user_input };
         let tool = builtin(&needs).into_iter().find(|tool| tool.name().as_str() == "shell_command").unwrap();
         let described = PolicyTraits::new(&Policy::default(), false).describe(tool);
         let input = r#"{"command":"ls","sandbox_permissions":"require_escalated","justification":"why"}"#;

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 use windlass_contract::{
+    elicitation::Elicitor,
     grant::{DefaultLimits, SandboxRules},
-    remote::Elicitor,
 };
 use windlass_host::{SandboxedServers, ServerSandboxSettings};
 use windlass_mcp::{

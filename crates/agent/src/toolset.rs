@@ -4,9 +4,22 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use windlass_contract::spec::WebSearch;
 use windlass_runtime::RegistryBuilder;
-use windlass_tools::{CommandSessions, Needs, OutputPlace, PatchForm, builtin};
+use windlass_tools::{CommandSessions, Needs, OutputPlace, PatchForm, UserInput, builtin};
 
 use crate::{EditTools, FileTools, ShellKind, described_tools::PolicyTraits};
+
+/// The parts of a session that built-in tools need.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolsetParts<'a> {
+    /// The directory of long outputs, if they are kept.
+    pub(crate) outputs: Option<&'a OutputPlace>,
+    /// The commands that run across calls.
+    pub(crate) sessions: &'a CommandSessions,
+    /// The way to the person.
+    pub(crate) user_input: &'a UserInput,
+    /// The policy, for the descriptions.
+    pub(crate) traits: PolicyTraits,
+}
 
 /// The choice of built-in tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,20 +57,16 @@ impl Default for Toolset {
 impl Toolset {
     /// Adds the tools in the order that models of this family expect. Tools that are not offered
     /// can still be called, unless the shell or the file tools are disabled.
-    pub(crate) fn register(
-        &self,
-        mut registry: RegistryBuilder,
-        outputs: Option<&OutputPlace>,
-        sessions: &CommandSessions,
-        traits: PolicyTraits,
-    ) -> RegistryBuilder {
+    pub(crate) fn register(&self, mut registry: RegistryBuilder, parts: ToolsetParts<'_>) -> RegistryBuilder {
+        let ToolsetParts { outputs, sessions, user_input, traits } = parts;
         let patch = match self.edits {
             EditTools::FreeformPatch => PatchForm::Freeform,
             EditTools::Patch | EditTools::Strings | EditTools::Disabled => PatchForm::Function,
         };
         let strings = self.edits == EditTools::Strings;
         let (shell, search) = (&*self.shell_program, self.web_search);
-        let needs = Needs { shell, patch, search, shows_images: self.shows_images, outputs, sessions };
+        let shows_images = self.shows_images;
+        let needs = Needs { shell, patch, search, shows_images, outputs, sessions, user_input };
         for tool in builtin(&needs) {
             let name = tool.name();
             if self.disabled.contains(name.as_str()) {
@@ -98,6 +107,8 @@ impl Toolset {
                 ("apply_patch" | "edit_file" | "write_file", _) if self.edits == EditTools::Disabled => {
                     registry
                 }
+                // Calls of it are refused with a reason.
+                ("request_user_input", _) if user_input.elicitor.is_none() => registry.hidden(tool),
                 ("apply_patch", _) if strings => registry.hidden(tool),
                 ("edit_file" | "write_file", _) if !strings => registry.hidden(tool),
                 _ => registry.tool(tool),
@@ -151,8 +162,9 @@ mod tests {
 
     fn names(toolset: &Toolset) -> Vec<String> {
         let traits = PolicyTraits::new(&Policy::default(), false);
-        let registry =
-            toolset.register(Registry::builder(), None, &CommandSessions::default(), traits).build().unwrap();
+        let (sessions, user_input) = (&CommandSessions::default(), &UserInput::default());
+        let parts = ToolsetParts { outputs: None, sessions, user_input, traits };
+        let registry = toolset.register(Registry::builder(), parts).build().unwrap();
         registry.specs().iter().map(|spec| spec.name.to_string()).collect()
     }
 

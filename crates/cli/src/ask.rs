@@ -20,7 +20,7 @@ use windlass_tui::render::visible::{count_blanks, visible_command};
 
 mod terminal_elicitor;
 
-pub(crate) use self::terminal_elicitor::TerminalElicitor;
+pub(crate) use self::terminal_elicitor::{TerminalElicitor, with_elicitor};
 use crate::{
     paths::PathDisplay,
     progress_terminal::ProgressTerminal,

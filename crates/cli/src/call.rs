@@ -7,9 +7,8 @@ use std::{
 
 use serde_json::Value;
 use windlass::{
-    Effects, Facts, FinishedCall, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
+    Effects, Elicitor, Facts, FinishedCall, Input, Outcome, SpecKind, Status, Stop, ToolCall, Toolbox,
     host::Window,
-    mcp::Elicitor,
     record::Edits,
     render::{self, CallReport},
 };
@@ -17,7 +16,7 @@ use windlass::{
 use crate::{
     allow_hints::AllowHints,
     args::{CallOptions, CommonOptions},
-    ask::{TerminalApprover, TerminalElicitor},
+    ask::{TerminalApprover, TerminalElicitor, with_elicitor},
     confirm::obstacle_to_asking,
     exec::from_stdin,
     exit::ProgramExit,
@@ -55,8 +54,9 @@ pub(crate) fn run(common: &CommonOptions, args: &CallOptions) -> Result<ProgramE
     let screen =
         SingleCallScreen { paths: PathDisplay::seen_from(&setup.cwd), terminal: Arc::clone(&terminal) };
     let elicitor = TerminalElicitor::at_terminal(args.no_input, &stop, Some(terminal.clone()));
-    let servers = if is_remote(&args.name) { listed_servers(&setup, &args.name, elicitor)? } else { None };
-    let builder = with_servers(builder, servers.as_ref());
+    let servers =
+        if is_remote(&args.name) { listed_servers(&setup, &args.name, elicitor.clone())? } else { None };
+    let builder = with_elicitor(with_servers(builder, servers.as_ref()), elicitor.as_ref());
     let toolbox = builder.events(Arc::new(screen)).toolbox();
     let toolbox = toolbox.map_err(|errors| CliProblem::usage(errors.to_string()))?;
     user_tools::report_quarantined(toolbox.registry.quarantined());

@@ -111,6 +111,8 @@ pub(crate) struct WindlassConfig {
     pub(crate) edit_tool: EditTool,
     /// Enables `update_plan`, with which the model shows the steps of its work.
     pub(crate) include_plan_tool: bool,
+    /// Enables `request_user_input`, with which the model asks the user something.
+    pub(crate) include_user_input_tool: bool,
     /// `true` offers `apply_patch` also to models that were not trained on patches; `false` removes
     /// it. Unset: `edit_tool` decides.
     pub(crate) include_apply_patch_tool: Option<bool>,
@@ -213,6 +215,7 @@ impl Default for WindlassConfig {
             file_tools: FileToolsMode::default(),
             edit_tool: EditTool::default(),
             include_plan_tool: true,
+            include_user_input_tool: true,
             include_apply_patch_tool: None,
             include_view_image_tool: true,
             include_test_sync_tool: false,

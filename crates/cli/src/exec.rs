@@ -8,8 +8,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use windlass::{
-    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, Content, Reason, SchemaError, Stop, ThreadId,
-    TurnReport,
+    Agent, AgentBuilder, AgentError, AnswerSchema, ApprovalPolicy, BuildError, Content, Reason, SchemaError,
+    Stop, ThreadId, TurnReport,
     host::{OutputFile, Window},
     record::{Edits, Which},
 };
@@ -20,6 +20,7 @@ mod piped_input;
 use self::{exec_output::ExecOutput, piped_input::with_piped_input};
 use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
+    ask::with_elicitor,
     exit::ProgramExit,
     ids, interrupts,
     mcp::{self, SessionServers, with_servers},
@@ -69,6 +70,9 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
     let builder = output.agent(&setup, machine, &stop)?.single_turn();
     let builder = user_tools::with_user_tools(builder, options.tools.as_deref())?;
     let elicitor = output.elicitor(&options, &stop);
+    // With `never`, a run goes through without its person.
+    let is_attended = setup.config().approval_policy != ApprovalPolicy::Never;
+    let builder = with_elicitor(builder, elicitor.as_ref().filter(|_| is_attended));
     let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), elicitor);
     let servers = servers.map(|servers| servers.start(output.server_states())).transpose()?;
     let mut builder = with_servers(builder, servers.as_ref());

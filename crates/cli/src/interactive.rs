@@ -8,7 +8,7 @@ use std::{
 };
 
 use windlass::{
-    Network,
+    Elicitor, Network,
     host::Window,
     record::{Edits, Which},
 };
@@ -139,10 +139,10 @@ fn start(
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let queue = Arc::<EventQueue>::default();
-    let elicitor = Arc::new(QueueElicitor(Arc::clone(&queue)));
-    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), Some(elicitor));
+    let elicitor: Arc<dyn Elicitor> = Arc::new(QueueElicitor(Arc::clone(&queue)));
+    let servers = SessionServers::known(&setup, &mcp::reported_servers(&setup), Some(Arc::clone(&elicitor)));
     let servers = servers.map(|servers| servers.start(StateOutput::Silent)).transpose()?;
-    let agents = SessionAgents { common, options, setup: &setup, machine, servers };
+    let agents = SessionAgents { common, options, setup: &setup, machine, elicitor, servers };
     let settings = agents.settings();
     let mut builder = agents.builder(&setup, &settings)?;
     let is_new = beginning.resume.is_none();

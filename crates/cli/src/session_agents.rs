@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use windlass::{AgentBuilder, ApprovalPolicy, SandboxMode, ThreadId, clean::Secrets, host::Machine};
+use windlass::{
+    AgentBuilder, ApprovalPolicy, Elicitor, SandboxMode, ThreadId, clean::Secrets, host::Machine,
+};
 use windlass_tui::{
     AgentSource, FetchedPrompt, KeptRule, MechanismProbe, OfferedModel, PromptFetch, PromptRequest,
     SessionSettings,
@@ -25,6 +27,8 @@ pub(crate) struct SessionAgents<'a> {
     pub(crate) options: &'a SessionOptions,
     pub(crate) setup: &'a ProgramSetup,
     pub(crate) machine: Machine,
+    /// The one who asks the person.
+    pub(crate) elicitor: Arc<dyn Elicitor>,
     /// The servers of the session; all of its agents share them.
     pub(crate) servers: Option<SessionServers>,
 }
@@ -50,7 +54,7 @@ impl SessionAgents<'_> {
     ) -> Result<AgentBuilder, CliProblem> {
         let agent = setup.attended_agent(self.machine.clone())?;
         let agent = user_tools::with_user_tools(agent, self.options.tools.as_deref())?;
-        let agent = with_servers(agent, self.servers.as_ref());
+        let agent = with_servers(agent, self.servers.as_ref()).elicitor(Arc::clone(&self.elicitor));
         Ok(if settings.plan_mode { agent.plan_mode() } else { agent })
     }
 

@@ -249,6 +249,7 @@ impl ProgramSetup {
         let shows_images = config.include_view_image_tool && config.tools.view_image != Some(false);
         let switches = [
             ("update_plan", config.include_plan_tool),
+            ("request_user_input", config.include_user_input_tool),
             ("apply_patch", config.include_apply_patch_tool != Some(false)),
             ("view_image", shows_images),
             ("test_sync_tool", config.include_test_sync_tool),

@@ -14,6 +14,7 @@ pub mod call;
 pub mod clean;
 pub mod edit;
 pub mod effects;
+pub mod elicitation;
 pub mod event;
 pub mod files;
 pub mod grant;

@@ -1,5 +1,4 @@
-//! Tools of MCP servers: their calls as effects, the processes of stdio servers, and the questions
-//! that servers ask.
+//! Tools of MCP servers: their calls as effects, and the processes of stdio servers.
 
 use std::{collections::BTreeMap, fmt, os::fd::OwnedFd, path::PathBuf, sync::Arc};
 
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AnyTool, BoxFuture, CallId,
+    AnyTool, BoxFuture,
     grant::Held,
     host::{Exit, HostError},
     wording::shortened,
@@ -296,57 +295,6 @@ pub struct UnlistedServer {
     pub server: String,
     /// Its state in a few words, such as `not started` or `failed: …`. Without control characters.
     pub state: String,
-}
-
-/// Asks a person a question of an MCP server. Implemented by front ends, called by `mcp`. A front
-/// end that cannot ask declines.
-pub trait Elicitor: Send + Sync {
-    /// Asks one question and waits for its answer.
-    fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
-
-    /// Returns the one that asks during a call, for front ends with several people. The default has
-    /// none: questions of all calls go to this one.
-    fn for_call(&self, call: &CallId) -> Option<Arc<dyn Elicitor>> {
-        let _ = call;
-        None
-    }
-}
-
-/// A question of an MCP server. Its texts are untrusted, without control characters.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Elicitation {
-    /// Name of the server in the configuration.
-    pub server: String,
-    /// The question.
-    pub message: String,
-    /// The form of the answer.
-    pub form: ElicitationForm,
-}
-
-/// The form of an answer to a server.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ElicitationForm {
-    /// An object of primitive fields.
-    Fields {
-        /// JSON Schema of the object.
-        schema: Value,
-    },
-    /// The person opens a page and answers there.
-    Url {
-        /// Address of the page.
-        url: String,
-    },
-}
-
-/// The answer to a server.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ElicitationAnswer {
-    /// Accepted, with the fields of the form; an empty object for a page.
-    Accept(Value),
-    /// Declined.
-    Decline,
-    /// Dismissed without an answer.
-    Cancel,
 }
 
 #[cfg(test)]

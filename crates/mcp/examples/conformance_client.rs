@@ -18,11 +18,9 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use windlass_contract::{
     BoxFuture,
+    elicitation::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
     host::HostError,
-    remote::{
-        Elicitation, ElicitationAnswer, ElicitationForm, Elicitor, LaunchedServer, ServerCommand,
-        ServerLauncher,
-    },
+    remote::{LaunchedServer, ServerCommand, ServerLauncher},
 };
 use windlass_mcp::{
     config::McpServerConfig,

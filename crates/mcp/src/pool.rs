@@ -17,7 +17,7 @@ use tokio::{
     task::AbortHandle,
 };
 use tokio_util::sync::CancellationToken;
-use windlass_contract::remote::{Elicitor, ServerLauncher};
+use windlass_contract::{elicitation::Elicitor, remote::ServerLauncher};
 
 use crate::{
     access_tokens::AccessTokens,

@@ -6,6 +6,7 @@
 mod answer;
 mod bearer;
 mod call_in_progress;
+mod choice_form;
 mod client_roots;
 mod handler;
 pub mod http;
@@ -19,7 +20,7 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use windlass_contract::{BoxFuture, remote::Elicitor};
+use windlass_contract::{BoxFuture, elicitation::Elicitor};
 
 pub use self::{bearer::BearerToken, handler::ToolServer};
 use crate::{

@@ -5,10 +5,7 @@ use std::{fmt, sync::Arc};
 use tokio::task::spawn_blocking;
 use windlass_contract::{
     AnyTool, BoxFuture, Cx, Effects, Event, Input, Meta, Output, ParsedCall, Ready, ToolError, ToolName,
-    ToolSpec,
-    remote::{Elicitor, RemoteCall},
-    spec::SpecKind,
-    tool::ErrorKind,
+    ToolSpec, elicitation::Elicitor, remote::RemoteCall, spec::SpecKind, tool::ErrorKind,
 };
 use windlass_schema::{Schema, SchemaError};
 

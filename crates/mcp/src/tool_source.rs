@@ -10,7 +10,8 @@ use std::{
 use tokio::task::{AbortHandle, spawn_blocking};
 use windlass_contract::{
     AnyTool, BoxFuture, ToolName,
-    remote::{Elicitor, SourceTools, ToolSource, UnlistedServer},
+    elicitation::Elicitor,
+    remote::{SourceTools, ToolSource, UnlistedServer},
 };
 
 use crate::{

@@ -1,11 +1,12 @@
 //! The built-in tools, one file each. A new one is a `mod` line and a line in [`builtin`].
 //!
 //! ```
-//! use windlass_tools::{CommandSessions, Needs, PatchForm, builtin};
+//! use windlass_tools::{CommandSessions, Needs, PatchForm, UserInput, builtin};
 //!
 //! let (shell, patch) = ("/bin/bash".as_ref(), PatchForm::Freeform);
-//! let sessions = &CommandSessions::default();
-//! let needs = Needs { shell, patch, search: None, shows_images: false, outputs: None, sessions };
+//! let (sessions, user_input) = (&CommandSessions::default(), &UserInput::default());
+//! let (search, outputs) = (None, None);
+//! let needs = Needs { shell, patch, search, shows_images: false, outputs, sessions, user_input };
 //! let names: Vec<String> = builtin(&needs).iter().map(|tool| tool.name().to_string()).collect();
 //! assert_eq!(names[..3], ["shell", "local_shell", "shell_command"]);
 //! ```
@@ -25,6 +26,7 @@ mod picture;
 mod program;
 mod read_file;
 mod read_output;
+mod request_user_input;
 mod run_command;
 mod run_tests;
 mod sessions;
@@ -46,6 +48,7 @@ pub use change::diff::TurnDiff;
 pub use picture::image_url;
 pub use program::program;
 pub use read_output::OutputPlace;
+pub use request_user_input::UserInput;
 pub use sessions::running::{CommandSessions, RunningCommand};
 
 /// Settings of the built-in tools.
@@ -63,11 +66,13 @@ pub struct Needs<'a> {
     pub outputs: Option<&'a OutputPlace>,
     /// Commands that run across calls.
     pub sessions: &'a CommandSessions,
+    /// The way to the person.
+    pub user_input: &'a UserInput,
 }
 
 /// Returns all built-in tools, in the order in which models of this family list them.
 pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
-    let Needs { shell, patch, search, shows_images, outputs, sessions } = *needs;
+    let Needs { shell, patch, search, shows_images, outputs, sessions, user_input } = *needs;
     let sessions = sessions.table();
     let tools = [
         Some(erase(shell::ShellProgram)),
@@ -88,6 +93,7 @@ pub fn builtin(needs: &Needs<'_>) -> Vec<Arc<dyn AnyTool>> {
         Some(run_tests::run_tests()),
         outputs.map(|place| erase(read_output::ReadOutput { place: Arc::clone(place) })),
         Some(erase(run_command::RunCommand::new(shell))),
+        Some(erase(request_user_input::RequestUserInput(user_input.clone()))),
     ];
     tools.into_iter().flatten().collect()
 }
@@ -105,7 +111,8 @@ mod tests {
     fn with(search: Option<WebSearch>) -> Vec<Arc<dyn AnyTool>> {
         let (shell, patch, outputs) = (Path::new("/bin/sh"), PatchForm::Function, OutputPlace::default());
         let (outputs, sessions) = (Some(&outputs), &CommandSessions::default());
-        builtin(&Needs { shell, patch, search, shows_images: true, outputs, sessions })
+        let user_input = &UserInput::default();
+        builtin(&Needs { shell, patch, search, shows_images: true, outputs, sessions, user_input })
     }
 
     fn all() -> Vec<Arc<dyn AnyTool>> {
@@ -135,7 +142,8 @@ mod tests {
                 "view_image",
                 "run_tests",
                 "read_output",
-                "run_command"
+                "run_command",
+                "request_user_input"
             ]
         );
         let without = with(None);
@@ -182,7 +190,7 @@ mod tests {
                 "shell_command" | "run_command" => (Category::Execution, Format::Freeform, false),
                 "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
                 "run_tests" => (Category::Execution, Format::Tests, false),
-                "update_plan" => (Category::Planning, Format::Plain, false),
+                "update_plan" | "request_user_input" => (Category::Planning, Format::Plain, false),
                 "apply_patch" | "edit_file" | "write_file" => (Category::Files, Format::Plain, false),
                 "web_search" => (Category::Web, Format::Plain, false),
                 "grep_files" | "read_file" | "list_dir" | "view_image" | "read_output" => {

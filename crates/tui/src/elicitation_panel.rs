@@ -1,13 +1,13 @@
-//! The panel with a question of an MCP server.
+//! The panel with a question of an MCP server or of the agent.
 
 use std::{collections::VecDeque, time::Instant};
 
 use ratatui::text::{Line, Span};
 use ratatui_textarea::{Input, Key};
 use tokio::sync::oneshot;
-use windlass::mcp::{
+use windlass::{
     ElicitationAnswer,
-    question_dialogue::{DialogueStep, QuestionDialogue},
+    mcp::question_dialogue::{DialogueStep, QuestionDialogue},
 };
 
 use crate::{
@@ -29,7 +29,7 @@ const MAX_BLANKS: usize = 8;
 /// The mark of the lines that a server has written.
 const QUOTED: &str = "  | ";
 
-/// The questions of servers that wait, the first of which is shown.
+/// The questions that wait, the first of which is shown.
 #[derive(Debug, Default)]
 pub(crate) struct ElicitationQueue {
     waiting: VecDeque<WaitingElicitation>,
@@ -227,7 +227,7 @@ mod tests {
     use std::time::Duration;
 
     use serde_json::json;
-    use windlass::mcp::{Elicitation, ElicitationForm};
+    use windlass::{Asker, ChoiceOption, ChoiceQuestion, Elicitation, ElicitationForm};
 
     use super::*;
 
@@ -236,7 +236,7 @@ mod tests {
             "properties": {"name": {"type": "string", "minLength": 2}}});
         let form = ElicitationForm::Fields { schema };
         let message = "Who are you? This line is longer than the panel is wide.".to_owned();
-        let question = Elicitation { server: "demo".into(), message, form };
+        let question = Elicitation { asker: Asker::Server("demo".into()), message, form };
         let (answer, given) = oneshot::channel();
         let mut panel = ElicitationQueue::default();
         panel.push(PendingElicitation { question, answer });
@@ -275,6 +275,41 @@ mod tests {
         press(&mut panel, "y", now);
         assert_eq!(given.try_recv(), Ok(ElicitationAnswer::Accept(json!({"name": "Ada"}))));
         assert!(!panel.is_open());
+    }
+
+    #[test]
+    fn a_question_of_the_agent_is_answered_with_one_key_or_with_a_text() {
+        let option = |label: &str| ChoiceOption { label: label.to_owned(), description: String::new() };
+        let asked = || {
+            let (id, header, question) = ("db".to_owned(), "DB".to_owned(), "Which one?".to_owned());
+            let questions =
+                vec![ChoiceQuestion { id, header, question, options: vec![option("a"), option("b")] }];
+            let form = ElicitationForm::Choices { questions };
+            let question = Elicitation { asker: Asker::Agent, message: String::new(), form };
+            let (answer, given) = oneshot::channel();
+            let mut panel = ElicitationQueue::default();
+            panel.push(PendingElicitation { question, answer });
+            (panel, given)
+        };
+        let start = Instant::now();
+        let now = start + Duration::from_secs(1);
+        for (keys, expected) in [("2", "b"), ("ob 7\n", "b 7"), ("9o/back\n1", "a")] {
+            let (mut panel, mut given) = asked();
+            panel.drawn(start);
+            assert!(shown(&panel, now).contains(&"  2  b".to_owned()));
+            let mut pressed = now;
+            for key in keys.split_inclusive(['9']) {
+                press(&mut panel, key, pressed);
+                pressed += Duration::from_secs(1);
+            }
+            assert_eq!(given.try_recv(), Ok(ElicitationAnswer::Accept(json!({"db": expected}))), "{keys}");
+        }
+        let (mut panel, mut given) = asked();
+        panel.drawn(start);
+        panel.on_paste("2\n");
+        assert!(given.try_recv().is_err(), "a pasted text chooses nothing");
+        assert!(!panel.on_key(&Input { key: Key::Esc, ..Input::default() }, now), "the turn goes on");
+        assert_eq!(given.try_recv(), Ok(ElicitationAnswer::Cancel));
     }
 
     #[test]

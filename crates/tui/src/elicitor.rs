@@ -1,16 +1,13 @@
-//! Questions of MCP servers, put to the person at the screen.
+//! Questions of MCP servers and of the agent, put to the person at the screen.
 
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use windlass::{
-    BoxFuture,
-    mcp::{Elicitation, ElicitationAnswer, Elicitor},
-};
+use windlass::{BoxFuture, Elicitation, ElicitationAnswer, Elicitor};
 
 use crate::event_queue::{EventQueue, PendingElicitation, SessionMessage};
 
-/// Puts questions of servers into the queue of the screen, and waits for the answers.
+/// Puts questions into the queue of the screen, and waits for the answers.
 #[derive(Debug)]
 pub struct QueueElicitor(pub Arc<EventQueue>);
 

@@ -6,10 +6,7 @@ use std::{
 };
 
 use tokio::sync::{Notify, oneshot};
-use windlass::{
-    Answer, Clean, Event, EventSink, Question,
-    mcp::{Elicitation, ElicitationAnswer},
-};
+use windlass::{Answer, Clean, Elicitation, ElicitationAnswer, Event, EventSink, Question};
 
 use crate::settings::{FetchedPrompt, SessionSettings};
 
@@ -45,12 +42,12 @@ pub struct PendingQuestion {
     pub answer: oneshot::Sender<Answer>,
 }
 
-/// A question of an MCP server that waits for its answer.
+/// A question of an MCP server or of the agent that waits for its answer.
 #[derive(Debug)]
 pub struct PendingElicitation {
     /// The question.
     pub question: Elicitation,
-    /// Takes the answer. Closed if the server has taken the question back.
+    /// Takes the answer. Closed if the question was taken back.
     pub answer: oneshot::Sender<ElicitationAnswer>,
 }
 

@@ -106,6 +106,9 @@ pub use windlass_contract::{
     call::InputKind,
     edit::{Action, Archive, Change, Changed, CommitError, Expected, Version},
     effects::{CommandLine, Escalation, Network, OutwardEffect, Typed},
+    elicitation::{
+        Asker, ChoiceOption, ChoiceQuestion, Elicitation, ElicitationAnswer, ElicitationForm, Elicitor,
+    },
     erase,
     event::{EditKind, EventEmitter, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
     files::{FileError, FileKind, Files, OpenFile},

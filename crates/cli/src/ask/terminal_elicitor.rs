@@ -1,4 +1,4 @@
-//! Questions of MCP servers at the terminal.
+//! Questions of MCP servers and of the agent at the terminal.
 
 use std::{
     io::{self, Write},
@@ -8,11 +8,8 @@ use std::{
 
 use tokio::sync::oneshot;
 use windlass::{
-    BoxFuture, Reason, Stop,
-    mcp::{
-        Elicitation, ElicitationAnswer, Elicitor,
-        question_dialogue::{DialogueStep, QuestionDialogue},
-    },
+    AgentBuilder, BoxFuture, Elicitation, ElicitationAnswer, Elicitor, Reason, Stop,
+    mcp::question_dialogue::{DialogueStep, QuestionDialogue},
 };
 use windlass_tui::render::visible::count_blanks;
 
@@ -70,7 +67,12 @@ impl Elicitor for TerminalElicitor {
     }
 }
 
-/// Ends the reading thread when the question is dropped: the server has taken it back.
+/// Lets the model of an agent ask the person, if there is one.
+pub(crate) fn with_elicitor(builder: AgentBuilder, elicitor: Option<&Arc<dyn Elicitor>>) -> AgentBuilder {
+    elicitor.into_iter().fold(builder, |builder, elicitor| builder.elicitor(Arc::clone(elicitor)))
+}
+
+/// Ends the reading thread when the question is dropped: it was taken back.
 #[derive(Default)]
 struct AbandonedQuestion(Stop);
 

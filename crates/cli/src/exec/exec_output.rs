@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use windlass::{
-    AgentBuilder, ApprovalPolicy, EventSink, ModelInfo, Network, SandboxMode, Stop, ThreadId, host::Machine,
-    mcp::Elicitor, select::RULES,
+    AgentBuilder, ApprovalPolicy, Elicitor, EventSink, ModelInfo, Network, SandboxMode, Stop, ThreadId,
+    host::Machine, select::RULES,
 };
 
 use crate::{

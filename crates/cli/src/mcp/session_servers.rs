@@ -8,9 +8,9 @@ use std::{
 
 use tokio::sync::mpsc;
 use windlass::{
-    AgentBuilder, counted, image_url,
+    AgentBuilder, Elicitor, counted, image_url,
     mcp::{
-        Elicitor, ToolSource, UnlistedServer,
+        ToolSource, UnlistedServer,
         output::ImageFitter,
         pins::{HeldTool, Pins},
         pool::{RemoteError, ServerPool},

@@ -127,3 +127,5 @@ mod undo;
 mod undo_log;
 #[cfg(test)]
 mod undo_meanwhile;
+#[cfg(test)]
+mod user_input;

@@ -51,7 +51,7 @@ fn the_tool_for_tests_is_there_only_if_switched_on() {
     assert!(ended.assert_code(2).stdout.contains("unsupported call: test_sync_tool"), "{ended:#?}");
     assert_eq!(run(&call).assert_code(0).stdout, "ok\n");
     assert!(!user.run(&["tools", "list"]).stdout.contains("test_sync_tool"));
-    assert!(run(&["tools", "list"]).stdout.contains("\ntest_sync_tool  if called"));
+    assert!(run(&["tools", "list"]).stdout.contains("\ntest_sync_tool      if called"));
     assert!(!names(&["-c", "include_test_sync_tool=true"]).iter().any(|name| name == "test_sync_tool"));
 }
 

@@ -15,23 +15,24 @@ fn the_list_has_every_tool_and_says_which_are_offered() {
     let ended = User::new().run(&["tools", "list"]);
     ended.assert_code(0);
     insta::assert_snapshot!(ended.stdout, @r"
-    TOOL           OFFERED    DESCRIPTION
-    shell          if called  Run a program; returns what it printed and its exit code
-    local_shell    if called  Run a program on this machine; returns what it printed and its exit code
-    shell_command  yes        Run a command line in the user's shell; returns its exit code and what it printed
-    exec_command   if called  Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin`
-    write_stdin    if called  Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended
-    update_plan    yes        Show the user your plan for the task and how far you are
-    apply_patch    yes        Use the `apply_patch` tool to change files
-    edit_file      if called  Replace a piece of text in a file
-    write_file     if called  Make a file, or rewrite a whole one
-    grep_files     if called  Find files whose contents match a regular expression; returns their paths, the one that changed last first
-    read_file      if called  Read a file; returns its lines with their numbers, as `L1: text`
-    list_dir       if called  List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links
-    view_image     yes        Look at an image file (PNG, JPEG, GIF or WebP)
-    run_tests      if called  Run the project's tests; returns totals, every failure with its message and place, and the slowest tests
-    read_output    yes        Read more of an output that was cut
-    run_command    if called  Run a command line in the user's shell; returns its exit code, and standard output and error apart
+    TOOL                OFFERED    DESCRIPTION
+    shell               if called  Run a program; returns what it printed and its exit code
+    local_shell         if called  Run a program on this machine; returns what it printed and its exit code
+    shell_command       yes        Run a command line in the user's shell; returns its exit code and what it printed
+    exec_command        if called  Run a command line in the user's shell; returns what it printed, and its exit code or, if it still runs after `yield_time_ms`, a session ID for `write_stdin`
+    write_stdin         if called  Type to a program that `exec_command` started, or wait for more of its output; returns what it printed since, and its exit code once it has ended
+    update_plan         yes        Show the user your plan for the task and how far you are
+    apply_patch         yes        Use the `apply_patch` tool to change files
+    edit_file           if called  Replace a piece of text in a file
+    write_file          if called  Make a file, or rewrite a whole one
+    grep_files          if called  Find files whose contents match a regular expression; returns their paths, the one that changed last first
+    read_file           if called  Read a file; returns its lines with their numbers, as `L1: text`
+    list_dir            if called  List what is in a directory; returns one name per line, indented by depth: `/` marks directories, `@` links
+    view_image          yes        Look at an image file (PNG, JPEG, GIF or WebP)
+    run_tests           if called  Run the project's tests; returns totals, every failure with its message and place, and the slowest tests
+    read_output         yes        Read more of an output that was cut
+    request_user_input  if called  Ask the user one to three short questions, and wait for the answers
+    run_command         if called  Run a command line in the user's shell; returns its exit code, and standard output and error apart
     ");
 }
 
@@ -149,7 +150,8 @@ fn the_manifest_has_every_tool_by_category_and_is_always_the_same() {
             "### view_image",
             "### read_output",
             "## Planning",
-            "### update_plan"
+            "### update_plan",
+            "### request_user_input"
         ]
     );
     assert_eq!(user.run(&["tools", "manifest"]), manifest);

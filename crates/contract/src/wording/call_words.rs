@@ -211,8 +211,17 @@ impl ToolArguments<'_> {
                 let steps = self.value.get("plan")?.as_array()?.len();
                 Some(("plan", counted(steps as u64, "step")))
             }
+            "request_user_input" => Some(("ask", self.questions()?)),
             _ => None,
         }
+    }
+
+    /// Returns the questions to the person.
+    fn questions(&self) -> Option<String> {
+        let questions = self.value.get("questions")?.as_array()?.iter();
+        let texts = questions.filter_map(|question| question.get("question")?.as_str());
+        let texts: Vec<_> = texts.map(first_line).collect();
+        (!texts.is_empty()).then(|| shortened(&texts.join(" / "), MAX_ARGUMENT_CHARS))
     }
 
     /// Returns the command of a call that never got as far as its effects.
@@ -302,6 +311,11 @@ mod tests {
                 "run tests that match net in crates",
             ),
             ("update_plan", json!({"plan": [{}, {}]}), "plan 2 steps"),
+            (
+                "request_user_input",
+                json!({"questions": [{"question": "Which one?"}, {"question": "When?"}]}),
+                "ask Which one? / When?",
+            ),
             ("view_image", json!({"path": "/w/a.png"}), "view a.png"),
             // Refused before its effects were known.
             ("shell_command", json!({"command": "rm -rf /"}), "run rm -rf /"),

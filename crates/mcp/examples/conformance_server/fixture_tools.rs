@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use windlass_contract::{
     BoxFuture,
-    remote::{Elicitation, ElicitationAnswer, ElicitationForm, ToolHints},
+    elicitation::{Asker, Elicitation, ElicitationAnswer, ElicitationForm},
+    remote::ToolHints,
 };
 use windlass_mcp::{
     definition::RemoteToolDefinition,
@@ -156,7 +157,7 @@ async fn asked(call: &ServedCall) -> RemoteResult {
     };
     let message = message.and_then(Value::as_str).unwrap_or("Please answer").to_owned();
     let form = ElicitationForm::Fields { schema };
-    let question = Elicitation { server: "conformance".to_owned(), message, form };
+    let question = Elicitation { asker: Asker::Agent, message, form };
     let (action, answer) = match elicitor.elicit(&question).await {
         ElicitationAnswer::Accept(answer) => ("accept", answer),
         ElicitationAnswer::Decline => ("decline", json!({})),

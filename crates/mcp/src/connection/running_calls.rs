@@ -10,7 +10,7 @@ use std::{
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio::sync::{Semaphore, mpsc, watch};
-use windlass_contract::remote::Elicitor;
+use windlass_contract::elicitation::Elicitor;
 
 use crate::{pool::RemoteProgress, untrusted_text::visible_line};
 

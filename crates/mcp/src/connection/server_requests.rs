@@ -16,7 +16,7 @@ use rmcp::{
     service::{InboundStreamOrigin, RequestContext},
 };
 use serde_json::Value;
-use windlass_contract::remote::{Elicitation, ElicitationAnswer, ElicitationForm};
+use windlass_contract::elicitation::{Asker, Elicitation, ElicitationAnswer, ElicitationForm};
 
 use super::running_calls::{InFlightCall, RunningCalls};
 use crate::untrusted_text::{bounded_text, visible_line, visible_text};
@@ -59,7 +59,7 @@ impl ServerRequests {
                 let accepted = ElicitResult::new(ElicitationAction::Accept);
                 match question.form {
                     ElicitationForm::Fields { .. } => accepted.with_content(content),
-                    ElicitationForm::Url { .. } => accepted,
+                    ElicitationForm::Url { .. } | ElicitationForm::Choices { .. } => accepted,
                 }
             }
             ElicitationAnswer::Decline => declined,
@@ -90,7 +90,7 @@ impl ServerRequests {
             _ => return None,
         };
         let message = bounded_text(&visible_text(&message), MAX_QUESTION);
-        Some(Elicitation { server: self.server.clone(), message, form })
+        Some(Elicitation { asker: Asker::Server(self.server.clone()), message, form })
     }
 }
 

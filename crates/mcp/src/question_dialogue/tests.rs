@@ -1,19 +1,23 @@
 //! Tests of the dialogue.
 
 use serde_json::{Value, json};
-use windlass_contract::remote::{Elicitation, ElicitationAnswer, ElicitationForm};
+use windlass_contract::elicitation::{
+    Asker, ChoiceOption, ChoiceQuestion, Elicitation, ElicitationAnswer, ElicitationForm,
+};
 
 use super::{DialogueStep, QuestionDialogue};
 
 fn form(properties: &Value, required: &[&str]) -> Option<QuestionDialogue> {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let form = ElicitationForm::Fields { schema };
-    QuestionDialogue::new(&Elicitation { server: "demo".into(), message: "Who?\ny  allow".into(), form })
+    let asker = Asker::Server("demo".into());
+    QuestionDialogue::new(&Elicitation { asker, message: "Who?\ny  allow".into(), form })
 }
 
 fn page(url: &str) -> Option<QuestionDialogue> {
     let form = ElicitationForm::Url { url: url.to_owned() };
-    QuestionDialogue::new(&Elicitation { server: "demo".into(), message: "Log in".into(), form })
+    let asker = Asker::Server("demo".into());
+    QuestionDialogue::new(&Elicitation { asker, message: "Log in".into(), form })
 }
 
 /// Returns the answer to a form of one required field, if the line is understood.
@@ -141,4 +145,95 @@ fn a_page_shows_its_host_and_whole_address_and_what_may_mislead() {
     assert!(hidden.contains(&"host:    good.test".to_owned()), "{hidden:#?}");
     let plain = page("https://good.test/").unwrap().lines();
     assert!(!plain.iter().any(|line| line.starts_with("careful: ")), "{plain:#?}");
+}
+
+fn choices(headers: &[&str]) -> QuestionDialogue {
+    let option = |label: &str, description: &str| ChoiceOption {
+        label: label.to_owned(),
+        description: description.to_owned(),
+    };
+    let questions = headers.iter().map(|header| ChoiceQuestion {
+        id: header.to_lowercase(),
+        header: (*header).to_owned(),
+        question: "Which one?\n  2  not an option\u{202e}".to_owned(),
+        options: vec![option("SQLite", "in memory"), option("Post\ngres", "")],
+    });
+    let form = ElicitationForm::Choices { questions: questions.collect() };
+    QuestionDialogue::new(&Elicitation { asker: Asker::Agent, message: String::new(), form }).unwrap()
+}
+
+fn accepted(answer: Value) -> DialogueStep {
+    DialogueStep::Answered(ElicitationAnswer::Accept(answer))
+}
+
+#[test]
+fn a_single_question_is_answered_with_the_number_of_an_option() {
+    let mut dialogue = choices(&["DB"]);
+    assert_eq!(
+        dialogue.lines(),
+        [
+            "The agent asks, in its own words: [DB]",
+            "  | Which one?",
+            "  |   2  not an option",
+            "  1  SQLite: in memory",
+            "  2  Post gres",
+            "  o  an answer of your own",
+            "  c  dismiss it without an answer",
+        ]
+    );
+    for line in ["", "3", "0", "-1", "SQLite", "y", "1 2", "c please"] {
+        assert!(matches!(dialogue.on_line(line), DialogueStep::Again(_)), "{line}");
+    }
+    assert_eq!(dialogue.on_line(" 2 "), accepted(json!({"db": "Post\ngres"})));
+}
+
+#[test]
+fn an_answer_of_ones_own_may_be_anything_but_empty() {
+    assert_eq!(choices(&["DB"]).on_line("o 7"), accepted(json!({"db": "7"})));
+    let mut dialogue = choices(&["DB"]);
+    assert_eq!(dialogue.on_line("o"), DialogueStep::Continue);
+    assert!(dialogue.takes_text());
+    assert!(matches!(dialogue.on_line("  "), DialogueStep::Again(_)));
+    assert_eq!(dialogue.on_line("/back"), DialogueStep::Continue);
+    assert!(!dialogue.takes_text());
+    dialogue.on_line("O");
+    assert_eq!(dialogue.on_line("c"), accepted(json!({"db": "c"})));
+}
+
+#[test]
+fn several_questions_are_reviewed_before_they_are_sent() {
+    let mut dialogue = choices(&["DB", "Port"]);
+    assert_eq!(dialogue.on_line("1"), DialogueStep::Continue);
+    assert_eq!(dialogue.lines()[0], "The agent asks (2 of 2), in its own words: [Port]");
+    assert_eq!(dialogue.on_line("o 8080"), DialogueStep::Continue);
+    assert_eq!(dialogue.lines(), ["Your answers:", "  DB: SQLite", "  Port: 8080"]);
+    assert!(matches!(dialogue.on_line("1"), DialogueStep::Again(_)));
+    assert_eq!(dialogue.on_line("e"), DialogueStep::Continue);
+    assert_eq!(
+        (dialogue.on_line("2"), dialogue.on_line("1")),
+        (DialogueStep::Continue, DialogueStep::Continue)
+    );
+    assert_eq!(dialogue.on_line("y"), accepted(json!({"db": "Post\ngres", "port": "SQLite"})));
+}
+
+#[test]
+fn questions_can_be_dismissed_at_every_step() {
+    let cancelled = DialogueStep::Answered(ElicitationAnswer::Cancel);
+    for lines in [&["c"][..], &["o", "/cancel"], &["1", "c"], &["1", "2", "n"]] {
+        let mut dialogue = choices(&["DB", "Port"]);
+        let steps: Vec<_> = lines.iter().map(|line| dialogue.on_line(line)).collect();
+        assert_eq!(steps.last(), Some(&cancelled), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_question_without_options_or_with_too_many_is_not_asked() {
+    let option = ChoiceOption { label: "a".into(), description: String::new() };
+    for count in [0, 10] {
+        let (id, header, question) = (String::new(), String::new(), String::new());
+        let questions = vec![ChoiceQuestion { id, header, question, options: vec![option.clone(); count] }];
+        let form = ElicitationForm::Choices { questions };
+        let question = Elicitation { asker: Asker::Agent, message: String::new(), form };
+        assert!(QuestionDialogue::new(&question).is_none());
+    }
 }

@@ -12,7 +12,7 @@ use rmcp::{
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use windlass_contract::remote::{ElicitationAnswer, Elicitor};
+use windlass_contract::elicitation::{ElicitationAnswer, Elicitor};
 
 use super::{
     ProgressReporter, ServeLimits, ServedCall, ServedClient, ServedTools, answer,

@@ -14,7 +14,7 @@ use rmcp::model::{
     CallToolRequestParams, ElicitRequest, InputRequest, InputRequests, InputRequiredResult, JsonObject,
 };
 use tokio::sync::oneshot;
-use windlass_contract::remote::ElicitationAnswer;
+use windlass_contract::elicitation::ElicitationAnswer;
 
 use super::{
     ServeLimits,

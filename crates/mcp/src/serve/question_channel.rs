@@ -13,8 +13,10 @@ use tokio::{
 };
 use windlass_contract::{
     BoxFuture,
-    remote::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
+    elicitation::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
 };
+
+use super::choice_form;
 
 /// A question that waits for its answer.
 #[derive(Debug)]
@@ -57,7 +59,12 @@ impl Elicitor for QuestionChannel {
                 answered.await.ok()
             };
             // Without an answer in time nothing is granted.
-            timeout(self.patience, asked).await.ok().flatten().unwrap_or(ElicitationAnswer::Cancel)
+            let answer =
+                timeout(self.patience, asked).await.ok().flatten().unwrap_or(ElicitationAnswer::Cancel);
+            match &question.form {
+                ElicitationForm::Choices { questions } => choice_form::answers(questions, answer),
+                ElicitationForm::Fields { .. } | ElicitationForm::Url { .. } => answer,
+            }
         })
     }
 }
@@ -67,22 +74,26 @@ impl QuestionChannel {
     fn params(&self, question: &Elicitation) -> Option<ElicitRequestParams> {
         let message = question.message.clone();
         match &question.form {
-            ElicitationForm::Fields { schema } if self.kinds.form => {
-                let requested_schema = serde_json::from_value(schema.clone());
-                let requested_schema = requested_schema
-                    .inspect_err(
-                        |error| tracing::warn!(%error, "a question cannot be asked through a client"),
-                    )
-                    .ok()?;
-                Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+            ElicitationForm::Fields { schema } if self.kinds.form => form_params(message, schema.clone()),
+            ElicitationForm::Choices { questions } if self.kinds.form => {
+                let message = choice_form::message(&question.asker, &message, questions);
+                form_params(message, choice_form::schema(questions))
             }
             ElicitationForm::Url { url } if self.kinds.url => {
                 let (url, elicitation_id) = (url.clone(), random_id()?);
                 Some(ElicitRequestParams::UrlElicitationParams { meta: None, message, url, elicitation_id })
             }
-            ElicitationForm::Fields { .. } | ElicitationForm::Url { .. } => None,
+            _ => None,
         }
     }
+}
+
+/// Returns a form as the protocol writes it.
+fn form_params(message: String, schema: Value) -> Option<ElicitRequestParams> {
+    let requested_schema = serde_json::from_value(schema)
+        .inspect_err(|error| tracing::warn!(%error, "a question cannot be asked through a client"))
+        .ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
 /// Returns the answer in a result. A result of another form is a refusal.

@@ -22,7 +22,10 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use windlass_contract::remote::{Elicitation, ElicitationForm, ToolHints};
+use windlass_contract::{
+    elicitation::{Asker, Elicitation, ElicitationForm},
+    remote::ToolHints,
+};
 
 use super::*;
 use crate::result::RemoteContent;
@@ -48,7 +51,7 @@ fn question() -> Elicitation {
     let choices = json!({"type": "string", "enum": ["yes", "no"]});
     let schema = json!({"type": "object", "properties": {"answer": choices}, "required": ["answer"]});
     let form = ElicitationForm::Fields { schema };
-    Elicitation { server: "test".into(), message: "May it run?".into(), form }
+    Elicitation { asker: Asker::Agent, message: "May it run?".into(), form }
 }
 
 impl ServedTools for TestTools {

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use windlass_contract::remote::Elicitor;
+use windlass_contract::elicitation::Elicitor;
 use windlass_mcp::{
     access_tokens::AccessTokens,
     config::McpServerConfig,

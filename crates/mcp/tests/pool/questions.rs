@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use windlass_contract::{
     BoxFuture,
-    remote::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
+    elicitation::{Asker, Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
 };
 use windlass_mcp::pool::RemoteError;
 
@@ -52,7 +52,7 @@ async fn a_question_reaches_the_person_and_the_answer_the_server() {
     let said: Value = serde_json::from_str(text(&result)).unwrap();
     assert_eq!(said["last"], json!({"action": "accept", "content": {"name": "Ada"}}));
     let asked = person.asked.lock().unwrap().remove(0);
-    assert_eq!((asked.server.as_str(), asked.message.as_str()), ("plain", "who[1m?"));
+    assert_eq!((&asked.asker, asked.message.as_str()), (&Asker::Server("plain".to_owned()), "who[1m?"));
     assert!(matches!(asked.form, ElicitationForm::Fields { .. }));
     let result = test.call_with("modern", "input", json!({"rounds": 1})).await.unwrap();
     assert_eq!(text(&result), r#"{"who":{"action":"accept","content":{"name":"Ada"}}}"#);

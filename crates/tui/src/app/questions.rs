@@ -1,20 +1,23 @@
-//! The questions to the person: of the gate, of MCP servers, and about a plan. One is shown at a
-//! time, in this order.
+//! The questions to the person: of the gate, of MCP servers, of the agent, and about a plan. One is
+//! shown at a time, in this order.
 
 use std::time::Instant;
 
 use ratatui::text::Line;
 use ratatui_textarea::{Input, Key};
-use windlass::Answer;
+use windlass::{Answer, Asker, mcp::short_name};
 
 use super::App;
 use crate::{event_queue::PendingElicitation, plan_question::PlanQuestion};
 
 impl App {
-    /// Takes a question of an MCP server.
+    /// Takes a question of an MCP server or of the agent.
     pub(super) fn on_elicitation(&mut self, question: PendingElicitation) {
-        let server = windlass::mcp::short_name(&question.question.server);
-        self.notices.on_question(&server, "an MCP server asks you something");
+        let (name, what) = match &question.question.asker {
+            Asker::Server(name) => (short_name(name), "an MCP server asks you something"),
+            Asker::Agent => ("the agent".to_owned(), "the agent asks you something"),
+        };
+        self.notices.on_question(&name, what);
         self.elicitations.push(question);
     }
 

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass::{
-    BoxFuture, CallId,
-    mcp::{Elicitation, ElicitationAnswer, Elicitor},
-};
+use windlass::{BoxFuture, CallId, Elicitation, ElicitationAnswer, Elicitor};
 
 use crate::mcp::serve::live_calls::{LiveCall, LiveCalls};
 
@@ -34,7 +31,7 @@ impl Elicitor for ClientQuestions {
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             // The client cannot know which of the servers asks, and must not take it for Windlass.
-            let message = format!("The MCP server `{}` asks: {}", question.server, question.message);
+            let message = format!("The {} asks: {}", question.asker.title(), question.message);
             let question = Elicitation { message, ..question.clone() };
             // Others need not wait for the person.
             self.call.leave_place();

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 use windlass::{
-    Answer, Approver, BoxFuture, Clean, Question,
-    mcp::{Elicitation, ElicitationAnswer, ElicitationForm, Elicitor},
+    Answer, Approver, Asker, BoxFuture, Clean, Elicitation, ElicitationAnswer, ElicitationForm, Elicitor,
+    Question,
 };
 
 use super::live_calls::LiveCalls;
@@ -73,7 +73,7 @@ fn elicitation(form: &FormQuestion) -> Elicitation {
     let answer = json!({"type": "string", "title": "Allow it?", "enum": values, "enumNames": names});
     let schema = json!({"type": "object", "properties": {"answer": answer}, "required": ["answer"]});
     let form_of_answer = ElicitationForm::Fields { schema };
-    Elicitation { server: "windlass".to_owned(), message: form.message.clone(), form: form_of_answer }
+    Elicitation { asker: Asker::Agent, message: form.message.clone(), form: form_of_answer }
 }
 
 /// Returns the answer. Everything that was not on offer is a no.

@@ -10,8 +10,8 @@ use std::{
 
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use windlass::{
-    CallId, Clean, Event, EventSink, first_line,
-    mcp::{Elicitor, pool::RemoteProgress, serve::ProgressReporter},
+    CallId, Clean, Elicitor, Event, EventSink, first_line,
+    mcp::{pool::RemoteProgress, serve::ProgressReporter},
 };
 
 /// Maximum number of characters of a message about progress.

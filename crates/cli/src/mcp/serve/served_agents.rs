@@ -143,8 +143,8 @@ async fn run(
     let machine = setup.machine().map_err(|problem| problem.message)?;
     let builder = match call.elicitor {
         Some(elicitor) => {
-            let approver = Arc::new(AgentApprover::new(elicitor, &setup.cwd));
-            setup.attended_agent(machine).map(|builder| builder.approver(approver))
+            let approver = Arc::new(AgentApprover::new(Arc::clone(&elicitor), &setup.cwd));
+            setup.attended_agent(machine).map(|builder| builder.approver(approver).elicitor(elicitor))
         }
         None => setup.agent(machine),
     };

@@ -36,7 +36,7 @@ const CALLABLE_TOOLS: [&str; 3] = ["edit_file", "write_file", "run_tests"];
 /// Tools that only read.
 const READING_TOOLS: [&str; 5] = ["grep_files", "list_dir", "read_file", "read_output", "view_image"];
 /// Tools for the loop of an agent.
-const AGENT_TOOLS: [&str; 2] = ["update_plan", "tool_search"];
+const AGENT_TOOLS: [&str; 3] = ["update_plan", "request_user_input", "tool_search"];
 
 /// The directories that calls are narrowed to, if they are.
 type ClientPlace = Option<Vec<PathBuf>>;
