@@ -22,7 +22,7 @@ pub(crate) use self::{
         UndoOptions,
     },
     command::command,
-    interactive::{ChatOptions, ResumeOptions, SessionOptions},
+    interactive::{ChatOptions, ForkOptions, ResumeOptions, RewindOptions, SessionOptions},
     mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions, McpPromptsOptions},
     mcp_serve::{GatewaySearch, McpGatewayOptions, McpListening, McpServeOptions},
     policy::{
@@ -66,6 +66,16 @@ pub(crate) enum CliCommand {
     Chat(Box<ChatOptions>),
     /// Continue an earlier session interactively.
     Resume(Box<ResumeOptions>),
+    /// Begin a new session with the conversation of an earlier one. No file is changed.
+    ///
+    /// The earlier session stays as it is, and may be in use. Prints the id of the new one.
+    Fork(ForkOptions),
+    /// Take a session back to before a message: its conversation and its changes to files.
+    ///
+    /// Every change that tools and commands made since is undone, unless a file has changed since
+    /// then: conflicts are shown before anything is changed. Effects outside the files, such as
+    /// requests to servers, remain. Nothing is deleted from the session file.
+    Rewind(RewindOptions),
     /// Run an agent on a prompt: progress on stderr, the answer on stdout.
     #[command(visible_alias = "e", after_help = EXEC_EXIT_CODES)]
     Exec(Box<ExecArguments>),

@@ -27,6 +27,7 @@ use crate::{
     output::print,
     preview::RequestedPreview,
     problem::{CliProblem, chain},
+    resumed_directory,
     retention_thread::RetentionThread,
     screen::visible_path,
     setup::ProgramSetup,
@@ -45,6 +46,7 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
         None => (None, prompt),
         Some(ExecAction::Resume { session, prompt: after, last }) => {
             let (which, unused) = which(&setup, session, last)?;
+            resumed_directory::check(&setup, common, &which)?;
             (Some(which), only([prompt, unused, after])?)
         }
     };

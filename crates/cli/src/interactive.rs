@@ -10,7 +10,7 @@ use std::{
 use windlass::{
     Elicitor, Network,
     host::Window,
-    record::{Edits, Which},
+    record::{Edits, SessionEntry, Which},
 };
 use windlass_tui::{
     Display, EventQueue, ExternalEditor, InteractiveSession, NotificationSettings, ProgramCommands,
@@ -27,11 +27,13 @@ use crate::{
     mcp::{self, SessionServers, StateOutput},
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
+    resumed_directory,
     retention_thread::RetentionThread,
-    screen::visible,
+    screen::{visible, visible_path},
     session_agents::{SessionAgents, branch},
     session_theme::SessionTheme,
-    sessions, trust, usage, welcome,
+    sessions::{self, SessionPlaces},
+    trust, usage, welcome,
 };
 
 /// Maximum number of sessions to choose from.
@@ -66,15 +68,31 @@ pub(crate) fn run(common: &CommonOptions, chat: ChatOptions) -> Result<ProgramEx
 pub(crate) fn resume(common: &CommonOptions, resume: &ResumeOptions) -> Result<ProgramExit, CliProblem> {
     check_terminal()?;
     let setup = ProgramSetup::for_session(common, &resume.session)?.with_installed_model()?;
-    let which = match &resume.id {
-        Some(id) => Which::Id(ids::session_id(&setup, id)?),
-        None if resume.last => last(&setup)?,
-        None => match choose(&setup, is_plain(&resume.session, &setup))? {
-            Some(which) => which,
-            None => return Ok(ProgramExit::Done),
-        },
+    let places = if resume.all { SessionPlaces::Everywhere } else { SessionPlaces::Here };
+    let chosen = match &resume.id {
+        Some(id) => {
+            let which = Which::Id(ids::session_id(&setup, id)?);
+            resumed_directory::check(&setup, common, &which)?;
+            return start(common, setup, &resume.session, Beginning { prompt: None, resume: Some(which) });
+        }
+        None if resume.last => last(&setup, places)?,
+        None => choose(&setup, places, is_plain(&resume.session, &setup))?,
     };
-    start(common, setup, &resume.session, Beginning { prompt: None, resume: Some(which) })
+    let Some(chosen) = chosen else { return Ok(ProgramExit::Done) };
+    let beginning = Beginning { prompt: None, resume: Some(Which::Id(chosen.id)) };
+    if chosen.cwd == setup.cwd || common.cd.is_some() {
+        return start(common, setup, &resume.session, beginning);
+    }
+    if let Some(which) = &beginning.resume
+        && !chosen.cwd.is_dir()
+    {
+        resumed_directory::check(&setup, common, which)?;
+    }
+    // It was chosen from a list of all directories: it goes on in its own.
+    crate::note(&format!("note: going on in {}", visible_path(&chosen.cwd)));
+    let common = CommonOptions { cd: Some(chosen.cwd), ..common.clone() };
+    let setup = ProgramSetup::for_session(&common, &resume.session)?.with_installed_model()?;
+    start(&common, setup, &resume.session, beginning)
 }
 
 fn check_terminal() -> Result<(), CliProblem> {
@@ -84,17 +102,30 @@ fn check_terminal() -> Result<(), CliProblem> {
     Err(CliProblem::usage("an interactive session needs a terminal; `windlass exec` works without one"))
 }
 
-/// Returns the last session of this directory that has a message.
-fn last(setup: &ProgramSetup) -> Result<Which, CliProblem> {
-    let found = sessions::resumable(setup, 1)?.into_iter().next();
-    Ok(found.map_or_else(|| Which::LastIn(setup.cwd.clone()), |(entry, _)| Which::Id(entry.id)))
+/// Returns the newest session that has a message.
+fn last(setup: &ProgramSetup, places: SessionPlaces) -> Result<Option<SessionEntry>, CliProblem> {
+    let found = sessions::resumable(setup, places, 1)?.into_iter().next();
+    let none = || match places {
+        SessionPlaces::Here => sessions::none_here(setup),
+        SessionPlaces::Everywhere => CliProblem::usage("there are no sessions yet"),
+    };
+    found.map(|(entry, _)| Some(entry)).ok_or_else(none)
 }
 
-/// Lets the person choose a session of this directory.
-fn choose(setup: &ProgramSetup, is_plain: bool) -> Result<Option<Which>, CliProblem> {
-    let found = sessions::resumable(setup, MAX_LISTED)?;
+/// Lets the person choose a session.
+fn choose(
+    setup: &ProgramSetup,
+    places: SessionPlaces,
+    is_plain: bool,
+) -> Result<Option<SessionEntry>, CliProblem> {
+    let mut found = sessions::resumable(setup, places, MAX_LISTED)?;
     if found.is_empty() {
-        crate::note("there are no sessions of this directory; `windlass sessions list` shows all");
+        crate::note(match places {
+            SessionPlaces::Here => {
+                "there are no sessions of this directory; `windlass resume --all` lists all"
+            }
+            SessionPlaces::Everywhere => "there are no sessions yet",
+        });
         return Ok(None);
     }
     let lines: Vec<_> = found.iter().map(|(_, line)| visible(line)).collect();
@@ -104,7 +135,7 @@ fn choose(setup: &ProgramSetup, is_plain: bool) -> Result<Option<Which>, CliProb
         pick("Resume which session? (typing searches, Enter chooses, Esc leaves)", &lines, end_process)
     };
     let chosen = chosen.map_err(|error| CliProblem::failed(format!("cannot use the terminal: {error}")))?;
-    Ok(chosen.and_then(|number| found.get(number)).map(|(entry, _)| Which::Id(entry.id.clone())))
+    Ok(chosen.filter(|number| *number < found.len()).map(|number| found.swap_remove(number).0))
 }
 
 /// Lets the person choose one of several lines without moving the cursor.

@@ -17,6 +17,7 @@ mod earlier_conversation;
 mod exec;
 mod exit;
 mod feedback;
+mod fork;
 mod hidden_prompt;
 mod history;
 mod ids;
@@ -39,7 +40,9 @@ mod profile;
 mod progress_terminal;
 mod prompt_history;
 mod redact;
+mod resumed_directory;
 mod retention_thread;
+mod rewind;
 mod sandbox;
 mod screen;
 mod session_agents;
@@ -96,6 +99,8 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
     let end = match command {
         CliCommand::Chat(chat) => interactive::run(common, *chat),
         CliCommand::Resume(resume) => interactive::resume(common, &resume),
+        CliCommand::Fork(options) => fork::run(common, &options),
+        CliCommand::Rewind(options) => rewind::run(common, &options),
         CliCommand::Exec(exec) => exec::run(common, *exec),
         CliCommand::Call(call) => call::run(common, &call),
         CliCommand::ApplyPatch { patch } => return finish(apply_patch::run(common, patch)),

@@ -40,6 +40,9 @@ impl CliProblem {
             | BuildError::Session(SessionError::Io { .. } | SessionError::Journal { .. }) => {
                 Self::failed(chain(error))
             }
+            BuildError::Session(SessionError::Busy { .. }) => {
+                Self::usage(format!("{}, or copy its conversation with `windlass fork`", chain(error)))
+            }
             BuildError::NoModel
             | BuildError::Tools(_)
             | BuildError::ResumeWithoutHome

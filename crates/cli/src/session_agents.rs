@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use windlass::{
-    AgentBuilder, ApprovalPolicy, Elicitor, SandboxMode, ThreadId, clean::Secrets, host::Machine,
+    AgentBuilder, ApprovalPolicy, Elicitor, SandboxMode, ThreadId, clean::Secrets, host::Machine, record,
 };
 use windlass_tui::{
     AgentSource, FetchedPrompt, KeptRule, MechanismProbe, OfferedModel, PromptFetch, PromptRequest,
@@ -112,6 +112,12 @@ impl AgentSource for SessionAgents<'_> {
 
     fn session_diff(&self, thread: &ThreadId) -> Result<String, String> {
         session_diff(self.setup, thread).map_err(|problem| problem.message)
+    }
+
+    fn messages(&self, thread: &ThreadId) -> Vec<String> {
+        let found = record::find(&self.setup.home, thread).and_then(|(_, path)| record::load(&path));
+        let turns = found.map(|session| session.turns).unwrap_or_default();
+        turns.into_iter().map(|turn| turn.message).collect()
     }
 
     fn branch(&self) -> Option<String> {

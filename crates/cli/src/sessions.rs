@@ -10,9 +10,11 @@ mod transcript;
 
 pub(crate) use disk::kept;
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use windlass::{
-    Body, Content, Role, ThreadId,
+    Body, Content, ParentKind, ParentSession, Role, ThreadId,
     clean::Secrets,
     record::{self, DiskUsage, LoadedSession, SessionEntry, SessionError, SessionNames, SessionSummary},
 };
@@ -61,15 +63,36 @@ fn has_nothing(summary: &SessionSummary) -> bool {
     summary.prompt.is_none() && summary.calls == 0
 }
 
-/// Returns the sessions of the current directory in which something was asked, newest first, each
-/// with a line for a person.
+/// The directories whose sessions are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionPlaces {
+    /// The current directory.
+    Here,
+    /// All directories.
+    Everywhere,
+}
+
+/// Returns the newest session of the current directory in which something was asked, and its file.
+pub(crate) fn newest_here(setup: &ProgramSetup) -> Result<(ThreadId, PathBuf), CliProblem> {
+    let found = resumable(setup, SessionPlaces::Here, 1)?.into_iter().next();
+    found.map(|(entry, _)| (entry.id, entry.path)).ok_or_else(|| none_here(setup))
+}
+
+/// Returns the problem that no session was begun in the current directory.
+pub(crate) fn none_here(setup: &ProgramSetup) -> CliProblem {
+    CliProblem::usage(chain(&SessionError::NoneIn { cwd: setup.cwd.clone() }))
+}
+
+/// Returns the sessions in which something was asked, newest first, each with a line for a person.
 pub(crate) fn resumable(
     setup: &ProgramSetup,
+    places: SessionPlaces,
     limit: usize,
 ) -> Result<Vec<(SessionEntry, String)>, CliProblem> {
     let entries = record::list(&setup.home).map_err(|error| failed(&error))?;
     let (secrets, names) = (setup.secrets(), ids::names(setup)?);
-    let here = entries.into_iter().filter(|entry| entry.cwd == setup.cwd);
+    let here =
+        entries.into_iter().filter(|entry| places == SessionPlaces::Everywhere || entry.cwd == setup.cwd);
     // A session that cannot be read is listed, and the error appears when it is chosen.
     let summarized = here.map(|entry| (record::summarize(&entry.path).ok(), entry));
     let has_name = |entry: &SessionEntry| names.get(&entry.id).is_some();
@@ -81,7 +104,11 @@ pub(crate) fn resumable(
     let described = found.into_iter().map(|(summary, entry)| {
         let title = title(&names, &entry, summary.as_ref(), &secrets);
         let id = ids::shown(entry.id.as_str(), all.iter().map(String::as_str));
-        let line = format!("{}  {id}  {title}", when(entry.started));
+        let directory = match places {
+            SessionPlaces::Here => String::new(),
+            SessionPlaces::Everywhere => format!("{}  ", directory(setup, &entry)),
+        };
+        let line = format!("{}  {id}  {directory}{title}", when(entry.started));
         (entry, line)
     });
     Ok(described.collect())
@@ -91,7 +118,8 @@ fn failed(error: &SessionError) -> CliProblem {
     CliProblem::failed(chain(error))
 }
 
-/// Returns the name of a session, or its first prompt, on one line and without secrets.
+/// Returns the name of a session, or its first prompt, on one line and without secrets. A fork is
+/// marked, because it begins as its parent did.
 fn title(
     names: &SessionNames,
     entry: &SessionEntry,
@@ -99,7 +127,10 @@ fn title(
     secrets: &Secrets,
 ) -> String {
     let prompt = summary.and_then(|summary| summary.prompt.as_deref()).unwrap_or_default();
-    one_line(&secrets.clean(names.get(&entry.id).unwrap_or(prompt)))
+    let name = names.get(&entry.id);
+    let is_fork = entry.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Fork);
+    let mark = if is_fork && name.is_none() { "(fork) " } else { "" };
+    one_line(&format!("{mark}{}", secrets.clean(name.unwrap_or(prompt))))
 }
 
 fn list(setup: &ProgramSetup, limit: usize, json: bool) -> Result<ProgramExit, CliProblem> {
@@ -151,6 +182,7 @@ fn summary_as_json(entry: &SessionEntry, summary: &SessionSummary, names: &Sessi
         "started": entry.started.to_string(),
         "changed": summary.changed.to_string(),
         "cwd": entry.cwd,
+        "parent": entry.parent,
         "turns": summary.turns,
         "calls": summary.calls,
         "records": summary.records,
@@ -211,6 +243,7 @@ impl SessionDetails {
             ("started", format!("{:.0}", entry.started)),
             ("changed", format!("{:.0}", summary.changed)),
             ("directory", visible_path(&entry.cwd)),
+            ("from", entry.parent.as_ref().map(parent_in_words).unwrap_or_default()),
             ("model", model),
             ("turns", summary.turns.to_string()),
             ("calls", summary.calls.to_string()),
@@ -222,6 +255,12 @@ impl SessionDetails {
         let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
         table::pairs(rows.chain(problems).chain(asked))
     }
+}
+
+/// Describes where a session comes from.
+fn parent_in_words(parent: &ParentSession) -> String {
+    let before = parent.before_message.map(|number| format!(", before message {number}")).unwrap_or_default();
+    format!("{} of {}{before}", parent.kind.as_str(), parent.id)
 }
 
 /// Returns the user's messages, except those that the program adds in their name.

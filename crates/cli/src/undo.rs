@@ -3,6 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashSet},
+    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -36,8 +37,10 @@ mod conflicts;
 mod names;
 mod session_diff;
 mod show;
+mod since_turn;
 
 pub(crate) use session_diff::session_diff;
+pub(crate) use since_turn::ChangesSinceTurn;
 
 /// The edits of a session, or of calls outside of any.
 struct EditPlace {
@@ -51,14 +54,9 @@ pub(crate) fn run(common: &CommonOptions, args: &UndoOptions) -> Result<ProgramE
         return Err(CliProblem::usage("`undo` writes files, which `--sandbox read-only` forbids"));
     }
     let setup = ProgramSetup::for_tools(common)?;
-    // First complete or roll back an interrupted edit: only then do files and log agree.
-    for message in windlass::recover_edits(&setup.home) {
-        crate::note(&format!("warning: {}", visible(&message)));
-    }
+    recover(&setup);
     let only_shows = args.list || args.preview;
-    let _lock = (!only_shows).then(|| Edits::lock_undo(&setup.home)).transpose().map_err(|error| {
-        CliProblem::failed(format!("cannot undo while another `windlass undo` runs: {error}"))
-    })?;
+    let _lock = (!only_shows).then(|| lock(&setup)).transpose()?;
     let mut all = everywhere(&setup)?;
     claims::leave_to_others(&mut all);
     let here: Vec<_> = all.iter().filter_map(|place| place.below(&setup.cwd)).collect();
@@ -91,7 +89,41 @@ pub(crate) fn run(common: &CommonOptions, args: &UndoOptions) -> Result<ProgramE
     note_newer(&here, place, &chosen, &names);
     let host = host(&setup, &place.edits)?;
     let undo = UndoRun { setup: &setup, edits: &place.edits, files: host.files(), names: &names, args };
-    crate::runtime()?.block_on(undo.run(&chosen))
+    let end = crate::runtime()?.block_on(undo.run(&chosen, "Undo this? [y/N] "))?;
+    match end {
+        UndoEnd::Declined(exit) => {
+            crate::note("nothing was undone");
+            Ok(exit)
+        }
+        UndoEnd::Previewed(shown) | UndoEnd::Undone(shown) if args.json => {
+            print(&format!("{:#}\n", Value::Array(shown)))
+        }
+        UndoEnd::Previewed(_) | UndoEnd::Undone(_) => Ok(ProgramExit::Done),
+    }
+}
+
+/// Completes or rolls back an interrupted edit: only then do files and log agree.
+fn recover(setup: &ProgramSetup) {
+    for message in windlass::recover_edits(&setup.home) {
+        crate::note(&format!("warning: {}", visible(&message)));
+    }
+}
+
+/// Keeps other processes from undoing while the file is open.
+fn lock(setup: &ProgramSetup) -> Result<File, CliProblem> {
+    Edits::lock_undo(&setup.home).map_err(|error| {
+        CliProblem::failed(format!("cannot undo while another `windlass undo` runs: {error}"))
+    })
+}
+
+/// The end of an undo.
+pub(crate) enum UndoEnd {
+    /// The changes were only shown. With `--json`, they are here.
+    Previewed(Vec<Value>),
+    /// The changes were undone. With `--json`, they are here.
+    Undone(Vec<Value>),
+    /// The person did not want it.
+    Declined(ProgramExit),
 }
 
 fn session(error: &record::SessionError) -> CliProblem {
@@ -196,12 +228,15 @@ struct UndoRun<'a> {
 }
 
 impl UndoRun<'_> {
-    async fn run(&self, chosen: &[&Edit]) -> Result<ProgramExit, CliProblem> {
+    /// Shows the changes, asks and undoes them, unless files have changed since.
+    async fn run(&self, chosen: &[&Edit], question: &str) -> Result<UndoEnd, CliProblem> {
         let conflicts = EditConflicts::find(self, chosen).await?;
+        let as_json = || -> Vec<Value> {
+            let edits = chosen.iter().filter(|_| self.args.json);
+            edits.map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect()
+        };
         if self.args.preview && self.args.json {
-            let all: Vec<Value> =
-                chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
-            return print(&format!("{:#}\n", Value::Array(all)));
+            return Ok(UndoEnd::Previewed(as_json()));
         }
         let is_asked = !self.args.yes && is_attended();
         if self.args.preview || is_asked {
@@ -212,30 +247,21 @@ impl UndoRun<'_> {
             return Err(CliProblem::failed(conflicts.message()));
         }
         if self.args.preview {
-            return Ok(ProgramExit::Done);
+            return Ok(UndoEnd::Previewed(Vec::new()));
         }
         if is_asked {
             let stop = Stop::default();
             interrupts::watch(stop.clone(), Window::default())?;
-            let exit = match confirm("Undo this? [y/N] ", &stop).await? {
-                ConfirmAnswer::Yes => None,
-                ConfirmAnswer::No => Some(ProgramExit::Failed),
-                ConfirmAnswer::Interrupted => Some(ProgramExit::Interrupted),
-            };
-            if let Some(exit) = exit {
-                crate::note("nothing was undone");
-                return Ok(exit);
+            match confirm(question, &stop).await? {
+                ConfirmAnswer::Yes => {}
+                ConfirmAnswer::No => return Ok(UndoEnd::Declined(ProgramExit::Failed)),
+                ConfirmAnswer::Interrupted => return Ok(UndoEnd::Declined(ProgramExit::Interrupted)),
             }
         }
         for edit in chosen {
             self.undo(edit, &skipped).await?;
         }
-        if self.args.json {
-            let all: Vec<Value> =
-                chosen.iter().map(|edit| self.view(edit).as_json_with_diff(&conflicts)).collect();
-            return print(&format!("{:#}\n", Value::Array(all)));
-        }
-        Ok(ProgramExit::Done)
+        Ok(UndoEnd::Undone(as_json()))
     }
 
     fn view<'a>(&'a self, edit: &'a Edit) -> EditView<'a> {

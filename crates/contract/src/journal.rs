@@ -61,6 +61,10 @@ pub enum Record<'a> {
     Event(Clean<&'a Event>),
     /// A person rated a call.
     Feedback(Clean<&'a Feedback>),
+    /// An item of the history that comes from the parent session.
+    Inherited(Clean<&'a Item>),
+    /// The conversation was taken back to an earlier turn. Nothing is removed from the file.
+    Rewound(&'a Rewind),
 }
 
 /// Origin of a session.
@@ -74,6 +78,52 @@ pub struct SessionMeta {
     pub version: String,
     /// The model's instructions. They are fixed for the thread so that its prompt stays the same.
     pub instructions: String,
+    /// The session that this one comes from, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentSession>,
+}
+
+/// The session that another one comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentSession {
+    /// Its thread.
+    pub id: ThreadId,
+    /// Reason that the other one was started.
+    pub kind: ParentKind,
+    /// For a fork, the number of the first message that was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_message: Option<usize>,
+}
+
+/// Reason that a session was started from another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParentKind {
+    /// It goes on with the conversation of its parent, up to some message.
+    Fork,
+    /// A reason that a later version added.
+    #[serde(other)]
+    Other,
+}
+
+impl ParentKind {
+    /// Returns the name in the session file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fork => "fork",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A conversation that was taken back to an earlier turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewind {
+    /// The first turn that was taken back, counted from 1 over all turns of the file.
+    pub turn: usize,
+    /// Calls whose changes to files were undone.
+    #[serde(default)]
+    pub undone: Vec<CallId>,
 }
 
 /// Settings of one turn.

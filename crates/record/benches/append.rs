@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cwd: "/".into(),
         version: "0".into(),
         instructions: "x".repeat(10_000),
+        parent: None,
     };
     let mut session = SessionFile::create(home.path(), &meta)?;
     let mut out = io::stdout();

@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cwd: "/".into(),
         version: "0".into(),
         instructions: "x".repeat(10_000),
+        parent: None,
     };
 
     let plain = SessionFile::create(home.path(), &meta())?;

@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cwd: "/".into(),
         version: "0".into(),
         instructions: "x".repeat(10_000),
+        parent: None,
     };
     let file = SessionFile::create(home.path(), &meta)?.with_durability(DurabilityMode::Never);
     let path = file.path().to_owned();

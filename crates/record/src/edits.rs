@@ -127,6 +127,11 @@ pub struct KeptVersion {
 }
 
 impl Edit {
+    /// Returns true if it is the undo of another edit.
+    pub fn is_undo(&self) -> bool {
+        self.call.as_str().starts_with(UNDO)
+    }
+
     /// Returns a number that grows from edit to edit, over all logs of the user.
     pub fn order(&self) -> i64 {
         self.sequence.unwrap_or_else(|| self.time.as_microsecond())

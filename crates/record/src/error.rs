@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use windlass_contract::journal::JournalError;
 
+use crate::SessionHolder;
+
 /// The error of an operation on a session file.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
@@ -34,10 +36,12 @@ pub enum SessionError {
         cwd: PathBuf,
     },
     /// Another process is writing it.
-    #[error("the session file `{path}` is in use by another process; end that one first")]
+    #[error("the session file `{path}` is in use by {}; end that one first", holder_in_words(holder.as_ref()))]
     Busy {
         /// The file.
         path: PathBuf,
+        /// The process, if it is known.
+        holder: Option<SessionHolder>,
     },
     /// The path is not a regular file. Reading it might never end.
     #[error("`{path}` is no regular file")]
@@ -74,6 +78,10 @@ pub enum SessionError {
     /// The first line or a repair could not be written.
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+fn holder_in_words(holder: Option<&SessionHolder>) -> String {
+    holder.map_or_else(|| "another process".to_owned(), SessionHolder::to_string)
 }
 
 /// Returns a function for `map_err` that turns a system error into a [`SessionError`].

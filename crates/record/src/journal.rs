@@ -16,11 +16,11 @@ use jiff::Timestamp;
 use windlass_contract::{
     BoxFuture, Event, Journal,
     id::ThreadId,
-    journal::{JournalError, Record, SessionMeta},
+    journal::{JournalError, Record, Rewind, SessionMeta},
 };
 
 use crate::{
-    DurabilityMode, LoadedSession, SessionError, SessionRepair, ThreadFolder,
+    DurabilityMode, LoadedSession, SessionError, SessionHolder, SessionRepair, ThreadFolder,
     chain::LineHash,
     error::cannot,
     flush::{BackgroundFlusher, flush_operation},
@@ -135,6 +135,12 @@ impl SessionFile {
         self
     }
 
+    /// Records that the conversation goes back to an earlier turn. Nothing is removed from the
+    /// file, and no file of the user is changed.
+    pub fn rewind(&self, rewind: &Rewind) -> Result<(), JournalError> {
+        self.append(&Record::Rewound(rewind))
+    }
+
     /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -175,6 +181,13 @@ impl SessionFile {
         }
         let calls: Vec<_> = replayed.substituted.iter().map(|(call, _)| call.clone()).collect();
         self.append(&Record::Outputs { calls: &calls })
+    }
+}
+
+impl Drop for SessionFile {
+    fn drop(&mut self) {
+        // The file is still open, and with it the lock is held.
+        SessionHolder::withdraw(&self.path);
     }
 }
 
@@ -302,11 +315,14 @@ fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
     for _ in 1..MAX_LOCK_TRIES {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_INTERVAL),
-            Ok(()) => return Ok(()),
+            Ok(()) => {
+                SessionHolder::announce(path);
+                return Ok(());
+            }
             Err(TryLockError::Error(source)) => return Err(cannot("lock", path)(source)),
         }
     }
-    Err(SessionError::Busy { path: path.to_owned() })
+    Err(SessionError::Busy { path: path.to_owned(), holder: SessionHolder::of(path) })
 }
 
 #[cfg(test)]

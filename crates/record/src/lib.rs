@@ -8,7 +8,8 @@
 //!
 //! | type | purpose |
 //! |---|---|
-//! | [`SessionFile`] | appends the records of a session, and resumes one |
+//! | [`SessionFile`] | appends the records of a session, resumes one, and takes one back |
+//! | [`SessionHolder`] | the process that has a session open |
 //! | [`DurabilityMode`] | when records are flushed to the disk |
 //! | [`RetentionLimits`] | how much is kept |
 //! | [`Edits`] | the contents of files before tools changed them, for undo |
@@ -29,6 +30,7 @@
 //!     cwd: "/project".into(),
 //!     version: "0.1.0".into(),
 //!     instructions: "Be brief.".into(),
+//!     parent: None,
 //! };
 //! let file = SessionFile::create(home, &meta)?;
 //! let item = Item::message(Role::User, "hello");
@@ -54,6 +56,7 @@ mod messages;
 mod repair;
 mod replay;
 mod retention;
+mod session_holder;
 mod session_line;
 mod session_names;
 mod session_paths;
@@ -75,13 +78,16 @@ pub use flush::DurabilityMode;
 pub use journal::{SessionFile, Which};
 pub use messages::for_each_message;
 pub use repair::{OutputSubstitute, SessionRepair};
-pub use replay::{LoadedSession, load};
+pub use replay::{LoadedSession, LoadedTurn, load, load_before};
 pub use retention::{
     DiskUsage, KeepLimit, KindUsage, RetentionLimits, StoredKind, StoredUnit, is_session_running,
     remove_session,
 };
+pub use session_holder::SessionHolder;
 pub use session_names::SessionNames;
-pub use session_paths::{SessionEntry, ThreadFolder, find, list, list_in, new_thread_id, outputs_directory};
+pub use session_paths::{
+    SessionEntry, ThreadFolder, find, list, list_in, new_thread_id, outputs_directory, read_entry,
+};
 pub use snapshot_store::{SnapshotStore, SnapshotStoreState};
 pub use standalone_calls::{StandaloneCalls, WarningHandler};
 pub use summary::{SessionSummary, find_by_prefix, summarize};

@@ -48,12 +48,12 @@ fn may_be_item(line: &[u8]) -> bool {
     const MAX_BEGINNING: usize = 200;
     let beginning = &line[..line.len().min(MAX_BEGINNING)];
     let kind = beginning.windows(KEY.len()).position(|part| part == KEY).map(|at| &line[at + KEY.len()..]);
-    kind.is_none_or(|kind| kind.starts_with(b"item\""))
+    kind.is_none_or(|kind| kind.starts_with(b"item\"") || kind.starts_with(b"inherited\""))
 }
 
 /// Returns the message of a line, if it has one of the user or the model.
 fn message_of_line(line: &LineEnvelope<'_>) -> Option<(Role, String)> {
-    if line.kind != "item" {
+    if !matches!(line.kind.as_ref(), "item" | "inherited") {
         return None;
     }
     let SessionLine::Item(item) = SessionLine::parse(line).ok()? else { return None };
@@ -87,7 +87,7 @@ mod tests {
     fn prompts_and_answers_are_seen_and_nothing_else() {
         let home = tempfile::tempdir().unwrap();
         let (cwd, version, instructions) = ("/w".into(), "0".into(), String::new());
-        let meta = SessionMeta { id: new_thread_id(), cwd, version, instructions };
+        let meta = SessionMeta { id: new_thread_id(), cwd, version, instructions, parent: None };
         let file = SessionFile::create(home.path(), &meta).unwrap();
         let said = [
             (Role::Developer, "be brief"),

@@ -8,16 +8,18 @@ use std::{
     path::Path,
 };
 
+use jiff::Timestamp;
 use windlass_contract::{
-    CallId, Item,
+    CallId, Content, Item,
     call::InputKind,
-    item::Body,
+    item::{Body, Role},
     journal::{SessionMeta, TurnContext},
 };
 
 use crate::{
     BreakReason, ChainHead, OutputSubstitute, SessionError, SessionRepair,
     error::cannot,
+    journal::READ_BYTES,
     session_line::{CallResult, LineEnvelope, LineRead, LineReader, SessionLine},
     session_paths,
     verified_lines::{VerifiedLine, VerifiedLines, VerifiedStep},
@@ -32,14 +34,41 @@ pub struct LoadedSession {
     pub context: Option<TurnContext>,
     /// The conversation. Every call has exactly one output.
     pub history: Vec<Item>,
+    /// The turns of the conversation, without those that were taken back.
+    pub turns: Vec<LoadedTurn>,
     /// The problems that were repaired, in the order of the file.
     pub repaired: Vec<SessionRepair>,
+}
+
+/// A turn of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedTurn {
+    /// Its number among all turns of the file, from 1. It is not the position in
+    /// [`LoadedSession::turns`] once turns were taken back.
+    pub number: usize,
+    /// The time of its beginning.
+    pub begun: Option<Timestamp>,
+    /// The settings of the turn.
+    pub context: TurnContext,
+    /// The message that began it; empty if it is not on record.
+    pub message: String,
+    /// The number of items in the history before it. None if they are no longer in the history as
+    /// they were.
+    pub items_before: Option<usize>,
 }
 
 /// Reads a session without changing its file.
 pub fn load(path: &Path) -> Result<LoadedSession, SessionError> {
     let file = session_paths::open_to_read(path)?;
-    replay(path, BufReader::new(file)).map(|replayed| replayed.session)
+    let lines = BufReader::with_capacity(READ_BYTES, file);
+    replay(path, lines).map(|replayed| replayed.session)
+}
+
+/// Reads a session as it was before the turn with this number, without changing its file.
+pub fn load_before(path: &Path, turn: usize) -> Result<LoadedSession, SessionError> {
+    let file = session_paths::open_to_read(path)?;
+    let lines = BufReader::with_capacity(READ_BYTES, file);
+    replay_before(path, lines, Some(turn)).map(|replayed| replayed.session)
 }
 
 /// A session, and the records that its file lacks.
@@ -54,6 +83,15 @@ pub(crate) struct ReplayedSession {
 /// Rebuilds a session from its lines, up to the first damaged one. After that nothing is certain,
 /// not even which output belongs to which call.
 pub(crate) fn replay(path: &Path, from: impl BufRead) -> Result<ReplayedSession, SessionError> {
+    replay_before(path, from, None)
+}
+
+/// The same, as the session was before a turn.
+fn replay_before(
+    path: &Path,
+    from: impl BufRead,
+    before: Option<usize>,
+) -> Result<ReplayedSession, SessionError> {
     let mut lines = VerifiedLines::new(from);
     let meta = verified_meta(lines.next().map_err(cannot("read", path))?);
     let meta = meta.map_err(|problem| no_meta(path, problem))?;
@@ -76,8 +114,12 @@ pub(crate) fn replay(path: &Path, from: impl BufRead) -> Result<ReplayedSession,
         }
     }
     let substituted = replay.substitute_missing();
-    let SessionReplay { context, history, repaired, .. } = replay;
-    let session = LoadedSession { meta, context, history, repaired };
+    if let Some(turn) = before {
+        replay.rewind(turn);
+    }
+    let context = replay.turns.last().map(|turn| turn.context.clone());
+    let SessionReplay { history, turns, repaired, .. } = replay;
+    let session = LoadedSession { meta, context, history, turns, repaired };
     Ok(ReplayedSession { session, end: lines.end(), substituted })
 }
 
@@ -123,8 +165,10 @@ pub(crate) fn meta(path: &Path, from: impl BufRead) -> Result<SessionMeta, Sessi
 
 #[derive(Default)]
 struct SessionReplay {
-    context: Option<TurnContext>,
     history: Vec<Item>,
+    turns: Vec<LoadedTurn>,
+    /// The number of turns in the file so far, with those that were taken back.
+    begun_turns: usize,
     /// Calls without an output so far, in call order. A list, because the ids are not ours and need
     /// not be unique. An undamaged file has at most one answer's calls open at any time.
     open: Vec<OpenCall>,
@@ -144,11 +188,18 @@ struct OpenCall {
 impl SessionReplay {
     fn apply(&mut self, line: SessionLine) {
         match line {
-            SessionLine::Context(context) => {
+            SessionLine::Context(context, begun) => {
                 // Only a damaged file leaves a call open when the next turn starts. Its output
                 // belongs to that turn.
                 self.substitute_missing();
-                self.context = Some(context);
+                self.begun_turns += 1;
+                let (number, items_before) = (self.begun_turns, Some(self.history.len()));
+                let message = String::new();
+                self.turns.push(LoadedTurn { number, begun, context, message, items_before });
+            }
+            SessionLine::Rewound(turn) => {
+                self.substitute_missing();
+                self.rewind(turn);
             }
             SessionLine::Item(item) => self.push_item(item),
             SessionLine::Intent(call) => {
@@ -169,6 +220,16 @@ impl SessionReplay {
         }
     }
 
+    /// Takes the conversation back to the beginning of a turn. A turn that was taken back before
+    /// changes nothing.
+    fn rewind(&mut self, turn: usize) {
+        let Some(at) = self.turns.iter().position(|each| each.number == turn) else { return };
+        if let Some(items) = self.turns[at].items_before {
+            self.history.truncate(items);
+        }
+        self.turns.truncate(at);
+    }
+
     fn skip(&mut self, line: usize, problem: String) {
         self.damaged = true;
         self.repaired.push(SessionRepair::SkippedLine { line, problem });
@@ -185,6 +246,13 @@ impl SessionReplay {
             Body::Output { call, .. } => {
                 if self.close(call).is_none() {
                     return;
+                }
+            }
+            Body::Message { role: Role::User, content } => {
+                if let Some(turn) = self.turns.last_mut()
+                    && turn.items_before == Some(self.history.len())
+                {
+                    turn.message = Content::join(content);
                 }
             }
             Body::Message { .. } | Body::Reasoning { .. } | Body::WebSearch { .. } | Body::Other => {}

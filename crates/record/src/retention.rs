@@ -14,7 +14,9 @@ use std::{
 };
 
 pub use crate::stored_files::{StoredKind, StoredUnit};
-use crate::{SessionEntry, SessionError, ThreadFolder, error::cannot, stored_files::list_stored};
+use crate::{
+    SessionEntry, SessionError, SessionHolder, ThreadFolder, error::cannot, stored_files::list_stored,
+};
 
 /// Minimum time between two automatic enforcements of the limits.
 const MIN_INTERVAL: Duration = Duration::from_mins(10);
@@ -79,7 +81,7 @@ impl RetentionLimits {
         let lock = lock.map_err(cannot("open", &path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SessionError::Busy { path }),
+            Err(TryLockError::WouldBlock) => return Err(SessionError::Busy { path, holder: None }),
             Err(TryLockError::Error(source)) => return Err(cannot("lock", &path)(source)),
         }
         lock.set_modified(SystemTime::now()).map_err(cannot("change", &path))?;
@@ -170,7 +172,8 @@ pub fn remove_session(home: &Path, session: &SessionEntry) -> Result<Vec<StoredU
         return Err(SessionError::NotFound { id, path });
     };
     let Some(_held) = SessionHold::try_new(home, file)? else {
-        return Err(SessionError::Busy { path: session.path.clone() });
+        let holder = SessionHolder::of(&session.path);
+        return Err(SessionError::Busy { path: session.path.clone(), holder });
     };
     for unit in &units {
         unit.remove()?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use windlass_contract::{
     CallId, Content, Item, Outcome, Verdict,
-    journal::{Record, SessionMeta, TurnContext},
+    journal::{Record, Rewind, SessionMeta, TurnContext},
     outcome::{Facts, Receipt, Status, View},
 };
 
@@ -19,11 +19,14 @@ use crate::chain::{LineHash, append_checksum};
 /// A record of a session file, with the fields that are needed to rebuild the session.
 pub(crate) enum SessionLine {
     Meta(SessionMeta),
-    Context(TurnContext),
+    /// The beginning of a turn, with its time.
+    Context(TurnContext, Option<Timestamp>),
     Item(Item),
     Intent(CallId),
     Outcome(CallId, CallResult),
     Outputs(Vec<CallId>),
+    /// The conversation goes back to the beginning of this turn.
+    Rewound(usize),
     /// A record that does not belong to the conversation.
     Aside,
 }
@@ -40,6 +43,8 @@ pub(crate) struct LineEnvelope<'a> {
     /// The hash of the previous line, as hexadecimal digits.
     #[serde(borrow)]
     pub(crate) prev: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    timestamp: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "type")]
     pub(crate) kind: Cow<'a, str>,
     // Raw, because items hold raw JSON themselves, which survives no other intermediate form.
@@ -74,8 +79,12 @@ impl SessionLine {
         let payload = line.payload;
         match line.kind.as_ref() {
             "session_meta" => read(payload).map(Self::Meta),
-            "turn_context" => read(payload).map(Self::Context),
-            "item" => read(payload).map(Self::Item),
+            "turn_context" => {
+                let time = line.timestamp.as_ref().and_then(|time| time.parse().ok());
+                read(payload).map(|context| Self::Context(context, time))
+            }
+            "item" | "inherited" => read(payload).map(Self::Item),
+            "rewound" => read(payload).map(|Rewind { turn, .. }| Self::Rewound(turn)),
             "intent" => read(payload).map(|StartedCall { call }| Self::Intent(call)),
             "outcome" => read(payload).map(|EndedCall { call, outcome }| {
                 let failed = !outcome.verdict.success;

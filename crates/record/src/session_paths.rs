@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use windlass_contract::id::ThreadId;
+use windlass_contract::{id::ThreadId, journal::ParentSession};
 
 use crate::{SessionError, error::cannot, replay};
 
@@ -51,6 +51,8 @@ pub struct SessionEntry {
     pub cwd: PathBuf,
     /// The time it was started.
     pub started: Timestamp,
+    /// The session that it comes from, if any.
+    pub parent: Option<ParentSession>,
 }
 
 /// Lists every session below `home`, newest first. A file without a complete first line is left
@@ -62,6 +64,12 @@ pub fn list(home: &Path) -> Result<Vec<SessionEntry>, SessionError> {
 /// Lists every thread of either kind, newest first.
 pub fn list_in(home: &Path, folder: ThreadFolder) -> Result<Vec<SessionEntry>, SessionError> {
     newest_first(home, folder)?.into_iter().filter_map(|file| file.entry().transpose()).collect()
+}
+
+/// Describes the session of a file. None if the file has no complete first line, or is no session
+/// file.
+pub fn read_entry(path: &Path) -> Result<Option<SessionEntry>, SessionError> {
+    SessionCandidate::from_path(path.to_owned()).map_or(Ok(None), SessionCandidate::entry)
 }
 
 /// Returns the file of the newest session for which `wanted` returns true.
@@ -142,7 +150,8 @@ impl SessionCandidate {
         match replay::meta(&self.path, BufReader::new(file)) {
             Ok(meta) => {
                 let id = self.id.to_string().into();
-                Ok(Some(SessionEntry { id, path: self.path, cwd: meta.cwd, started: self.started }))
+                let (path, started) = (self.path, self.started);
+                Ok(Some(SessionEntry { id, path, cwd: meta.cwd, started, parent: meta.parent }))
             }
             Err(SessionError::NoMeta { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -109,6 +109,7 @@ mod tests {
             cwd: "/w".into(),
             version: "0".into(),
             instructions: String::new(),
+            parent: None,
         };
         let warnings = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&warnings);

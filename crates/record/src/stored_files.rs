@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use crate::{SessionError, ThreadFolder, error::cannot, session_paths};
+use crate::{SessionError, SessionHolder, ThreadFolder, error::cannot, session_paths};
 
 /// Prefix of the name of a directory that is being removed.
 const REMOVED: &str = ".removed-";
@@ -66,6 +66,7 @@ impl StoredUnit {
                 }
             }),
             StoredKind::Sessions | StoredKind::Calls => {
+                SessionHolder::withdraw(&self.path);
                 fs::remove_file(&self.path).and_then(|()| remove_set_aside(&self.path))
             }
         };

@@ -49,7 +49,7 @@ pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
         match line.kind.as_ref() {
             "turn_context" => summary.turns += 1,
             "outcome" => summary.calls += 1,
-            "item" if summary.prompt.is_none() => summary.prompt = prompt_of_line(&line),
+            "item" | "inherited" if summary.prompt.is_none() => summary.prompt = prompt_of_line(&line),
             _ => {}
         }
     }
@@ -95,6 +95,7 @@ mod tests {
             cwd: "/w".into(),
             version: "0".into(),
             instructions: String::new(),
+            parent: None,
         };
         let file = SessionFile::create(home.path(), &meta).unwrap();
         let context =

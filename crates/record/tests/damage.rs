@@ -129,6 +129,7 @@ impl Written {
             cwd: "/w".into(),
             version: "0".into(),
             instructions: "be brief, für alle".into(),
+            parent: None,
         };
         let file = SessionFile::create(home.path(), &meta).unwrap().with_durability(DurabilityMode::Never);
         let mut number = 0;

@@ -90,7 +90,8 @@ fn start(home: &Path) -> (Child, ChildStderr) {
 
 fn write_for_ever(home: &Path) -> ! {
     let id = new_thread_id();
-    let meta = SessionMeta { id, cwd: "/".into(), version: "0".into(), instructions: String::new() };
+    let meta =
+        SessionMeta { id, cwd: "/".into(), version: "0".into(), instructions: String::new(), parent: None };
     let file = SessionFile::create(home, &meta).unwrap();
     // A process that waited too long for the other one is no failure: its calls are indexed later.
     let file = IndexedSession::new(file, home, Keep::default(), Box::new(drop));

@@ -61,6 +61,7 @@ fn write_for_ever(home: &Path) -> ! {
         cwd: "/".into(),
         version: "0".into(),
         instructions: String::new(),
+        parent: None,
     };
     let file = SessionFile::create(home, &meta).unwrap();
     let mut acknowledge = std::io::stderr();

@@ -62,6 +62,8 @@ pub(crate) enum AppAction {
     List(SessionList),
     /// Remove a rule by its id, and forget it.
     RevokeRule(String),
+    /// Take the session back, with these arguments of `windlass rewind`.
+    Rewind(Vec<String>),
     /// End a command that runs across calls.
     EndCommand(u32),
     /// Begin a new session with the same settings.

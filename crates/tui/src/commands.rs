@@ -16,6 +16,8 @@ pub(crate) enum SlashCommand {
     Clear,
     New,
     Resume,
+    /// Takes the session back to before a message.
+    Rewind,
     /// MCP servers.
     Servers,
     /// A command of the program, with these arguments first. The terminal is handed to it.
@@ -51,6 +53,7 @@ pub(crate) const COMMAND_GROUPS: &[(&str, &[CommandEntry])] = &[
                 SlashCommand::Program(&["undo", "--session", THIS_SESSION]),
                 "take changes back; OPTIONS of `windlass undo`",
             ),
+            entry("rewind", SlashCommand::Rewind, "list messages; N goes back, with the files"),
             entry("expand", SlashCommand::Expand, "show the last call in full; N; reasoning"),
             entry("ps", SlashCommand::Processes, "list commands that still run; kill N"),
             entry("copy", SlashCommand::Copy, "copy the last answer to the clipboard"),
@@ -78,6 +81,11 @@ pub(crate) const COMMAND_GROUPS: &[(&str, &[CommandEntry])] = &[
         &[
             entry("new", SlashCommand::New, "begin a new session with the same settings"),
             entry("resume", SlashCommand::Resume, "say how to go on with another session"),
+            entry(
+                "fork",
+                SlashCommand::Program(&["fork", THIS_SESSION]),
+                "copy this conversation into a session; --at N",
+            ),
             entry("sessions", SlashCommand::Program(&["sessions", "list"]), "list sessions"),
             entry("history", SlashCommand::Program(&["history"]), "list earlier calls"),
             entry("stats", SlashCommand::Program(&["stats"]), "show how tools have worked"),

@@ -115,6 +115,14 @@ impl PlainLoop<'_> {
                     SessionCore::run_program(self.core.commands, &revoke_arguments(id));
                     self.core.reload_rules();
                 }
+                Some(LoopAction::Rewind(arguments)) => {
+                    let commands = self.core.commands;
+                    let ((), taken_back) =
+                        self.core.rewind(|| SessionCore::run_program(commands, &arguments));
+                    if let Some(message) = taken_back {
+                        self.core.app.note(&format!("the message was: {message}"));
+                    }
+                }
                 Some(LoopAction::Copy(_)) => self.core.app.note("not with plain lines: nothing was copied"),
                 // The terminal stops the process by itself, edits the line, and clears itself.
                 None | Some(LoopAction::Suspend | LoopAction::Edit | LoopAction::Clear) => {}

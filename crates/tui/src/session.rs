@@ -380,6 +380,7 @@ impl SessionLoop<'_> {
                     self.core.reload_rules();
                     ran
                 }
+                Some(LoopAction::Rewind(arguments)) => self.rewind(&arguments),
                 Some(LoopAction::Copy(text)) => terminal::copy(&text),
                 Some(LoopAction::Clear) => {
                     self.core.app.add_space(self.screen.rows());
@@ -397,6 +398,26 @@ impl SessionLoop<'_> {
             }
             self.frames.change();
         }
+    }
+
+    fn rewind(&mut self, arguments: &[String]) -> io::Result<()> {
+        self.draw(Instant::now())?;
+        let commands = self.core.commands;
+        let run = || SessionCore::run_program(commands, arguments);
+        let screen = &mut self.screen;
+        let events = &mut self.events;
+        let (ran, taken_back) = self.core.rewind(|| {
+            let mut lend = || screen.lend(|| terminal::lent_to_program(run));
+            match events {
+                Some(events) => events.paused(lend),
+                None => lend(),
+            }
+        });
+        if let Some(message) = taken_back.filter(|_| self.core.app.input().is_empty()) {
+            self.core.app.set_input(&message);
+            self.core.app.note("the message is in the input: change it, or send it again");
+        }
+        ran
     }
 
     fn run_program(&mut self, arguments: &[String]) -> io::Result<()> {

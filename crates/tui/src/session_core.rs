@@ -33,6 +33,9 @@ pub(crate) enum LoopAction {
     Program(Vec<String>),
     /// The same for the command that removes a rule, which the agent must then forget.
     RevokeRule(String),
+    /// The same for the command that takes the session back. The agent must not hold the session
+    /// meanwhile: see [`SessionCore::rewind`].
+    Rewind(Vec<String>),
     /// Copy a text to the clipboard.
     Copy(String),
     /// Scroll everything off the screen.
@@ -76,6 +79,10 @@ impl SessionCore<'_> {
                 return Some(LoopAction::Program(arguments));
             }
             AppAction::RevokeRule(id) => return Some(LoopAction::RevokeRule(id)),
+            AppAction::Rewind(arguments) => {
+                self.links.undo.settle();
+                return Some(LoopAction::Rewind(arguments));
+            }
             AppAction::Copy(text) => return Some(LoopAction::Copy(text)),
             AppAction::Clear => return Some(LoopAction::Clear),
             AppAction::Edit => return Some(LoopAction::Edit),
@@ -140,6 +147,24 @@ impl SessionCore<'_> {
     /// Gives the agent the rules that remain after one was removed.
     pub(crate) fn reload_rules(&mut self) {
         self.change(self.app.settings().clone());
+    }
+
+    /// Lets a command take the session back while the agent does not hold it. Then the agent goes
+    /// on with what is left. Returns the first message that was taken back.
+    pub(crate) fn rewind<T>(&mut self, run: impl FnOnce() -> T) -> (T, Option<String>) {
+        let messages = |core: &Self| core.app.thread().map(|thread| core.agents.messages(thread));
+        let before = messages(self).unwrap_or_default();
+        let is_released = self.worker.release();
+        let ran = run();
+        let after = messages(self).unwrap_or_default();
+        let taken_back = before.into_iter().nth(after.len());
+        if taken_back.is_some() {
+            self.app.on_rewound();
+        }
+        if is_released {
+            self.change(self.app.settings().clone());
+        }
+        (ran, taken_back)
     }
 
     /// Fetches a prompt on a thread of its own, because a server takes its time.

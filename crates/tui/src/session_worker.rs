@@ -13,8 +13,8 @@ use tokio::{
     sync::mpsc,
 };
 use windlass::{
-    Agent, AgentBuilder, BuildError, CommandSessions, Event, Input, Reason, SpecKind, Stop, ToolCall,
-    shell_quote,
+    Agent, AgentBuilder, BuildError, CommandSessions, Event, Input, ModelClient, Reason, SpecKind, Stop,
+    ToolCall, shell_quote,
 };
 
 use crate::{
@@ -35,6 +35,9 @@ pub(crate) enum WorkOrder {
     Shell(String),
     /// Other settings.
     Rebuild(Box<AgentRebuild>),
+    /// Give the session up until the next order, which must be a `Rebuild`. Others can then write
+    /// its file.
+    Release(ready::Sender<()>),
 }
 
 /// Replaces the agent by one with other settings that goes on with the same session.
@@ -137,6 +140,12 @@ impl SessionWorker {
         self.orders.send(order).is_ok()
     }
 
+    /// Makes the agent give up the session until it is rebuilt. Returns false if there is no agent.
+    pub(crate) fn release(&self) -> bool {
+        let (released, waits) = ready::channel();
+        self.send(WorkOrder::Release(released)) && waits.recv().is_ok()
+    }
+
     /// Ends a command that runs across calls, also while a turn runs.
     pub(crate) fn end_command(&self, commands: CommandSessions, id: u32) {
         self.runtime.spawn(async move { commands.end(id).await });
@@ -220,6 +229,10 @@ impl WorkerThread {
                         Some(next) => agent = next,
                         None => return,
                     },
+                    WorkOrder::Release(released) => match self.release(agent, &released).await {
+                        Some(next) => agent = next,
+                        None => return,
+                    },
                 }
                 self.queue.push(SessionMessage::Idle);
             }
@@ -234,15 +247,31 @@ impl WorkerThread {
         }
     }
 
+    /// Gives up the session until the next order.
+    async fn release(&mut self, agent: Agent, released: &ready::Sender<()>) -> Option<Agent> {
+        let client = Arc::clone(agent.model_client());
+        drop(agent);
+        let _waits = released.send(());
+        match self.next_order().await {
+            Some(WorkOrder::Rebuild(rebuild)) => self.build(client, *rebuild),
+            // The session ends.
+            _ => None,
+        }
+    }
+
     /// Replaces the agent between two turns. Returns `None` if there is no agent any more.
     fn rebuild(&mut self, agent: Agent, rebuild: AgentRebuild) -> Option<Agent> {
-        let AgentRebuild { settings, mut builder, former, keeps_model } = rebuild;
         let client = Arc::clone(agent.model_client());
+        // The file of a session has one writer.
+        drop(agent);
+        self.build(client, rebuild)
+    }
+
+    fn build(&mut self, client: Arc<dyn ModelClient>, rebuild: AgentRebuild) -> Option<Agent> {
+        let AgentRebuild { settings, mut builder, former, keeps_model } = rebuild;
         if keeps_model {
             builder = builder.model(Arc::clone(&client));
         }
-        // The file of a session has one writer.
-        drop(agent);
         let (agent, changed) = match builder.build() {
             Ok(agent) => (Some(agent), Ok(settings)),
             Err(error) => (former.model(client).build().ok(), Err(error.to_string())),

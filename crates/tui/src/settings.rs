@@ -134,6 +134,8 @@ pub trait AgentSource {
     /// Returns all changes of a session so far as a unified diff. The error is one line for a
     /// person.
     fn session_diff(&self, thread: &ThreadId) -> Result<String, String>;
+    /// Returns the messages that began the turns of a session, without those that were taken back.
+    fn messages(&self, thread: &ThreadId) -> Vec<String>;
     /// Returns the states of MCP servers, for a person. Must not block.
     fn servers(&self) -> String;
     /// Returns a function that fetches a prompt of an MCP server. It is called on another thread;

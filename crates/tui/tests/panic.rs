@@ -62,6 +62,10 @@ impl AgentSource for FaultyHistory {
         Ok(String::new())
     }
 
+    fn messages(&self, _thread: &ThreadId) -> Vec<String> {
+        Vec::new()
+    }
+
     fn branch(&self) -> Option<String> {
         None
     }

@@ -95,9 +95,9 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, CommandSessions, ContextSettings, EditTools,
-    Family, FileTools, McpServers, ReviewSettings, RunningCommand, ShellKind, SteeringInput, StorageSettings,
-    TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, image_url, index,
-    program, recover_edits, usage,
+    Family, FileTools, ForkedSession, McpServers, ReviewSettings, RunningCommand, SessionFork,
+    SessionForkError, ShellKind, SteeringInput, StorageSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnDiff,
+    TurnLimits, TurnReport, UndoRecording, image_url, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
@@ -116,7 +116,7 @@ pub use windlass_contract::{
     host::{ApartOutput, Command, ConfineError, Exit, FinishedCommand, HostError, Layer, Proof},
     id::ThreadId,
     item::{Body, Cached, Raw, Role},
-    journal::{Feedback, Rating},
+    journal::{Feedback, ParentKind, ParentSession, Rating, Rewind},
     meta::{AliasMeaning, Category, Example, Format, ParameterAlias},
     model::{Finish, ModelClient, ModelError, ModelEvent, ModelInfo, ModelStream, Prompt, Retry, Usage},
     outcome::{Facts, Receipt, Refusal, Status, View},

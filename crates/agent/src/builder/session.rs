@@ -44,7 +44,7 @@ impl AgentBuilder {
 
     fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions }
+        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions, parent: None }
     }
 
     /// Starts or resumes a session.

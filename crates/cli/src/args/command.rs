@@ -12,11 +12,13 @@ const CHECKS: [&str; 3] = ["sandbox", "approval", "bypass"];
 const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
-const UNUSED: [(&[&str], &[&str]); 38] = [
+const UNUSED: [(&[&str], &[&str]); 40] = [
     (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
     (&["redo"], &["approval", "bypass"]),
+    (&["fork"], &CHECKS),
+    (&["rewind"], &["approval", "bypass"]),
     (&["tools", "bench"], &ALL),
     (&["models"], &CHECKS),
     (&["init"], &["sandbox", "approval", "bypass", "cd"]),

@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 53] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 52] = [
     (
         &[],
         &[
@@ -11,7 +11,6 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 53] = [
             "exec -s workspace-write \"fix the failing test\"",
         ],
     ),
-    (&["resume"], &["resume --last"]),
     (&["exec", "resume"], &["exec resume --last \"now update the documentation\""]),
     (&["apply-patch"], &["apply-patch < change.diff"]),
     (&["tools"], &["tools list", "tools search \"count lines\""]),

@@ -18,11 +18,7 @@ use crate::{
 
 /// Returns true if an edit is not undone, and can be.
 pub(super) fn is_open(edit: &Edit) -> bool {
-    !edit.undone && !is_undo(edit) && !edit.files.is_empty()
-}
-
-fn is_undo(edit: &Edit) -> bool {
-    edit.call.as_str().starts_with(UNDO)
+    !edit.undone && !edit.is_undo() && !edit.files.is_empty()
 }
 
 /// Returns the problem that there is nothing to undo, with the reason if nothing was kept.

@@ -2,10 +2,12 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 76] = [
+const COMMANDS: [&[&str]; 78] = [
     &[],
     &["chat"],
     &["resume"],
+    &["fork"],
+    &["rewind"],
     &["exec"],
     &["exec", "resume"],
     &["call"],

@@ -94,6 +94,8 @@ mod resume;
 #[cfg(test)]
 mod retention;
 #[cfg(test)]
+mod rewind;
+#[cfg(test)]
 mod rule_commands;
 #[cfg(test)]
 mod rules;

@@ -73,7 +73,13 @@ impl Home {
 }
 
 fn meta(id: &ThreadId) -> SessionMeta {
-    SessionMeta { id: id.clone(), cwd: "/w".into(), version: "0".into(), instructions: String::new() }
+    SessionMeta {
+        id: id.clone(),
+        cwd: "/w".into(),
+        version: "0".into(),
+        instructions: String::new(),
+        parent: None,
+    }
 }
 
 fn outcome(status: Status, text: &str, milliseconds: u64) -> Outcome {

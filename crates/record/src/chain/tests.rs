@@ -30,6 +30,7 @@ fn written() -> Written {
         cwd: "/w".into(),
         version: "0".into(),
         instructions: String::new(),
+        parent: None,
     };
     let file = SessionFile::create(home.path(), &meta).unwrap();
     for number in 2..=10 {

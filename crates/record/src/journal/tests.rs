@@ -20,7 +20,13 @@ use super::*;
 use crate::{list, load, new_thread_id};
 
 fn meta(cwd: &str) -> SessionMeta {
-    SessionMeta { id: new_thread_id(), cwd: cwd.into(), version: "0".into(), instructions: "be brief".into() }
+    SessionMeta {
+        id: new_thread_id(),
+        cwd: cwd.into(),
+        version: "0".into(),
+        instructions: "be brief".into(),
+        parent: None,
+    }
 }
 
 fn home() -> TempDir {
@@ -49,8 +55,15 @@ fn a_session_in_use_cannot_be_resumed_by_another() {
     let file = SessionFile::create(home.path(), &meta).unwrap();
     let which = Which::Id(meta.id.clone());
     let error = SessionFile::resume(home.path(), &which).unwrap_err();
-    assert!(matches!(&error, SessionError::Busy { path } if path == file.path()), "{error}");
+    let SessionError::Busy { path, holder: Some(holder) } = &error else { panic!("{error}") };
+    assert_eq!((path.as_path(), holder.pid), (file.path(), std::process::id()));
+    assert!(error.to_string().contains(&format!("is in use by process {}", holder.pid)), "{error}");
+    let named = file.path().with_extension("holder");
+    assert!(named.exists());
     drop(file);
+    assert!(!named.exists(), "a session that is closed has no holder");
+    // As a process leaves it that was killed.
+    fs::write(&named, serde_json::to_vec(holder).unwrap()).unwrap();
     SessionFile::resume(home.path(), &which).unwrap();
 }
 

@@ -19,6 +19,8 @@ use windlass_fakes::clean;
 use super::*;
 use crate::{LineHash, session_line};
 
+mod rewind;
+
 /// A session file in memory, and the hash of its last line.
 struct Script(Vec<u8>, LineHash);
 
@@ -29,6 +31,7 @@ impl Script {
             cwd: "/w".into(),
             version: "0".into(),
             instructions: "be\nbrief".into(),
+            parent: None,
         };
         Self(Vec::new(), LineHash::start()).with(&Record::SessionMeta(&meta))
     }
@@ -107,6 +110,10 @@ impl Script {
 
     fn load(&self) -> LoadedSession {
         replay(Path::new("file"), self.0.as_slice()).unwrap().session
+    }
+
+    fn load_before(&self, turn: usize) -> LoadedSession {
+        replay_before(Path::new("file"), self.0.as_slice(), Some(turn)).unwrap().session
     }
 }
 

@@ -19,8 +19,13 @@ fn set_age(path: &Path, age: Duration) {
 /// locked until it is dropped.
 fn session(home: &Path, age: Duration) -> (SessionFile, String) {
     let id = new_thread_id();
-    let meta =
-        SessionMeta { id: id.clone(), cwd: "/w".into(), version: "0".into(), instructions: String::new() };
+    let meta = SessionMeta {
+        id: id.clone(),
+        cwd: "/w".into(),
+        version: "0".into(),
+        instructions: String::new(),
+        parent: None,
+    };
     let file = SessionFile::create(home, &meta).unwrap().with_durability(DurabilityMode::Never);
     let output = home.join("outputs").join(id.as_str()).join("1.txt");
     let content = home.join("edits").join(id.as_str()).join("contents/a");

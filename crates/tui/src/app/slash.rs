@@ -26,6 +26,7 @@ pub(super) fn is_unknown_command(text: &str) -> bool {
 impl App {
     pub(super) fn run_command(&mut self, command: SlashCommand, argument: &str, now: Instant) {
         match command {
+            SlashCommand::Rewind | SlashCommand::Program(_) if self.working.is_some() => self.note_working(),
             SlashCommand::Help => self.help(),
             SlashCommand::Model => self.change_model(argument, now),
             SlashCommand::Approvals => self.change_approvals(argument, now),
@@ -39,10 +40,10 @@ impl App {
             SlashCommand::Clear => self.actions.push(AppAction::Clear),
             SlashCommand::New => self.begin_session(now),
             SlashCommand::Servers => self.servers(argument, now),
+            SlashCommand::Rewind => self.rewind(argument, now),
             SlashCommand::Resume => {
                 self.note("leave (Ctrl-D), then `windlass resume` lets you choose; /sessions lists them");
             }
-            SlashCommand::Program(_) if self.working.is_some() => self.note_working(),
             SlashCommand::Program(first) => {
                 let session = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
                 let first = first
@@ -66,6 +67,26 @@ impl App {
         if is_command {
             self.transcript.command(text);
         }
+    }
+
+    /// Takes the session back to before a message. Without a number, the messages are listed.
+    fn rewind(&mut self, argument: &str, now: Instant) {
+        let session = self.thread.as_ref().map(ToString::to_string).unwrap_or_default();
+        let words = commands::words(argument);
+        let is_list = words.is_empty();
+        let first = ["rewind", "--session", &session].map(str::to_owned);
+        let arguments = first.into_iter().chain(words).collect();
+        if is_list {
+            self.actions.push(AppAction::Program(arguments));
+            return self.note("/rewind N takes back message N and everything after it, with the files");
+        }
+        (self.working, self.work) = (Some(now), WorkKind::Other);
+        self.actions.push(AppAction::Rewind(arguments));
+    }
+
+    /// Notes that the session was taken back.
+    pub(crate) fn on_rewound(&mut self) {
+        self.info.status.context_percent = None;
     }
 
     /// Completes the arguments of a command of the program that was written alone but needs one.

@@ -146,6 +146,8 @@ impl User {
         for _ in 0..4 {
             level = level.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().map(path).collect();
         }
+        // A killed process leaves its name behind.
+        level.retain(|path| path.extension().is_none_or(|extension| extension != "holder"));
         level.sort();
         level
     }

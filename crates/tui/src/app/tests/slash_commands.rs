@@ -20,8 +20,24 @@ fn the_help_has_one_line_for_each_command_and_key_at_60_columns() {
     }
     let names = "help model approvals sandbox diff undo tools policy stats plan ps sessions export mcp quit";
     assert!(names.split(' ').all(|name| commands::parse(&format!("/{name}")).is_some()));
-    let later = ["/context", "/compact", "/fork"];
+    let later = ["/context", "/compact"];
     assert!(later.iter().all(|name| commands::parse(name).is_none()));
+}
+
+#[test]
+fn a_rewind_names_the_session_and_waits_for_the_end_of_the_turn() {
+    let (mut app, now) = (app(), Instant::now());
+    app.on_thread(&"t".into());
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    app.submit("/rewind".into(), now);
+    assert_eq!(app.take_actions(), [AppAction::Program(words(&["rewind", "--session", "t"]))]);
+    app.submit("/rewind 2 --keep-files".into(), now);
+    let arguments = words(&["rewind", "--session", "t", "2", "--keep-files"]);
+    assert_eq!(app.take_actions(), [AppAction::Rewind(arguments)]);
+    notes(&mut app);
+    app.submit("/rewind 2".into(), now);
+    assert_eq!(app.take_actions(), []);
+    assert!(notes(&mut app).concat().contains("wait for the end of the turn"));
 }
 
 #[test]
