@@ -94,7 +94,7 @@ if npm_install @modelcontextprotocol/server-{everything,filesystem,memory,sequen
   check "filesystem is added" add filesystem --approval-mode approve -- node "$bin/mcp-server-filesystem" "$desk"
   check "filesystem starts in its sandbox" starts filesystem
   check "filesystem reads" says "42 stones" mcp__filesystem__read_text_file "{\"path\":\"$desk/notes.txt\"}"
-  check "filesystem writes nothing by default" refuses "" \
+  check "filesystem writes nothing by default" refuses "read-only" \
     "$windlass" call --no-input mcp__filesystem__write_file "{\"path\":\"$desk/new.txt\",\"content\":\"x\"}"
   check "nothing was written" test ! -e "$desk/new.txt"
   check "filesystem may write the workspace" add filesystem --replace --approval-mode approve \

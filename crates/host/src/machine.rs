@@ -310,6 +310,7 @@ impl Machine {
                     temporary: Arc::clone(&self.temporary),
                     package_cache: self.package_cache(grant, rules),
                     hidden: Arc::clone(&self.hidden),
+                    named: Vec::new(),
                 },
                 guard: Some(Arc::clone(&self.guard)),
                 preview: self.preview.clone(),

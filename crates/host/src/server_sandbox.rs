@@ -84,7 +84,7 @@ impl SandboxedServers {
         };
         let program = Program::new(&command, self.machine.environment(), &self.settings.workspace)?;
         let name = program.name().to_owned();
-        let launch = self.launch_of(&server.profile);
+        let launch = self.launch_of(&server.profile, program.named_paths());
         if let CommandLaunch::Sandboxed(sandbox) = &launch {
             let missing = |reason| HostError::NotHeld { program: name.clone(), reason };
             sandbox.spec.mechanisms.probe().map_err(missing)?;
@@ -106,7 +106,7 @@ impl SandboxedServers {
         })
     }
 
-    fn launch_of(&self, profile: &ServerProfile) -> CommandLaunch {
+    fn launch_of(&self, profile: &ServerProfile, named: Vec<PathBuf>) -> CommandLaunch {
         if profile.sandbox == ServerSandbox::None {
             return CommandLaunch::Unconfined;
         }
@@ -125,6 +125,7 @@ impl SandboxedServers {
             temporary: Arc::new(PrivateTmp::new(false)),
             package_cache: None,
             hidden: self.machine.hidden(),
+            named,
         };
         let guard = Some(self.machine.guard());
         CommandLaunch::Sandboxed(Arc::new(SandboxedLaunch { spec, guard, preview: None }))

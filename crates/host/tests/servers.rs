@@ -86,7 +86,11 @@ impl ServerWorld {
 
     /// Runs a script to its end with its input closed; what it printed, and its end.
     async fn run(&self, profile: ServerProfile, script: &str) -> (String, ServerEnd) {
-        let LaunchedServer { stdin, stdout, stderr, process } = self.start(profile, script).await;
+        Self::to_the_end(self.start(profile, script).await).await
+    }
+
+    async fn to_the_end(server: LaunchedServer) -> (String, ServerEnd) {
+        let LaunchedServer { stdin, stdout, stderr, process } = server;
         drop(stdin);
         let (output, errors) = (reader(stdout), reader(stderr));
         let end = tokio::time::timeout(FOREVER, process.ended()).await.unwrap();
@@ -123,6 +127,58 @@ async fn a_server_answers_on_its_pipes_and_ends_when_its_input_does() {
         assert_eq!(server.process.ended().await, end, "it can be asked again");
         assert_eq!(reader(server.stderr).join().unwrap(), "ready\n");
     }
+}
+
+#[tokio::test]
+async fn what_the_command_line_names_in_tmp_can_be_read_and_its_neighbours_cannot() {
+    let Some(world) = ServerWorld::on(Mechanism::Namespaces) else { return };
+    let directory = || tempfile::Builder::new().prefix("windlass-test-").tempdir_in("/tmp").unwrap();
+    let (named, other, outside) = (directory(), directory(), world.path("out"));
+    for place in [named.path(), other.path(), &outside] {
+        fs::write(place.join("file"), "content").unwrap();
+    }
+    let single = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+    fs::write(single.path(), "alone").unwrap();
+    // A link leads to nothing that it does not lead to from outside.
+    std::os::unix::fs::symlink(world.path("home/.ssh"), named.path().join("link")).unwrap();
+    let script = "for path in $1/file $2 $3/file $1/link/id_ed25519; do cat $path || echo none; echo; done
+        (echo x > $1/new) || echo fixed; (echo x > $1/file) || echo fixed; echo x > /tmp/own && echo own";
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let option = format!("--file={}", text(&named.path().join("file")));
+    let words = [text(named.path()), text(single.path())];
+    let argv = ["sh", "-c", &script.replace("$3", &text(other.path())), "sh", &words[0], &words[1], &option];
+    let argv: Vec<_> = argv.map(str::to_owned).into();
+    let command = |argv| ServerCommand {
+        argv,
+        cwd: None,
+        environment: BTreeMap::new(),
+        profile: ServerProfile::default(),
+    };
+    let (output, _) = ServerWorld::to_the_end(world.servers.launch(&command(argv)).await.unwrap()).await;
+    assert_eq!(
+        output.split_whitespace().collect::<Vec<_>>().join(" "),
+        "content alone none none fixed fixed own"
+    );
+    assert_eq!(fs::read_to_string(named.path().join("file")).unwrap(), "content");
+    // A program there can be run, by its path or from its directory.
+    let program = named.path().join("program");
+    fs::write(&program, "#!/bin/sh\necho ran\n").unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (output, _) =
+        ServerWorld::to_the_end(world.servers.launch(&command(vec![text(&program)])).await.unwrap()).await;
+    assert_eq!(output, "ran\n");
+    let (output, _) = ServerWorld::to_the_end(
+        world
+            .servers
+            .launch(&ServerCommand {
+                cwd: Some(named.path().to_owned()),
+                ..command(vec!["cat".to_owned(), "file".to_owned()])
+            })
+            .await
+            .unwrap(),
+    )
+    .await;
+    assert_eq!(output, "content");
 }
 
 #[tokio::test]

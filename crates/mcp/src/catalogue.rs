@@ -1,7 +1,11 @@
 //! The catalogue: lists of tools saved between sessions, so that a session knows the tools of a
-//! server before it has started.
+//! server before it has started; and the failure of the last start, for lists of servers.
 
-use std::{fs, io, path::PathBuf, time::SystemTime};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -11,14 +15,15 @@ use crate::{
     config::McpServerConfig,
     listing::ServerListing,
     state_file::{read_state, replace_state},
+    status::ServerState,
 };
 
 /// Version of the file format. A file with another one counts as absent.
 const FORMAT: u32 = 1;
 /// Maximum size of one saved listing.
 const MAX_LISTING_BYTES: usize = 8 * 1024 * 1024;
-/// Maximum number of saved listings. Beyond it, the oldest are removed.
-const MAX_LISTINGS: usize = 200;
+/// Maximum number of files. Beyond it, the oldest are removed.
+const MAX_FILES: usize = 200;
 /// Maximum number of bytes of a server's name in a file name.
 const MAX_NAME_BYTES: usize = 80;
 
@@ -67,15 +72,37 @@ impl Catalogue {
             return Err(io::Error::new(kind, "the list of tools is too large to be saved"));
         }
         replace_state(&self.path(server, &key), &bytes)?;
+        self.clear_failure(server, config)?;
         self.prune()
+    }
+
+    /// Returns the state in which the last start of a server has left it. A start with another
+    /// configuration does not count.
+    pub fn last_state(&self, server: &str, config: &McpServerConfig) -> ServerState {
+        let path = self.path(server, &start_key(server, config));
+        let saved = read_state(&path, MAX_LISTING_BYTES as u64).ok().flatten();
+        saved.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Saves the state of a server whose start has failed.
+    pub fn save_failure(
+        &self,
+        server: &str,
+        config: &McpServerConfig,
+        state: &ServerState,
+    ) -> io::Result<()> {
+        replace_state(&self.path(server, &start_key(server, config)), &serde_json::to_vec(state)?)?;
+        self.prune()
+    }
+
+    /// Forgets the failure of the last start, such as after a login.
+    pub fn clear_failure(&self, server: &str, config: &McpServerConfig) -> io::Result<()> {
+        remove_if_there(&self.path(server, &start_key(server, config)))
     }
 
     /// Removes the saved listing of a server, such as after a logout.
     pub fn remove(&self, server: &str, config: &McpServerConfig) -> io::Result<()> {
-        match fs::remove_file(self.path(server, &server_key(server, config))) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        remove_if_there(&self.path(server, &server_key(server, config)))
     }
 
     fn path(&self, server: &str, key: &str) -> PathBuf {
@@ -94,14 +121,18 @@ impl Catalogue {
             files.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
         }
         files.sort();
-        let surplus = files.len().saturating_sub(MAX_LISTINGS);
+        let surplus = files.len().saturating_sub(MAX_FILES);
         for (_, path) in files.into_iter().take(surplus) {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            remove_if_there(&path)?;
         }
         Ok(())
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -140,6 +171,13 @@ pub(crate) fn server_key(server: &str, config: &McpServerConfig) -> String {
         config.oauth_client_id,
     ]);
     hex(digest(&SHA256, described.to_string().as_bytes()).as_ref())
+}
+
+/// Returns the hash of what decides how a start ends: also the confinement and the time.
+fn start_key(server: &str, config: &McpServerConfig) -> String {
+    let limits = (config.profile(), config.startup_timeout());
+    let described = format!("start {} {limits:?}", server_key(server, config));
+    hex(digest(&SHA256, described.as_bytes()).as_ref())
 }
 
 /// Writes bytes as hexadecimal digits.
@@ -182,6 +220,22 @@ mod tests {
 
     fn config(json: serde_json::Value) -> McpServerConfig {
         serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_failure_is_kept_until_the_server_starts_or_is_configured_differently() {
+        let home = tempfile::tempdir().unwrap();
+        let catalogue = Catalogue::open(home.path());
+        let confined = config(json!({"command": "npx"}));
+        let connected = config(json!({"command": "npx", "network": true}));
+        let failed = ServerState::Failed { error: "e".into(), stderr: "s".into(), denials: vec!["d".into()] };
+        catalogue.save_failure("a", &confined, &failed).unwrap();
+        assert_eq!(catalogue.last_state("a", &confined), failed);
+        for (server, config) in [("a", &connected), ("b", &confined)] {
+            assert_eq!(catalogue.last_state(server, config), ServerState::Known);
+        }
+        catalogue.save("a", &confined, &listing("one")).unwrap();
+        assert_eq!(catalogue.last_state("a", &confined), ServerState::Known);
     }
 
     #[test]
@@ -259,10 +313,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let catalogue = Catalogue::open(home.path());
         let npx = config(json!({"command": "npx"}));
-        for number in 0..MAX_LISTINGS + 3 {
+        for number in 0..MAX_FILES + 3 {
             catalogue.save(&format!("../s{number}"), &npx, &listing("one")).unwrap();
         }
-        assert_eq!(fs::read_dir(home.path().join("catalogue")).unwrap().count(), MAX_LISTINGS);
+        assert_eq!(fs::read_dir(home.path().join("catalogue")).unwrap().count(), MAX_FILES);
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     }
 }

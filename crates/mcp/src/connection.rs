@@ -11,6 +11,7 @@ mod frame_limiter;
 pub(crate) mod handshake;
 pub(crate) mod http;
 mod message_cost;
+mod nesting;
 mod requests;
 mod running_calls;
 mod sending;

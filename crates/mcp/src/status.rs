@@ -1,6 +1,6 @@
 //! The state of a server, for lists and events.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The state of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,10 +23,11 @@ pub struct ServerStatus {
 }
 
 /// States of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ServerState {
     /// Not started. Its tools are known if it ran before.
+    #[default]
     Known,
     /// Being started.
     Starting,

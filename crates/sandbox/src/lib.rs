@@ -22,6 +22,7 @@
 //!     temporary: Arc::new(PrivateTmp::new(false)),
 //!     package_cache: None,
 //!     hidden: Arc::default(),
+//!     named: Vec::new(),
 //! };
 //! # if spec.mechanisms.diagnose().rung.is_none() {
 //! #     return Ok(());

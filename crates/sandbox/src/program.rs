@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::CString,
+    ffi::{CString, OsStr},
     io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -111,6 +111,19 @@ impl Program {
     /// Returns its arguments.
     pub fn arguments(&self) -> Vec<String> {
         self.argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Returns the absolute paths that its command line names: the program, its directory, and
+    /// arguments such as `/tmp/a` and `--file=/tmp/a`.
+    pub fn named_paths(&self) -> Vec<PathBuf> {
+        let candidates = self.candidates.iter().map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
+        let program = candidates.into_iter().find(|path| path.is_file());
+        let words = self.arguments();
+        let values =
+            words.iter().flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|(_, v)| v)]);
+        let values = values.flatten().map(PathBuf::from);
+        let named = program.into_iter().chain([self.directory.clone()]).chain(values);
+        named.filter(|path| path.is_absolute()).collect()
     }
 
     /// Returns whether an environment variable is set.

@@ -1,6 +1,6 @@
 //! The paths that every mechanism needs to know before it can make a plan.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::hidden_paths::HiddenPathHandles;
 
@@ -19,4 +19,6 @@ pub(crate) struct SandboxPaths<'a> {
     pub(crate) package_cache: Option<&'a Path>,
     /// Paths that were hidden from earlier commands of the session.
     pub(crate) hidden: Option<&'a HiddenPathHandles>,
+    /// Paths that stay to be seen where they lie in the system's temporary directories.
+    pub(crate) named: &'a [PathBuf],
 }

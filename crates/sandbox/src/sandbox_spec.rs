@@ -55,6 +55,9 @@ pub struct SandboxSpec {
     pub package_cache: Option<PathBuf>,
     /// Paths that were hidden from earlier commands of the session.
     pub hidden: Arc<HiddenPathHandles>,
+    /// Paths that the user has named for the program. Where they lie in the system's temporary
+    /// directories, which are replaced, the entries there that hold them stay to be read.
+    pub named: Vec<PathBuf>,
 }
 
 /// Settings for programs without network access. They give up at the first failed connection:
@@ -135,7 +138,8 @@ impl SandboxSpec {
         let (home, sockets) = (self.home.as_deref(), self.agent_socket.as_deref());
         let package_cache = self.package_cache.as_deref();
         let hidden = Some(&*self.hidden);
-        SandboxPaths { home, cwd: &self.cwd, temporary, sockets, package_cache, hidden }
+        let named = &self.named;
+        SandboxPaths { home, cwd: &self.cwd, temporary, sockets, package_cache, hidden, named }
     }
 
     /// Returns what may not be read and exists, given the real paths of what may be written.

@@ -8,6 +8,7 @@ use windlass::{
     Stop,
     host::Window,
     mcp::{
+        catalogue::Catalogue,
         config::McpServerConfig,
         credentials::SecretText,
         oauth::{LoginSettings, LoginState, OAuthError, OAuthLogin, Revocation, login_status, logout},
@@ -73,6 +74,10 @@ async fn log_in(
             Err(error @ OAuthError::WrongRedirect) => note(&format!("{error}; paste it again")),
             Err(error) => return Err(failed(&error)),
         }
+    }
+    let forgotten = Catalogue::open(&settings.directory).clear_failure(name, &server.config);
+    if let Err(error) = forgotten {
+        note(&format!("warning: `windlass mcp list` shows the old state until the next start: {error}"));
     }
     let state = login_status(name, &server.config, &settings.directory).await;
     report(name, &state.map_err(|error| failed(&error))?, json)

@@ -24,6 +24,15 @@ pub(crate) struct ConfiguredServers {
     pub(crate) notes: Vec<String>,
 }
 
+/// The use of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerUse {
+    Enabled,
+    Disabled,
+    /// It is configured by a project that nobody trusts.
+    Untrusted,
+}
+
 /// A server and the place that configures it.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfiguredServer {
@@ -82,12 +91,13 @@ impl ConfiguredServers {
         }
     }
 
-    /// Returns every server with its state: `enabled`, `disabled` or `untrusted`.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &ConfiguredServer, &'static str)> {
-        let state =
-            |server: &ConfiguredServer| if server.config.is_enabled() { "enabled" } else { "disabled" };
-        let used = self.servers.iter().map(move |(name, server)| (name.as_str(), server, state(server)));
-        used.chain(self.untrusted.iter().map(|(name, server)| (name.as_str(), server, "untrusted")))
+    /// Returns every server with its use.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &ConfiguredServer, ServerUse)> {
+        let of_server = |server: &ConfiguredServer| {
+            if server.config.is_enabled() { ServerUse::Enabled } else { ServerUse::Disabled }
+        };
+        let used = self.servers.iter().map(move |(name, server)| (name.as_str(), server, of_server(server)));
+        used.chain(self.untrusted.iter().map(|(name, server)| (name.as_str(), server, ServerUse::Untrusted)))
     }
 
     /// Returns a server that may be started.

@@ -108,9 +108,12 @@ impl SessionServers {
         self.tools.wait_until_listed(MAX_FIRST_LISTING).await;
     }
 
-    /// Waits for the tools of a single call: for its server until that is known or has failed, for
-    /// others a moment.
+    /// Waits for the tool of a single call, unless it is known: for its server until that has
+    /// listed its tools or failed, for others a moment.
     pub(crate) async fn wait_for_tool(&self, tool: &str) {
+        if self.tools.tools().iter().any(|known| known.name().as_str() == tool) {
+            return;
+        }
         let unlisted = self.tools.unlisted_servers().into_iter().map(|status| status.server);
         let mut owners = unlisted.filter(|server| tool.starts_with(&format!("mcp__{server}__")));
         match owners.next() {

@@ -59,6 +59,58 @@ fn a_test_that_fails_keeps_the_server_and_says_what_would_let_it_run() {
 }
 
 #[test]
+fn the_list_shows_the_state_in_which_the_last_start_left_a_server() {
+    let user = User::new();
+    let state = |name: &str| -> Value {
+        serde_json::from_str(&user.run(&["mcp", "get", name, "--json"]).stdout).unwrap()
+    };
+    user.run(&["mcp", "add", "new", "--no-test", "--", "sh", "-c", "exit 1"]).assert_code(0);
+    assert_eq!((&state("new")["state"], &state("new")["tools"]), (&json!("known"), &Value::Null));
+    let broken = "echo cannot find \"$0\" >&2; exit 7";
+    user.run(&["mcp", "add", "broken", "--", "sh", "-c", broken, "the-module"]).assert_code(0);
+    let shown = state("broken");
+    assert_eq!(shown["state"], "failed", "{shown}");
+    assert!(shown["error"].as_str().unwrap().contains("exited with code 7"), "{shown}");
+    assert!(shown["stderr"].as_str().unwrap().contains("cannot find the-module"), "{shown}");
+    user.add_and_test_mcp_server("fake", &[]).assert_code(0);
+    assert_eq!((&state("fake")["state"], &state("fake")["tools"]), (&json!("known"), &json!(2)));
+    let list = user.run(&["mcp", "list"]);
+    for row in ["new     not started", "broken  failed", "fake    known, 2 tools"] {
+        assert!(list.stdout.contains(row), "{row}: {list:#?}");
+    }
+    let warning = list.stderr.lines().find(|line| line.contains("`broken` failed at its last start: "));
+    assert!(warning.is_some_and(|warning| warning.contains("it exited with code 7")), "{list:#?}");
+    // Another configuration has no last start.
+    user.run(&[
+        "mcp",
+        "add",
+        "broken",
+        "--replace",
+        "--no-test",
+        "--network",
+        "--",
+        "sh",
+        "-c",
+        broken,
+        "the-module",
+    ])
+    .assert_code(0);
+    assert_eq!(state("broken")["state"], "known");
+}
+
+#[test]
+fn a_call_of_a_known_tool_does_not_wait_for_other_servers() {
+    let user = User::new();
+    user.add_and_test_mcp_server("fake", &["--approval-mode", "approve"]).assert_code(0);
+    let hangs = ["mcp", "add", "hangs", "--no-test", "--startup-timeout", "2.9", "--", "sleep", "1000"];
+    user.run(&hangs).assert_code(0);
+    let called = user.run(&["call", "mcp__fake__greet", r#"{"who": "all"}"#]);
+    called.assert_code(0);
+    // It would have failed at its limit.
+    assert!(!called.stderr.contains("hangs` failed"), "{called:#?}");
+}
+
+#[test]
 fn a_server_that_must_not_be_tested_is_not_started() {
     let user = User::new();
     let mark = user.work().join("started");

@@ -32,7 +32,7 @@ fn servers_of_a_project_are_used_once_it_is_trusted_until_they_change() {
     let trusted = user.run(&["trust", "--yes"]);
     trusted.assert_code(0);
     assert!(trusted.stdout.contains("notes-server --fast") && trusted.stdout.contains("NOTES_TOKEN"));
-    assert_eq!(state(&user), "enabled");
+    assert_eq!(state(&user), "known");
     let shown: Value = serde_json::from_str(&user.run(&["mcp", "get", "notes", "--json"]).stdout).unwrap();
     assert_eq!((&shown["reach"], &shown["config"]["cwd"]), (&json!("nothing"), &json!(user.work())));
     user.file(".mcp.json", ONE.replace("--fast", "--slow"));
@@ -40,7 +40,7 @@ fn servers_of_a_project_are_used_once_it_is_trusted_until_they_change() {
     let note = user.run(&["mcp", "list"]).stderr;
     assert!(note.contains("it has changed since it was decided about"), "{note}");
     user.file(".mcp.json", ONE);
-    assert_eq!(state(&user), "enabled");
+    assert_eq!(state(&user), "known");
     user.run(&["trust", "--revoke"]).assert_code(0);
     assert_eq!(state(&user), "untrusted");
     user.run(&["trust", "--revoke"]).assert_code(1);
@@ -73,7 +73,7 @@ fn a_person_is_asked_and_the_answer_counts() {
     let ended = Running::start(command).feed(b"y\n").end();
     ended.assert_code(0);
     assert!(ended.stdout.contains("Trust this configuration, until it changes? [y/N]"), "{ended:#?}");
-    assert_eq!(state(&user), "enabled");
+    assert_eq!(state(&user), "known");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_person_who_agrees_can_have_the_servers_tested_at_once() {
     let ended = Running::start(command).feed(b"y\ny\n").end();
     ended.assert_code(0);
     assert!(ended.stdout.contains("notes: FAILED"), "{ended:#?}");
-    assert_eq!(state(&user), "enabled");
+    assert_eq!(state(&user), "failed");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_server_of_the_user_wins_over_one_of_the_project() {
     let user = User::new();
     user.file(".mcp.json", ONE);
     user.run(&["mcp", "add", "notes", "--no-test", "--", "my-own"]).assert_code(0);
-    assert_eq!(state(&user), "enabled");
+    assert_eq!(state(&user), "known");
     user.run(&["trust", "--yes"]).assert_code(0);
     let shown: Value = serde_json::from_str(&user.run(&["mcp", "get", "notes", "--json"]).stdout).unwrap();
     assert_eq!(shown["config"]["command"], "my-own");

@@ -220,6 +220,7 @@ impl SandboxedGit<'_> {
             temporary: Arc::clone(&self.environment.temporary),
             package_cache: None,
             hidden: Arc::default(),
+            named: Vec::new(),
         };
         let sandbox = SandboxedLaunch { spec, guard: None, preview: None };
         let failed = |error: io::Error| format!("git cannot be started: {error}");

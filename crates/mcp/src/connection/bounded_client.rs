@@ -23,7 +23,10 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::message_cost::{MAX_MESSAGE, MessageCost};
+use super::{
+    message_cost::{MAX_MESSAGE, MessageCost},
+    nesting::NestingLimiter,
+};
 
 /// Maximum size of an answer that is no message, such as the page of a proxy.
 const MAX_ERROR_PAGE: usize = 64 * 1024;
@@ -245,7 +248,7 @@ async fn read_message(answer: Response) -> Result<Vec<u8>, ExchangeError> {
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body)
+    Ok(NestingLimiter::bounded(body))
 }
 
 /// Reads the beginning of an answer that need not be a message.
@@ -275,7 +278,16 @@ fn events(answer: Response) -> BoxStream<'static, Result<Sse, SseError>> {
         let rest = chunk.is_ok().then_some(chunks);
         Some((chunk, rest))
     });
-    SseStream::from_bytes_stream(chunks.boxed()).boxed()
+    SseStream::from_bytes_stream(chunks.boxed()).map(|event| event.map(shallow)).boxed()
+}
+
+/// Returns an event without what is nested too deep.
+fn shallow(mut event: Sse) -> Sse {
+    let bounded = event.data.as_deref().and_then(|data| NestingLimiter::default().rewritten(data.as_bytes()));
+    if let Some(bounded) = bounded {
+        event.data = Some(String::from_utf8_lossy(&bounded).into_owned());
+    }
+    event
 }
 
 /// The size of the event that is being read.

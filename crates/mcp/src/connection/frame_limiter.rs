@@ -1,7 +1,7 @@
-//! Bounds the size of one message before anything buffers it.
+//! Bounds the size and the depth of one message before anything buffers it.
 
 use std::{
-    io,
+    io::{self, Cursor},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -12,18 +12,23 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::{
     ending::{ConnectionEnd, EndCause},
     message_cost::MessageCost,
+    nesting::NestingLimiter,
 };
 
-/// Reads lines, and ends the stream if one exceeds a limit.
+/// Reads lines, and ends the stream if one is too large. Leaves out what is nested too deep.
 pub(crate) struct FrameLimiter<R> {
     inner: R,
     cost: MessageCost,
+    nesting: NestingLimiter,
+    /// Bytes that were read, and then rewritten.
+    rewritten: Cursor<Vec<u8>>,
     end: Arc<ConnectionEnd>,
 }
 
 impl<R> FrameLimiter<R> {
     pub(crate) fn new(inner: R, end: Arc<ConnectionEnd>) -> Self {
-        Self { inner, cost: MessageCost::default(), end }
+        let (cost, nesting) = (MessageCost::default(), NestingLimiter::by_line());
+        Self { inner, cost, nesting, rewritten: Cursor::default(), end }
     }
 }
 
@@ -37,13 +42,28 @@ impl<R: AsyncRead + Unpin> AsyncRead for FrameLimiter<R> {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
-        let read = buf.filled().get(before..).unwrap_or_default();
-        if self.cost.add_lines(read) {
-            self.end.note(EndCause::MessageTooLarge);
-            buf.set_filled(before);
+        loop {
+            ready!(Pin::new(&mut self.rewritten).poll_read(cx, buf))?;
+            if buf.filled().len() > before {
+                return Poll::Ready(Ok(()));
+            }
+            ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
+            let read = buf.filled().get(before..).unwrap_or_default();
+            let is_end = read.is_empty();
+            if self.cost.add_lines(read) {
+                self.end.note(EndCause::MessageTooLarge);
+                buf.set_filled(before);
+                return Poll::Ready(Ok(()));
+            }
+            match self.nesting.rewritten(read) {
+                // No bytes would mean the end.
+                Some(bytes) if !is_end => {
+                    buf.set_filled(before);
+                    self.rewritten = Cursor::new(bytes);
+                }
+                _ => return Poll::Ready(Ok(())),
+            }
         }
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -61,6 +81,19 @@ mod tests {
         let read = tokio::io::copy(&mut limiter, &mut tokio::io::sink()).await.unwrap();
         assert!(read <= MAX_MESSAGE as u64, "{read}");
         assert_eq!(end.noted().await, EndCause::MessageTooLarge);
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_nested_too_deep_is_shortened_and_the_next_one_stays() {
+        let deep = format!("{{\"a\":{}1{}}}\n", "[".repeat(100_000), "]".repeat(100_000));
+        let all = format!("{deep}{{\"b\":[2]}}\n");
+        let mut limiter = FrameLimiter::new(all.as_bytes(), ConnectionEnd::new());
+        let mut read = String::new();
+        limiter.read_to_string(&mut read).await.unwrap();
+        let lines: Vec<serde_json::Value> =
+            read.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(lines[0].to_string().contains("left out"), "{read}");
+        assert_eq!(lines[1], serde_json::json!({"b": [2]}));
     }
 
     #[tokio::test]

@@ -1,12 +1,14 @@
 //! The start of a server: its process or address, the first exchange, and its tools.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use tokio::time::{Instant, timeout_at};
 use windlass_contract::remote::ServerCommand;
 
 use super::{ServerSlot, SlotPhase, StartResult};
 use crate::{
+    catalogue::Catalogue,
+    config::McpServerConfig,
     connection::{
         ConnectFailure, ConnectionNames, ConnectionRun, ServerConnection,
         access::{AccessSource, ServerAccess},
@@ -53,6 +55,7 @@ impl ServerSlot {
             Err(failure) => {
                 let (error, shown) = self.explained(&failure);
                 tracing::debug!(server = self.name, %error, "an MCP server did not start");
+                self.save_failure(shown.clone()).await;
                 self.note_failure(&error, shown);
                 Err(error)
             }
@@ -190,17 +193,23 @@ impl ServerSlot {
 
     /// Saves the tools for the next session.
     pub(super) async fn save(&self, listing: Arc<ServerListing>) {
+        self.save_with(move |catalogue, name, config| catalogue.save(name, config, &listing)).await;
+    }
+
+    /// Saves the failure of a start, for lists of servers.
+    async fn save_failure(&self, state: ServerState) {
+        self.save_with(move |catalogue, name, config| catalogue.save_failure(name, config, &state)).await;
+    }
+
+    async fn save_with(
+        &self,
+        save: impl FnOnce(&Catalogue, &str, &McpServerConfig) -> io::Result<()> + Send + 'static,
+    ) {
         let Some(catalogue) = self.context.catalogue.clone() else { return };
         let (name, config) = (self.name.clone(), self.config.clone());
-        let saved = tokio::task::spawn_blocking(move || catalogue.save(&name, &config, &listing)).await;
-        match saved {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(server = self.name, %error, "the list of tools was not saved");
-            }
-            Err(error) => {
-                tracing::warn!(server = self.name, %error, "the list of tools was not saved");
-            }
+        let saved = tokio::task::spawn_blocking(move || save(&catalogue, &name, &config)).await;
+        if let Err(error) = saved.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
+            tracing::warn!(server = self.name, %error, "the tools or the state of a server were not saved");
         }
     }
 }

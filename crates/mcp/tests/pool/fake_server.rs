@@ -110,6 +110,12 @@ impl FakeServer {
                 tool("good"), tool("bell\u{7}"), tool(&"x".repeat(500)), tool("good"),
                 {"name": "no_schema"}, {"name": "bad_schema", "inputSchema": 5}, tool("last"),
             ]}),
+            "deep_tools" => {
+                let mut deep = tool("deep");
+                deep["inputSchema"] = nested(300);
+                deep["inputSchema"]["type"] = json!("object");
+                json!({"tools": [tool("good"), deep, tool("last")]})
+            }
             "changes" | "modern_changes" if self.calls > 0 => json!({"tools": [tool("echo"), tool("new")]}),
             _ => json!({"tools": [tool("echo")], "ttlMs": 60_000, "cacheScope": "private"}),
         };
@@ -164,6 +170,7 @@ impl FakeServer {
                 say(id, "flooded");
             }
             "big" => big_answer(id),
+            "deep" => answer(id, &json!({"content": [], "structuredContent": nested(300)})),
             "values" => {
                 answer(id, &json!({"content": [], "structuredContent": vec![0; 1_500_000]}));
             }
@@ -338,6 +345,11 @@ fn big_answer(id: &Value) {
         output.write_all(&piece).unwrap();
     }
     writeln!(output, "\"}}]}}}}").unwrap();
+}
+
+/// An object in an object, and so on.
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!({}), |inner, _| json!({"properties": {"a": inner}}))
 }
 
 fn flood_stderr(mebibytes: usize) {

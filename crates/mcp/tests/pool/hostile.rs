@@ -1,6 +1,6 @@
 //! Servers that lie, flood, hang and fork.
 
-use windlass_mcp::pool::RemoteError;
+use windlass_mcp::{pool::RemoteError, schemas::unusable_schemas};
 
 use crate::{TestPool, text};
 
@@ -73,5 +73,19 @@ async fn bad_tools_do_not_cost_the_good_ones() {
     assert_eq!(names, ["good", "last"]);
     assert_eq!(listing.unusable.len(), 5, "{:?}", listing.unusable);
     assert!(listing.unusable.iter().all(|tool| tool.name.len() <= 128));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_nested_too_deep_costs_neither_other_tools_nor_the_answer() {
+    let test = TestPool::new(&["deep_tools"]);
+    let listing = test.pool.start("deep_tools").await.unwrap();
+    let names: Vec<&str> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["good", "deep", "last"]);
+    let unusable = unusable_schemas(&listing);
+    let names: Vec<&str> = unusable.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["deep"], "{unusable:?}");
+    let structured = test.call("deep_tools", "deep").await.unwrap().structured_content.unwrap();
+    assert!(structured.to_string().contains("left out: nested more than 120 deep"), "{structured}");
     test.close().await;
 }

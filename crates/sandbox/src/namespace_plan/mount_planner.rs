@@ -9,7 +9,7 @@ use std::{
 use super::{
     mount_step::{HIDDEN_DIRECTORY, HIDDEN_FILE, MAX_HELD_TREES, MountStep, STAND_INS, c},
     private_directories::{
-        DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp, kept_in_var_tmp, private_top,
+        DEVICES, PRIVATE, TmpfsOptions, VAR_TMP, has_var_tmp, kept_in_private, private_top,
     },
 };
 use crate::{
@@ -60,7 +60,7 @@ impl MountPlanner {
         }
         let private = held.len();
         let trees: Vec<_> = plan.roots.iter().map(|root| root.path.to_owned()).collect();
-        let kept = kept_in_var_tmp(&trees, paths);
+        let kept = kept_in_private(&trees, paths);
         // What lies in the system's own /tmp disappears behind the private one, unless the command
         // works there.
         let works = Some(paths.cwd.to_owned())
@@ -105,8 +105,12 @@ impl MountPlanner {
         let places = held.iter().map(|(_, path)| path).enumerate();
         let (first, rest) = places.partition::<Vec<_>, _>(|(slot, _)| *slot < private);
         for (slot, path) in first.into_iter().chain((kept_slot..).zip(&kept)).chain(rest) {
-            if let Some(top) = private_top(path).filter(|top| path != top) {
-                self.directories(top, path)?;
+            match private_top(path).filter(|top| path != top) {
+                Some(_) if path.is_file() => {
+                    self.steps.push(MountStep::File { path: c(path)?, mode: 0o644 });
+                }
+                Some(top) => self.directories(top, path)?,
+                None => {}
             }
             match slot.checked_sub(by_path).and_then(|number| plan.roots.get(number)) {
                 Some(WritableRoot { path, layer: Some(layer), .. }) => self.overlay(slot, path, *layer)?,

@@ -1,6 +1,6 @@
 //! The `/tmp`, `/var/tmp` and `/dev` that a command has of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use windlass_contract::grant::Quota;
 
@@ -33,14 +33,23 @@ pub(super) fn private_top(path: &Path) -> Option<&'static Path> {
     PRIVATE.iter().map(Path::new).find(|private| path.starts_with(private))
 }
 
-/// Returns what of the system's `/var/tmp` stays to be seen in the command's own: the directories
-/// there that hold the workspace, another root or the home directory.
-pub(super) fn kept_in_var_tmp(trees: &[PathBuf], paths: SandboxPaths<'_>) -> Vec<PathBuf> {
+/// Returns what of the system's temporary directories stays to be seen in the command's own: the
+/// directories of `/var/tmp` that hold the workspace, another root or the home directory, and the
+/// entries of both that hold what the user has named.
+pub(super) fn kept_in_private(trees: &[PathBuf], paths: SandboxPaths<'_>) -> Vec<PathBuf> {
     let needed = trees.iter().map(PathBuf::as_path).chain([paths.cwd]).chain(paths.home);
+    let needed = needed.filter(|path| path.starts_with(VAR_TMP));
     let mut kept: Vec<_> = needed
-        .filter_map(|path| path.strip_prefix(VAR_TMP).ok()?.iter().next())
-        .map(|name| Path::new(VAR_TMP).join(name))
-        .filter(|path| has_var_tmp() && path.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        .chain(paths.named.iter().map(PathBuf::as_path))
+        .filter_map(|path| {
+            let top = private_top(path).filter(|top| *top != Path::new(VAR_TMP) || has_var_tmp())?;
+            let Component::Normal(name) = path.strip_prefix(top).ok()?.components().next()? else {
+                return None;
+            };
+            Some(top.join(name))
+        })
+        // A link could lead to what is hidden at its own place.
+        .filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_dir() || found.is_file()))
         .collect();
     kept.sort();
     kept.dedup();

@@ -94,6 +94,7 @@ impl Mechanisms {
             sockets: None,
             package_cache: None,
             hidden: None,
+            named: &[],
         };
         let tried = NamespacePlan::new(
             &SandboxRules::default(),
