@@ -24,6 +24,7 @@ use crate::{
     reviewer::ReviewExchange,
     spans,
     spending::TokenSpending,
+    token_counter::TokenCounter,
     turn::{RequestConstants, Turn},
 };
 
@@ -40,6 +41,7 @@ pub struct Agent {
     pub(crate) offered: OfferedTools,
     pub(crate) parallel_calls: bool,
     pub(crate) output_schema: Option<AnswerSchema>,
+    pub(crate) counter: TokenCounter,
     pub(crate) gauge: ContextGauge,
     pub(crate) context: TurnContext,
     pub(crate) limits: TurnLimits,
@@ -138,6 +140,7 @@ impl Agent {
             reviews: &self.reviews,
             spending: TokenSpending::new(self.limits.tokens),
             loop_detector: LoopDetector::new(&self.toolbox.review.history()),
+            counter: &mut self.counter,
             gauge: &mut self.gauge,
             refusals: TurnRefusals::default(),
             answer: String::new(),

@@ -35,6 +35,7 @@ use crate::{
     history::ConversationHistory,
     offered_tools::OfferedTools,
     reviewer::{ModelReviewer, ReviewExchange},
+    token_counter::TokenCounter,
     toolset::ToolsetParts,
 };
 
@@ -335,6 +336,7 @@ impl AgentBuilder {
             offered,
             parallel_calls: self.context.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
+            counter: TokenCounter::new(family.vocabulary),
             gauge: ContextGauge::new(window),
             limits: self.limits,
             single_turn: self.single_turn,

@@ -30,13 +30,20 @@ impl ContextGauge {
         self.window
     }
 
-    /// Returns a warning about a request of this size, if it is the first of its kind.
-    pub(crate) fn note(&mut self, tokens: impl FnOnce() -> u64) -> Option<String> {
+    /// Returns the number of tokens from which [`note`](Self::note) may have a warning; `None` if
+    /// it has no more.
+    pub(crate) fn next_warning(&self) -> Option<u64> {
         let window = self.window?;
-        if self.warned == WindowFill::Full {
-            return None;
+        match self.warned {
+            WindowFill::Enough => Some(window.saturating_mul(NEARLY_FULL_PERCENT) / 100),
+            WindowFill::NearlyFull => Some(window),
+            WindowFill::Full => None,
         }
-        let tokens = tokens();
+    }
+
+    /// Returns a warning about a request of this size, if it is the first of its kind.
+    pub(crate) fn note(&mut self, tokens: u64) -> Option<String> {
+        let window = self.window?;
         let per_cent = tokens.saturating_mul(100) / window.max(1);
         let fill = match per_cent {
             _ if tokens > window => WindowFill::Full,
@@ -68,20 +75,20 @@ mod tests {
     #[test]
     fn each_warning_is_given_once() {
         let mut gauge = ContextGauge::new(Some(1000));
-        assert_eq!(gauge.note(|| 799), None);
-        let nearly = gauge.note(|| 800).unwrap();
+        assert_eq!((gauge.next_warning(), gauge.note(799)), (Some(800), None));
+        let nearly = gauge.note(800).unwrap();
         assert!(nearly.starts_with("the conversation has about 800 tokens, 80 % of the 1000"), "{nearly}");
-        assert_eq!(gauge.note(|| 1000), None);
-        let full = gauge.note(|| 1001).unwrap();
+        assert_eq!((gauge.next_warning(), gauge.note(1000)), (Some(1000), None));
+        let full = gauge.note(1001).unwrap();
         assert!(full.contains("about 1001 tokens, more than the 1000"), "{full}");
-        assert_eq!(gauge.note(|| unreachable!("all is said")), None);
+        assert_eq!((gauge.next_warning(), gauge.note(1002)), (None, None));
     }
 
     #[test]
     fn a_request_that_is_too_long_at_once_is_told_once() {
         let mut gauge = ContextGauge::new(Some(1000));
-        assert!(gauge.note(|| 5000).is_some());
-        assert_eq!(gauge.note(|| 900), None);
-        assert_eq!(ContextGauge::new(None).note(|| unreachable!("there is no window")), None);
+        assert!(gauge.note(5000).is_some());
+        assert_eq!((gauge.next_warning(), gauge.note(900)), (None, None));
+        assert_eq!(ContextGauge::new(None).next_warning(), None);
     }
 }

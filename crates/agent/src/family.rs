@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use windlass_runtime::{Budget, SearchForm};
+use windlass_tokens::Vocabulary;
 
 /// The shell tool that a model is offered. The others can still be called, for models trained on
 /// them.
@@ -65,6 +66,8 @@ pub struct Family {
     pub context_window: NonZeroU64,
     /// The form of its tool search, if the wire protocol supports it.
     pub search: SearchForm,
+    /// The vocabulary of its tokenizer, if it is known.
+    pub vocabulary: Option<Vocabulary>,
 }
 
 /// Default context window of current models.
@@ -78,23 +81,23 @@ const RULES: Budget = Budget::Bytes(2_000_000);
 /// Prefix of a model's name and its traits. The first match counts, so longer prefixes come first.
 #[rustfmt::skip]
 const FAMILIES: &[(&str, Family)] = &[
-    ("o3",                  family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
-    ("o4-mini",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true)),
-    ("codex-mini-latest",   family(ShellKind::LocalShell,   EditTools::Patch,         false, BYTES,  true)),
-    ("gpt-4.1",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(1_000_000)),
-    ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(128_000)),
-    ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(16_000)),
-    ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(128_000)),
-    ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000)),
-    ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000)),
-    ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000)),
-    ("gpt-5.4",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire()),
-    ("gpt-5.5",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire()),
-    ("gpt-5.6",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire()),
-    ("exp-codex",           family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000)),
-    ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
-    ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000)),
-    ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).reading(272_000)),
+    ("o3",                  family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).counted_by(Vocabulary::O200k)),
+    ("o4-mini",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).counted_by(Vocabulary::O200k)),
+    ("codex-mini-latest",   family(ShellKind::LocalShell,   EditTools::Patch,         false, BYTES,  true).counted_by(Vocabulary::O200k)),
+    ("gpt-4.1",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(1_000_000).counted_by(Vocabulary::O200k)),
+    ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(128_000).counted_by(Vocabulary::O200k)),
+    ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(16_000).counted_by(Vocabulary::Cl100k)),
+    ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(128_000).counted_by(Vocabulary::O200k)),
+    ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
+    ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
+    ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
+    ("gpt-5.4",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire().counted_by(Vocabulary::O200k)),
+    ("gpt-5.5",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire().counted_by(Vocabulary::O200k)),
+    ("gpt-5.6",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire().counted_by(Vocabulary::O200k)),
+    ("exp-codex",           family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
+    ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000).counted_by(Vocabulary::O200k)),
+    ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000).counted_by(Vocabulary::O200k)),
+    ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).reading(272_000).counted_by(Vocabulary::O200k)),
     ("claude-3-7",          family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  true).with_file_tools()),
     ("claude-3",            family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  false).with_file_tools()),
     ("claude-",             family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  true).with_file_tools()),
@@ -123,6 +126,7 @@ const fn family(
         reasoning,
         context_window: DEFAULT_WINDOW,
         search: SearchForm::Function,
+        vocabulary: None,
     }
 }
 
@@ -146,6 +150,11 @@ impl Family {
 
     const fn searching_by_wire(mut self) -> Self {
         self.search = SearchForm::Wire;
+        self
+    }
+
+    const fn counted_by(mut self, vocabulary: Vocabulary) -> Self {
+        self.vocabulary = Some(vocabulary);
         self
     }
 

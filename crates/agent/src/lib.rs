@@ -26,6 +26,7 @@ mod settings;
 mod spans;
 mod spending;
 mod steering;
+mod token_counter;
 mod toolset;
 mod turn;
 
@@ -40,5 +41,7 @@ pub use recover_edits::recover_edits;
 pub use session_fork::{ForkedSession, SessionFork, SessionForkError};
 pub use settings::{ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits};
 pub use steering::SteeringInput;
+pub use token_counter::{RequestParts, TokenCounter};
 pub use toolset::Toolset;
+pub use windlass_tokens::Vocabulary;
 pub use windlass_tools::{CommandSessions, RunningCommand, TurnDiff, image_url, program};

@@ -1,12 +1,9 @@
 //! Counts the tokens of a turn against its limit. Usage that a server does not report is estimated.
 
-use windlass_contract::{Content, Item, ToolSpec, item::Body, model::Usage};
+use windlass_contract::{Item, model::Usage};
+use windlass_tokens::quarter_tokens;
 
-/// Approximate number of bytes per token.
-const BYTES_PER_TOKEN: usize = 4;
-
-/// Approximate cost of an image in bytes of text. Its size does not matter: servers scale it down.
-const IMAGE_BYTES: usize = 1000 * BYTES_PER_TOKEN;
+use crate::token_counter::{IMAGE_TOKENS, ItemPart, for_each_part};
 
 /// The tokens of a turn.
 #[derive(Debug, Default)]
@@ -16,12 +13,10 @@ pub(crate) struct TokenSpending {
     /// Tokens that count towards the limit: the reported ones, and estimates where none are
     /// reported.
     counted: u64,
-    /// Bytes received of an answer whose cost is not reported yet: complete items, and pieces of
-    /// others.
-    items: usize,
-    pieces: usize,
-    /// Reported tokens of the last answer and its request.
-    last_total: u64,
+    /// Estimated quarters of tokens of an answer whose cost is not reported yet: complete items,
+    /// and pieces of others.
+    items: u64,
+    pieces: u64,
 }
 
 impl TokenSpending {
@@ -34,11 +29,6 @@ impl TokenSpending {
         self.reported
     }
 
-    /// Returns the reported tokens of the last answer and its request; 0 if none were reported.
-    pub(crate) fn last_total(&self) -> u64 {
-        self.last_total
-    }
-
     /// Adds usage reported by a server.
     pub(crate) fn add(&mut self, usage: Usage) {
         self.reported += usage;
@@ -47,13 +37,13 @@ impl TokenSpending {
 
     /// Counts a piece of an item.
     pub(crate) fn add_piece(&mut self, text: &str) {
-        self.pieces = self.pieces.saturating_add(text.len());
+        self.pieces = self.pieces.saturating_add(quarter_tokens(text));
     }
 
     /// Counts a complete item. Its pieces, if any, were counted already; pieces of other items may
     /// be among them.
     pub(crate) fn add_item(&mut self, item: &Item) {
-        let written = item_bytes(item);
+        let written = item_quarters(item);
         self.items = self.items.saturating_add(written);
         self.pieces = self.pieces.saturating_sub(written);
     }
@@ -62,11 +52,9 @@ impl TokenSpending {
     pub(crate) fn complete_answer(&mut self, reported: Option<Usage>, sent: impl FnOnce() -> u64) {
         let arrived = self.arrived();
         (self.items, self.pieces) = (0, 0);
-        if let Some(usage) = reported.filter(|usage| usage.total() > 0) {
-            self.last_total = usage.total();
-            self.add(usage);
-        } else {
-            self.counted = self.counted.saturating_add(arrived).saturating_add(sent());
+        match reported {
+            Some(usage) => self.add(usage),
+            None => self.counted = self.counted.saturating_add(arrived).saturating_add(sent()),
         }
     }
 
@@ -87,49 +75,29 @@ impl TokenSpending {
     }
 
     fn arrived(&self) -> u64 {
-        tokens(self.items.saturating_add(self.pieces))
+        self.items.saturating_add(self.pieces) / 4
     }
 }
 
-/// Estimates the tokens of a request.
-pub(crate) fn estimate_request<'a>(
-    instructions: &str,
-    history: impl Iterator<Item = &'a Item>,
-    tools: &[ToolSpec],
-) -> u64 {
-    let bytes = history.map(item_bytes).fold(instructions.len(), usize::saturating_add);
-    let told = tools.iter().map(ToolSpec::tokens).fold(0, usize::saturating_add);
-    tokens(bytes).saturating_add(u64::try_from(told).unwrap_or(u64::MAX))
-}
-
-fn tokens(bytes: usize) -> u64 {
-    u64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u64::MAX)
-}
-
-/// Returns the size of an item in bytes of text.
-fn item_bytes(item: &Item) -> usize {
-    let parts = |content: &[Content]| content.iter().map(content_bytes).sum();
-    let lines = |lines: &[String]| lines.iter().map(String::len).sum::<usize>();
-    match &item.body {
-        Body::Message { content, .. } | Body::Output { content, .. } => parts(content),
-        Body::Reasoning { summary, text } => lines(summary).max(lines(text)),
-        Body::Call(call) => call.name.as_str().len() + call.input.as_str().len(),
-        Body::WebSearch { query } => query.len(),
-        Body::Other => 0,
-    }
-}
-
-fn content_bytes(content: &Content) -> usize {
-    match content {
-        Content::Text(text) => text.len(),
-        Content::Image(_) => IMAGE_BYTES,
-        Content::Tool(tool) => tool.tokens() * BYTES_PER_TOKEN,
-    }
+/// Estimates an item in quarters of tokens, in time for every piece of a stream.
+fn item_quarters(item: &Item) -> u64 {
+    let mut quarters = 0;
+    for_each_part(item, |part| {
+        quarters += match part {
+            ItemPart::Text(text) => quarter_tokens(text),
+            ItemPart::Image => IMAGE_TOKENS * 4,
+            ItemPart::Tool(spec) => spec.tokens() as u64 * 4,
+        }
+    });
+    quarters
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_contract::{Input, ToolCall, item::Role};
+    use windlass_contract::{
+        Input, ToolCall,
+        item::{Body, Role},
+    };
 
     use super::*;
 
@@ -148,16 +116,14 @@ mod tests {
 
     #[test]
     fn what_nobody_reports_is_estimated_with_what_was_sent() {
-        for nothing in [None, Some(Usage::default())] {
-            let mut spending = TokenSpending::new(Some(100));
-            spending.add_item(&Item::message(Role::Assistant, "x".repeat(40)));
-            spending.complete_answer(nothing, || 89);
-            assert!(!spending.is_used_up());
-            spending.add_piece("wxyz");
-            spending.count_broken_stream();
-            assert!(spending.is_used_up());
-            assert_eq!(spending.reported(), Usage::default(), "an estimate is not a report");
-        }
+        let mut spending = TokenSpending::new(Some(100));
+        spending.add_item(&Item::message(Role::Assistant, "x".repeat(40)));
+        spending.complete_answer(None, || 89);
+        assert!(!spending.is_used_up());
+        spending.add_piece("wxyz");
+        spending.count_broken_stream();
+        assert!(spending.is_used_up());
+        assert_eq!(spending.reported(), Usage::default(), "an estimate is not a report");
     }
 
     #[test]

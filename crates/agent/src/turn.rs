@@ -10,7 +10,7 @@ use windlass_contract::{
     Content, Event, Item,
     event::EventEmitter,
     id::ThreadId,
-    item::{Body, Cached, Role},
+    item::{Body, Role},
     model::{Finish, ModelClient, ModelError, ModelEvent, ModelStream, Prompt, Usage},
     wording::shortened,
 };
@@ -27,7 +27,8 @@ use crate::{
     retries::{AnswerRetries, FailedStage, NextTry},
     reviewer::ReviewExchange,
     spans,
-    spending::{self, TokenSpending},
+    spending::TokenSpending,
+    token_counter::{RequestParts, TokenCounter},
 };
 
 /// Maximum number of calls taken from one answer. A model that asks for more is confused or never
@@ -50,6 +51,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) reviews: &'a ReviewExchange,
     pub(crate) spending: TokenSpending,
     pub(crate) loop_detector: LoopDetector,
+    pub(crate) counter: &'a mut TokenCounter,
     pub(crate) gauge: &'a mut ContextGauge,
     pub(crate) refusals: TurnRefusals,
     pub(crate) answer: String,
@@ -160,14 +162,23 @@ impl Turn<'_> {
 
     /// Warns before a request that fills the context window.
     fn warn_of_length(&mut self) {
-        let Self { gauge, history, offered, fixed, spending, .. } = self;
-        let estimate = || {
-            let entries = history.entries().iter().map(Cached::get);
-            spending::estimate_request(fixed.instructions, entries, offered.specs().get())
-                .max(spending.last_total())
-        };
-        if let Some(message) = gauge.note(estimate) {
+        let Some(threshold) = self.gauge.next_warning() else { return };
+        let request = self.request_parts();
+        if !self.counter.may_exceed(&request, threshold) {
+            return;
+        }
+        let tokens = self.counter.context(&request);
+        if let Some(message) = self.gauge.note(tokens) {
             self.events.emit(Event::Warning { message });
+        }
+    }
+
+    /// Returns the parts of the next request.
+    fn request_parts(&self) -> RequestParts<'_> {
+        RequestParts {
+            instructions: self.fixed.instructions,
+            entries: self.history.entries(),
+            tools: self.offered.specs(),
         }
     }
 
@@ -254,7 +265,7 @@ impl Turn<'_> {
                         );
                         self.events.emit(Event::Warning { message });
                         self.commit_items(&mut uncommitted)?;
-                        self.charge(None, sent);
+                        self.charge(None, sent, 0);
                         return Ok(true);
                     }
                     uncommitted.push(item);
@@ -266,7 +277,7 @@ impl Turn<'_> {
                 Some(Ok(ModelEvent::Completed { usage, finish })) => {
                     spans::cost(&Span::current(), usage.unwrap_or_default());
                     // Before the last message, which is the answer to front ends.
-                    self.charge(usage, sent);
+                    self.charge(usage, sent, uncommitted.len());
                     self.commit_items(&mut uncommitted)?;
                     self.declined = finish == Finish::Declined;
                     return Ok(finish == Finish::More);
@@ -290,16 +301,21 @@ impl Turn<'_> {
         }
     }
 
-    /// Counts the cost of a complete answer to the first `sent` entries.
-    fn charge(&mut self, reported: Option<Usage>, sent: usize) {
-        let history = self.history.entries().iter().take(sent).map(Cached::get);
-        let tools = self.offered.specs().get();
-        self.spending.complete_answer(reported, || {
-            spending::estimate_request(self.fixed.instructions, history, tools)
-        });
-        let (tokens, window) = (self.spending.last_total(), self.gauge.window());
-        if tokens > 0 {
-            self.events.emit(Event::ContextUsed { tokens, window });
+    /// Counts the cost of a complete answer to the first `sent` entries, with `uncommitted` items
+    /// that are not in the history yet.
+    fn charge(&mut self, reported: Option<Usage>, sent: usize, uncommitted: usize) {
+        let Self { spending, counter, history, offered, fixed, gauge, .. } = self;
+        let entries = history.entries();
+        let request = RequestParts {
+            instructions: fixed.instructions,
+            entries: &entries[..sent],
+            tools: offered.specs(),
+        };
+        let reported = reported.filter(|usage| usage.total() > 0);
+        spending.complete_answer(reported, || counter.corrected(counter.request(&request)));
+        if let Some(usage) = reported {
+            counter.learn(usage, &request, entries.len() + uncommitted);
+            self.events.emit(Event::ContextUsed { tokens: usage.total(), window: gauge.window() });
         }
     }
 

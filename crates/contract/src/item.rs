@@ -121,17 +121,18 @@ impl Item {
     }
 }
 
-/// A value with its wire form, which is encoded once and not in every turn.
+/// A value with its wire form and its tokens, which are computed once and not in every turn.
 #[derive(Debug)]
 pub struct Cached<T> {
     value: T,
     wire: OnceLock<(&'static str, Box<str>)>,
+    tokens: OnceLock<(&'static str, u64)>,
 }
 
 impl<T> Cached<T> {
     /// Wraps a value.
     pub fn new(value: T) -> Self {
-        Self { value, wire: OnceLock::new() }
+        Self { value, wire: OnceLock::new(), tokens: OnceLock::new() }
     }
 
     /// Returns the value.
@@ -144,6 +145,13 @@ impl<T> Cached<T> {
     pub fn encoded(&self, wire: &'static str, encode: impl Fn(&T) -> String) -> Cow<'_, str> {
         let (kept, text) = self.wire.get_or_init(|| (wire, encode(&self.value).into()));
         if *kept == wire { Cow::Borrowed(text) } else { Cow::Owned(encode(&self.value)) }
+    }
+
+    /// Returns the tokens of the value by a tokenizer. The result is cached for the first tokenizer
+    /// that asks, and computed again for any other.
+    pub fn tokens(&self, tokenizer: &'static str, count: impl Fn(&T) -> u64) -> u64 {
+        let (kept, tokens) = *self.tokens.get_or_init(|| (tokenizer, count(&self.value)));
+        if kept == tokenizer { tokens } else { count(&self.value) }
     }
 }
 

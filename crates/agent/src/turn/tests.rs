@@ -186,6 +186,7 @@ impl World {
         let fixed =
             RequestConstants { thread: &thread, instructions: "", parallel_calls: true, output_schema };
         let mut gauge = ContextGauge::new(self.window);
+        let mut counter = TokenCounter::new(None);
         let mut turn = Turn {
             model: &self.model,
             toolbox: &toolbox,
@@ -198,6 +199,7 @@ impl World {
             reviews: &ReviewExchange::default(),
             spending: TokenSpending::new(Some(1000)),
             loop_detector: LoopDetector::default(),
+            counter: &mut counter,
             gauge: &mut gauge,
             refusals: TurnRefusals::default(),
             answer: String::new(),

@@ -19,7 +19,7 @@ use crate::{
     json::{LenientField, to_text},
     sse::ServerSentEvent,
 };
-use counts::TokenCounter;
+use counts::AnswerUsage;
 
 mod counts;
 
@@ -32,7 +32,7 @@ pub(super) struct MessagesDecoder {
     open: Vec<OpenBlock>,
     /// A call that may have been cut off. The reason why the answer stopped decides.
     held: Option<OpenBlock>,
-    counter: TokenCounter,
+    counter: AnswerUsage,
     stop: Option<StopNotice>,
 }
 
@@ -150,7 +150,7 @@ impl EventDelta {
 
 impl MessagesDecoder {
     pub(super) fn new(ids: CallIds, freeform: HashSet<String>) -> Self {
-        Self { ids, freeform, open: Vec::new(), held: None, counter: TokenCounter::default(), stop: None }
+        Self { ids, freeform, open: Vec::new(), held: None, counter: AnswerUsage::default(), stop: None }
     }
 
     fn begin(&mut self, index: u64, start: Map<String, Value>, out: &mut VecDeque<ModelEvent>) {

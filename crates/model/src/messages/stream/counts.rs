@@ -25,7 +25,7 @@ struct OutputDetails {
 /// The counts of an answer so far. They are totals, and some servers send zeros with an event that
 /// does not know them, so the largest one counts.
 #[derive(Debug, Default)]
-pub(super) struct TokenCounter {
+pub(super) struct AnswerUsage {
     is_known: bool,
     /// Input that neither was in the cache nor went there.
     input: u64,
@@ -35,7 +35,7 @@ pub(super) struct TokenCounter {
     thinking: u64,
 }
 
-impl TokenCounter {
+impl AnswerUsage {
     pub(super) fn update(&mut self, counts: Option<WireCounts>) {
         let Some(counts) = counts else { return };
         self.is_known = true;
