@@ -85,6 +85,12 @@ pub trait Sandbox: Send + Sync {
     /// Returns a host confined to this grant, or the reason that the grant cannot be enforced.
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError>;
 
+    /// Returns an absolute path without links, so that two names of one file are one path. A part
+    /// that does not exist yet stays as it is. Used to order calls, never to allow one.
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+
     /// Ends every open session and returns a short description of each. Called when nothing more
     /// will be started.
     fn close(&self) -> BoxFuture<'_, Vec<String>> {

@@ -20,7 +20,7 @@ pub struct Meta {
     pub side_effects: Vec<String>,
     /// Description of the result, in words.
     pub returns: String,
-    /// True if calls that change nothing may overlap with others.
+    /// True if calls may overlap with others that share none of the files they change.
     pub parallel: bool,
     /// Other names of the tool. Models can call them, but they are never advertised.
     pub aliases: Vec<&'static str>,

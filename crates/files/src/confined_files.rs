@@ -37,13 +37,11 @@ pub struct ConfinedFiles {
     observer: Option<Arc<dyn CommitObserver>>,
 }
 
-/// Called before and after each commit, on the thread that makes it. Implemented by `host`.
+/// Looks at the workspace before and after each commit, on the thread that makes it. Implemented by
+/// `host`.
 pub trait CommitObserver: Send + Sync + fmt::Debug {
-    /// Called before files change.
-    fn before_commit(&self);
-
-    /// Called after files were changed, or the change failed.
-    fn after_commit(&self);
+    /// Runs a commit, which may fail, while no other commit runs.
+    fn observe(&self, commit: &mut dyn FnMut());
 }
 
 impl ConfinedFiles {
@@ -103,12 +101,15 @@ impl Files for ConfinedFiles {
         // A commit that has begun runs to its end on its thread, even if the caller stops waiting.
         let observer = self.observer.clone();
         let work = move || {
-            if let Some(observer) = &observer {
-                observer.before_commit();
-            }
-            let result = commit::commit(&resolver, archive.as_deref(), &call, changes);
-            if let Some(observer) = &observer {
-                observer.after_commit();
+            let mut changes = Some(changes);
+            let mut result = Err(FileError::Cancelled.into());
+            let mut commit = || {
+                let changes = changes.take().unwrap_or_default();
+                result = commit::commit(&resolver, archive.as_deref(), &call, changes);
+            };
+            match &observer {
+                Some(observer) => observer.observe(&mut commit),
+                None => commit(),
             }
             result
         };

@@ -56,6 +56,7 @@ pub use layer::{
     LayerRecovery, LayerRefusal, LayerRoot, OverlayLayer, recover_layers,
 };
 pub use read_tracker::ReadTracker;
+pub use resolve::resolve_links;
 pub use workspace_scan::{Change, ChangeKind, ScanNode, SkippedDirectory, WorkspaceScan};
 pub use workspace_snapshot::{
     AfterCommand, SnapshotChanges, SnapshotError, SnapshotLimits, SnapshotRoot, UnkeptSummary,

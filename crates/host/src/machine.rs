@@ -15,7 +15,7 @@ use windlass_contract::{
     host::{Command, ConfineError, HostError, Session},
     report::ProcessReport,
 };
-use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker};
+use windlass_files::{CommitObserver, ConfinedFiles, FileRules, ReadTracker, resolve_links};
 use windlass_sandbox::{
     Diagnosis, HiddenPathHandles, Mechanisms, PrivateTmp, Program, SandboxSpec, package_cache,
 };
@@ -346,6 +346,10 @@ fn file_rules(launch: &CommandLaunch) -> Option<Arc<dyn FileRules>> {
 }
 
 impl Sandbox for Machine {
+    fn real_path(&self, path: &Path) -> PathBuf {
+        resolve_links(path)
+    }
+
     fn confine(&self, grant: &Grant) -> Result<Arc<dyn Host>, ConfineError> {
         let unusable = |error: GuardError| ConfineError::Workspace {
             asked: Box::new(grant.confinement().clone()),

@@ -63,6 +63,8 @@ pub struct UndoRecorder {
     /// A command has begun, so there may be something to record.
     has_begun: AtomicBool,
     next: AtomicU64,
+    /// Held during a commit.
+    commits: Mutex<()>,
 }
 
 /// The first snapshot of a session, which reads the whole workspace.
@@ -137,6 +139,7 @@ impl UndoRecorder {
             log,
             thread: Mutex::default(),
             first: Arc::default(),
+            commits: Mutex::default(),
             has_begun: AtomicBool::new(false),
             next: AtomicU64::new(0),
         }
@@ -203,11 +206,11 @@ impl UndoRecorder {
 }
 
 impl CommitObserver for UndoRecorder {
-    fn before_commit(&self) {
+    fn observe(&self, commit: &mut dyn FnMut()) {
+        // The changes of one commit must not be taken for those of a command during another.
+        let _alone = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle();
-    }
-
-    fn after_commit(&self) {
+        commit();
         self.wait_for(UndoJob::AfterCommit);
     }
 }

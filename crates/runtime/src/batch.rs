@@ -1,22 +1,23 @@
-//! Runs many calls: those that change nothing overlap; a call that may change something runs alone.
+//! Runs many calls at once, as far as their declared effects allow.
 
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
 };
 
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tracing::{Instrument, Span};
 use windlass_contract::ToolCall;
 
-use crate::{FinishedCall, PreparedCall, Stop, Toolbox};
+use crate::{FinishedCall, PreparedCall, Stop, Toolbox, schedule::CallPlace};
 
 /// Maximum number of calls that run in parallel. More would not be faster, and a model that asks
 /// for a thousand calls must not get a thousand processes.
 const MAX_PARALLEL_CALLS: usize = 32;
 
-/// The calls of one answer, in strict order: a call waits for earlier calls that it must not
-/// overlap with, never for later ones. Dropping a batch drops its calls.
+/// The calls of one answer. A call waits for earlier calls that it conflicts with, never for later
+/// ones: two calls on one path keep their order, and a call that may change anything runs alone.
+/// Dropping a batch drops its calls.
 #[derive(Debug)]
 pub struct Batch {
     toolbox: Arc<Toolbox>,
@@ -25,8 +26,8 @@ pub struct Batch {
     finished: HashMap<usize, FinishedCall>,
     waiting: VecDeque<(usize, PreparedCall)>,
     running: JoinSet<(usize, FinishedCall)>,
-    /// The running call must be alone.
-    alone: bool,
+    /// The places of the running calls.
+    places: HashMap<task::Id, CallPlace>,
     /// The parent span of the calls: the turn, not the answer that may still be arriving.
     span: Span,
 }
@@ -41,7 +42,7 @@ impl Batch {
             finished: HashMap::new(),
             waiting: VecDeque::new(),
             running: JoinSet::new(),
-            alone: false,
+            places: HashMap::new(),
             span: Span::current(),
         }
     }
@@ -72,13 +73,15 @@ impl Batch {
     /// Waits for one call to end and starts the calls that waited for it. Returns at once when
     /// idle. Cancel safe.
     pub async fn step(&mut self) {
-        let Some(joined) = self.running.join_next().await else { return };
-        if let Ok((at, finished)) = joined {
-            self.finished.insert(at, finished);
-        }
-        if self.running.is_empty() {
-            self.alone = false;
-        }
+        let Some(joined) = self.running.join_next_with_id().await else { return };
+        let task = match joined {
+            Ok((task, (at, finished))) => {
+                self.finished.insert(at, finished);
+                task
+            }
+            Err(error) => error.id(),
+        };
+        self.places.remove(&task);
         self.start_ready();
     }
 
@@ -93,19 +96,27 @@ impl Batch {
     }
 
     fn start_ready(&mut self) {
-        while let Some((_, next)) = self.waiting.front() {
-            let overlaps = next.may_overlap;
-            let room = self.running.len() < MAX_PARALLEL_CALLS;
-            let blocked = if overlaps { self.alone || !room } else { !self.running.is_empty() };
-            if blocked {
-                return;
+        let mut next = 0;
+        while next < self.waiting.len() && self.running.len() < MAX_PARALLEL_CALLS {
+            if self.must_wait(next) {
+                next += 1;
+                continue;
             }
-            let Some((at, prepared)) = self.waiting.pop_front() else { return };
-            self.alone = !overlaps;
+            let Some((at, prepared)) = self.waiting.remove(next) else { return };
+            let place = prepared.place.clone();
             let (toolbox, stop) = (Arc::clone(&self.toolbox), self.stop.clone());
             let run = async move { (at, toolbox.run(prepared, &stop).await) };
-            self.running.spawn(run.instrument(self.span.clone()));
+            let started = self.running.spawn(run.instrument(self.span.clone()));
+            self.places.insert(started.id(), place);
         }
+    }
+
+    /// Returns true if an earlier call, or the limit of its kind, holds up a waiting call.
+    fn must_wait(&self, position: usize) -> bool {
+        let Some((_, call)) = self.waiting.get(position) else { return false };
+        let waiting = self.waiting.iter().take(position).map(|(_, earlier)| &earlier.place);
+        let mut earlier = self.places.values().chain(waiting);
+        earlier.any(|earlier| call.place.conflicts_with(earlier)) || call.place.is_full(self.places.values())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use windlass_contract::{
     Denial, Effects, Grant, ToolCall, ToolError,
     approval::{Approver, Beyond, Question, Rulebook},
-    effects::{CommandLine, OutwardEffect},
+    effects::{CommandLine, OutwardEffect, normal},
     event::EventEmitter,
     grant::{Confinement, DirectProgram},
     policy::ApprovalPolicy,
@@ -177,6 +177,11 @@ impl Gate {
         let typed = effects.typed.as_ref().map(|typed| judge_typed(typed, &self.policy.cwd, &rules));
         let judgement = command.into_iter().chain(typed).max_by_key(|judgement| judgement.class)?;
         Some(CommandJudgement { judgement, rules: rules.iter().count() })
+    }
+
+    /// Returns a path of a call as an absolute one.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        normal(&self.policy.cwd.join(path))
     }
 
     /// Returns true if a call with this judgement may run in parallel with others.

@@ -15,6 +15,7 @@ mod preflight;
 mod registry;
 mod review;
 mod router;
+mod schedule;
 mod search;
 mod spans;
 mod stages;

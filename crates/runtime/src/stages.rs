@@ -11,7 +11,7 @@ use windlass_contract::{
 };
 use windlass_shape::Failure;
 
-use crate::gate::CommandJudgement;
+use crate::{gate::CommandJudgement, schedule::CallPlace};
 
 /// A call that was routed. It knows its effects, or why it cannot run.
 pub struct PreparedCall {
@@ -19,8 +19,8 @@ pub struct PreparedCall {
     pub(crate) tool: CalledTool,
     pub(crate) arguments: Option<Value>,
     pub(crate) repairs: Vec<String>,
-    /// The call may run in parallel with others.
-    pub(crate) may_overlap: bool,
+    /// Decides which calls it may run beside.
+    pub(crate) place: CallPlace,
     pub(crate) judged: Result<JudgedCall, Failure>,
 }
 
@@ -87,9 +87,9 @@ impl PreparedCall {
         &self.call
     }
 
-    /// Returns true if the call may run in parallel with others.
+    /// Returns true if the call may run in parallel with others that change nothing.
     pub fn may_overlap(&self) -> bool {
-        self.may_overlap
+        self.place.changes_nothing()
     }
 }
 
@@ -100,9 +100,9 @@ impl fmt::Debug for PreparedCall {
 }
 
 impl JudgedCall {
-    /// Tells whether the call may change something. One that looks first may: it cannot say yet.
-    pub(crate) fn may_change(&self) -> bool {
-        matches!(self.parsed, ParsedCall::LooksFirst(_)) || self.effects.may_change()
+    /// Returns true if the call does not know its effects yet.
+    pub(crate) fn looks_first(&self) -> bool {
+        matches!(self.parsed, ParsedCall::LooksFirst(_))
     }
 }
 

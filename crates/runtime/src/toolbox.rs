@@ -1,6 +1,6 @@
 //! Runs one call, from the model's request to its outcome.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 use tracing::{Instrument, debug_span};
 use windlass_contract::{
@@ -23,6 +23,7 @@ use crate::{
     orchestrator::{self, CallAttempt},
     preflight,
     router::{self, AcceptedCall, RoutedCall},
+    schedule::CallPlace,
     spans,
     stages::{AttemptReport, CalledTool, JudgedCall, RunnableCall, UnshapedCall},
 };
@@ -98,14 +99,27 @@ impl Toolbox {
             }
             Err(failure) => (None, Vec::new(), Err(failure)),
         };
-        let may_overlap = match &judged {
-            Ok(JudgedCall { judged: Some(judged), .. }) => self.gate.overlaps(judged),
-            Ok(call) => parallel && !call.may_change(),
-            Err(_) => parallel,
-        };
+        let place = self.place(&judged, parallel);
         repairs.extend(judged.as_ref().ok().and_then(|call| self.gate.cut_time_limit(&call.effects)));
         let tool = CalledTool { is_unknown, format, criteria };
-        PreparedCall { call: ToolCall { name, ..call }, tool, arguments, repairs, may_overlap, judged }
+        PreparedCall { call: ToolCall { name, ..call }, tool, arguments, repairs, place, judged }
+    }
+
+    /// Returns the place of a call among the others.
+    fn place(&self, judged: &Result<JudgedCall, Failure>, parallel: bool) -> CallPlace {
+        match judged {
+            Err(_) => CallPlace::untouched(),
+            Ok(JudgedCall { judged: Some(judged), effects, .. }) if self.gate.overlaps(judged) => {
+                CallPlace::shared_command(effects)
+            }
+            Ok(call) if call.judged.is_some() || !parallel || call.looks_first() => {
+                CallPlace::alone(&call.effects)
+            }
+            Ok(call) => {
+                let real_path = |path: &Path| self.sandbox.real_path(&self.gate.absolute(path));
+                CallPlace::from_effects(&call.effects, real_path)
+            }
+        }
     }
 
     /// Runs a call. Every possible end is an outcome, which is recorded and announced before it is

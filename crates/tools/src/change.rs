@@ -102,7 +102,6 @@ pub(crate) fn meta() -> Meta {
         ],
         side_effects: vec!["changes the files it names; `windlass undo` takes it back".to_owned()],
         returns: "which files were changed".to_owned(),
-        parallel: false,
         criteria: Criteria::new(Gives::Text, Duration::from_secs(5)),
         ..Meta::default()
     }

@@ -191,7 +191,7 @@ mod tests {
                 "exec_command" | "write_stdin" => (Category::Execution, Format::Session, false),
                 "run_tests" => (Category::Execution, Format::Tests, false),
                 "update_plan" | "request_user_input" => (Category::Planning, Format::Plain, false),
-                "apply_patch" | "edit_file" | "write_file" => (Category::Files, Format::Plain, false),
+                "apply_patch" | "edit_file" | "write_file" => (Category::Files, Format::Plain, true),
                 "web_search" => (Category::Web, Format::Plain, false),
                 "grep_files" | "read_file" | "list_dir" | "view_image" | "read_output" => {
                     (Category::Files, Format::Plain, true)

@@ -268,6 +268,15 @@ fn names_that_make_other_programs_run_code_are_not_written() {
     assert_eq!(placing(&unknown, "new"), "denied: the workspace cannot be read");
 }
 
+#[test]
+fn two_names_of_one_file_resolve_to_one_path() {
+    let scene = HomeFixture::new();
+    symlink("sub", scene.work.join("alias")).unwrap();
+    assert_eq!(resolve_links(&scene.work.join("alias/x/new")), scene.work.join("sub/x/new"));
+    assert_eq!(resolve_links(&scene.work.join("sub")), scene.work.join("sub"));
+    assert_eq!(resolve_links(Path::new("/missing/x")), Path::new("/missing/x"));
+}
+
 proptest! {
     #[test]
     fn no_spelling_leaves_the_workspace_or_finds_the_secret(

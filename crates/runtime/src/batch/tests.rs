@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Barrier, Notify};
 use windlass_contract::{
     Effects, Event, Input, Journal, Output, ToolError,
     outcome::Status,
@@ -21,6 +21,7 @@ use crate::{Gate, Policy, Reason, Registry, Review};
 struct World {
     log: Arc<Mutex<Vec<String>>>,
     release: Arc<Notify>,
+    meeting: Arc<Barrier>,
     journal: Arc<MemoryJournal>,
     watcher: Arc<EventRecorder>,
     stop: Stop,
@@ -31,25 +32,28 @@ impl World {
         Self {
             log: Arc::default(),
             release: Arc::default(),
+            meeting: Arc::new(Barrier::new(2)),
             journal: Arc::default(),
             watcher: Arc::default(),
             stop: Stop::default(),
         }
     }
 
-    /// `read`s and `write`s log their argument; `wait` reads until released; `fail` and `crash` do
-    /// as they say.
+    /// `read`s and `write`s log their argument; `wait` reads until released; `meet` writes when two
+    /// of them run; `fail` and `crash` do as they say.
     fn batch(&self) -> Batch {
         let log = |effects: fn(&Value) -> Effects, name: &'static str| {
             let (log, release) = (Arc::clone(&self.log), Arc::clone(&self.release));
+            let meeting = Arc::clone(&self.meeting);
             let body = move |args: Value, cx: windlass_contract::Cx| {
-                let (log, release) = (Arc::clone(&log), Arc::clone(&release));
+                let (log, release, meeting) = (Arc::clone(&log), Arc::clone(&release), Arc::clone(&meeting));
                 async move {
                     let who = args["who"].as_str().unwrap_or(name).to_owned();
                     let say = |what: &str| log.lock().unwrap().push(format!("{who} {what}"));
                     say("begins");
                     match name {
                         "wait" => release.notified().await,
+                        "meet" => drop(meeting.wait().await),
                         "fail" => return Err(ToolError::failed("no luck")),
                         "crash" => panic!("on purpose"),
                         "hang" => std::future::pending().await,
@@ -66,13 +70,14 @@ impl World {
             Arc::new(tool(name, effects, body).description("A test."))
         };
         let registry = Registry::builder()
-            .tool(log(|_| Effects::none(), "read"))
-            .tool(log(|_| Effects::write("x"), "write"))
-            .tool(log(|_| Effects::none(), "wait"))
+            .tool(log(|_| Effects::read("x"), "read"))
+            .tool(log(|args| Effects::write(args["path"].as_str().unwrap_or("x")), "write"))
+            .tool(log(|args| Effects::write(args["path"].as_str().unwrap_or("x")), "meet"))
+            .tool(log(|_| Effects::read("x"), "wait"))
             .tool(log(|_| Effects::none(), "fail"))
             .tool(log(|_| Effects::none(), "crash"))
-            .tool(log(|_| Effects::none(), "hang"))
-            .tool(log(|_| Effects::none(), "obey"))
+            .tool(log(|_| Effects::read("x"), "hang"))
+            .tool(log(|_| Effects::read("x"), "obey"))
             .tool(log(|_| panic!("over effects"), "confused"))
             .build()
             .unwrap();
@@ -104,6 +109,11 @@ fn call(id: &str, name: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), input }
 }
 
+fn call_on(id: &str, name: &str, path: &str) -> ToolCall {
+    let input = Input::Json(format!(r#"{{"who":"{id}","path":"{path}"}}"#));
+    ToolCall { input, ..call(id, name) }
+}
+
 async fn results(batch: Batch) -> Vec<(String, Status, String)> {
     let done = batch.finish().await;
     done.into_iter()
@@ -112,7 +122,7 @@ async fn results(batch: Batch) -> Vec<(String, Status, String)> {
 }
 
 #[tokio::test]
-async fn reads_overlap_and_a_write_runs_alone_in_order_of_arrival() {
+async fn reads_of_a_file_overlap_and_a_write_to_it_waits_for_them() {
     let world = World::new();
     let mut batch = world.batch();
     for (id, name) in [("r1", "wait"), ("r2", "read"), ("w1", "write"), ("r3", "read"), ("w2", "write")] {
@@ -129,6 +139,46 @@ async fn reads_overlap_and_a_write_runs_alone_in_order_of_arrival() {
         world.log()[3..],
         ["r1 ends", "w1 begins", "w1 ends", "r3 begins", "r3 ends", "w2 begins", "w2 ends"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_to_different_files_run_at_the_same_time() {
+    let world = World::new();
+    let mut batch = world.batch();
+    batch.submit(call_on("a", "meet", "one"));
+    batch.submit(call_on("b", "meet", "two"));
+    // Each ends only while the other runs.
+    let done = tokio::time::timeout(std::time::Duration::from_secs(60), results(batch)).await;
+    let done = done.expect("they met");
+    assert!(done.iter().all(|(_, status, _)| *status == Status::Success), "{done:?}");
+}
+
+#[tokio::test]
+async fn writes_to_one_file_keep_their_order_and_hold_up_nothing_else() {
+    let world = World::new();
+    let mut batch = world.batch();
+    batch.submit(call("r1", "wait"));
+    for (id, path) in [("w1", "x"), ("w2", "./x"), ("other", "y"), ("w3", "sub/../x")] {
+        batch.submit(call_on(id, "write", path));
+    }
+    batch.step().await;
+    assert_eq!(world.log(), ["r1 begins", "other begins", "other ends"]);
+    world.release.notify_one();
+    results(batch).await;
+    let expected = ["r1 ends", "w1 begins", "w1 ends", "w2 begins", "w2 ends", "w3 begins", "w3 ends"];
+    assert_eq!(world.log()[3..], expected);
+}
+
+#[tokio::test]
+async fn a_failing_write_cancels_none_of_the_others() {
+    let world = World::new();
+    let mut batch = world.batch();
+    batch.submit(call("a", "crash"));
+    batch.submit(call_on("b", "write", "one"));
+    batch.submit(call("c", "fail"));
+    batch.submit(call_on("d", "write", "two"));
+    let statuses: Vec<_> = results(batch).await.into_iter().map(|(_, status, _)| status).collect();
+    assert_eq!(statuses, [Status::Error, Status::Success, Status::Error, Status::Success]);
 }
 
 #[tokio::test]
