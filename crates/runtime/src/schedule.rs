@@ -115,8 +115,8 @@ impl CallPlace {
 }
 
 /// Returns true if one list has a path that is, contains or is inside a path of the other.
-fn meet(these: &[PathBuf], those: &[PathBuf]) -> bool {
-    these.iter().any(|this| those.iter().any(|that| this.starts_with(that) || that.starts_with(this)))
+fn meet(paths: &[PathBuf], others: &[PathBuf]) -> bool {
+    paths.iter().any(|path| others.iter().any(|other| path.starts_with(other) || other.starts_with(path)))
 }
 
 #[cfg(test)]
