@@ -36,8 +36,8 @@ const MAX_TRIES: usize = 8;
 /// Maximum length of a path in Linux (`PATH_MAX`), with its NUL.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// Resolves the links of an absolute path as far as it exists. The result may be stale: it serves to
-/// compare paths, not to open them.
+/// Resolves the links of an absolute path as far as it exists. The result may be stale: it serves
+/// to compare paths, not to open them.
 pub fn resolve_links(path: &Path) -> PathBuf {
     let resolved =
         |existing: &Path| Some(handle::real_path(existing).ok()?.join(path.strip_prefix(existing).ok()?));
