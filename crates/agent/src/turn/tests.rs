@@ -154,7 +154,7 @@ impl World {
                 async move { Ok(Output::from(format!("ran {number}"))) }
             },
         );
-        let hang = tool("hang", |_: &Value| Effects::none(), |_: Value, _| std::future::pending());
+        let hang = tool("hang", |_: &Value| Effects::read("x"), |_: Value, _| std::future::pending());
         let own = Registry::builder()
             .tool(Arc::new(count.description("Counts.")))
             .tool(Arc::new(hang.description("Hangs.")));
