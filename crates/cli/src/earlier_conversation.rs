@@ -23,7 +23,7 @@ pub(crate) fn of_session(setup: &ProgramSetup, which: &Which) -> Vec<EarlierEntr
         Which::LastIn(cwd) => newest(setup, |entry| entry.cwd == *cwd),
     };
     let session = path.and_then(|path| record::load(&path).ok());
-    session.map(|session| last_entries(session.history, &setup.secrets())).unwrap_or_default()
+    session.map(|session| last_entries(session.transcript(), &setup.secrets())).unwrap_or_default()
 }
 
 fn newest(setup: &ProgramSetup, is_wanted: impl Fn(&SessionEntry) -> bool) -> Option<PathBuf> {
@@ -46,11 +46,11 @@ fn early_end(text: &str) -> Option<&str> {
     })
 }
 
-fn last_entries(history: Vec<Item>, secrets: &Secrets) -> Vec<EarlierEntry> {
+fn last_entries<'a>(items: impl Iterator<Item = &'a Item>, secrets: &Secrets) -> Vec<EarlierEntry> {
     let clean = |text: String| secrets.clean(&text).into_owned();
-    let entry = |item: Item| match item.body {
+    let entry = |item: &Item| match &item.body {
         Body::Message { role: Role::User, content } => {
-            let text = Content::join(&content);
+            let text = Content::join(content);
             match early_end(&text) {
                 Some(word) => Some(EarlierEntry::Ended(clean(word.to_owned()))),
                 None if is_of_program(&text) || text.trim().is_empty() => None,
@@ -58,12 +58,12 @@ fn last_entries(history: Vec<Item>, secrets: &Secrets) -> Vec<EarlierEntry> {
             }
         }
         Body::Message { role: Role::Assistant, content } => {
-            Some(EarlierEntry::Answer(clean(Content::join(&content))))
+            Some(EarlierEntry::Answer(clean(Content::join(content))))
         }
-        Body::Call(call) => Some(EarlierEntry::Call(call)),
+        Body::Call(call) => Some(EarlierEntry::Call(call.clone())),
         _ => None,
     };
-    let mut entries: Vec<_> = history.into_iter().filter_map(entry).collect();
+    let mut entries: Vec<_> = items.filter_map(entry).collect();
     let omitted = entries.len().saturating_sub(MAX_ENTRIES);
     entries.drain(..omitted);
     if omitted > 0 {
@@ -82,13 +82,13 @@ mod tests {
             let text = format!("<turn_aborted>\nThe turn was ended early ({why}). Look.\n</turn_aborted>");
             Item::message(Role::User, text)
         };
-        let history = vec![
+        let history = [
             Item::message(Role::User, "<environment_context>here</environment_context>"),
             Item::message(Role::User, "what is <turn_aborted>?"),
             note("aborted by user"),
             note("aborted: the program was ended"),
         ];
-        let entries = last_entries(history, &Secrets::default());
+        let entries = last_entries(history.iter(), &Secrets::default());
         let [EarlierEntry::Prompt(prompt), EarlierEntry::Ended(first), EarlierEntry::Ended(second)] =
             &entries[..]
         else {

@@ -266,8 +266,7 @@ fn parent_in_words(parent: &ParentSession) -> String {
 /// Returns the user's messages, except those that the program adds in their name.
 fn prompts(session: &LoadedSession) -> impl Iterator<Item = String> {
     session
-        .history
-        .iter()
+        .transcript()
         .filter_map(|item| match &item.body {
             Body::Message { role: Role::User, content } => Some(Content::join(content)),
             _ => None,

@@ -5,7 +5,10 @@ use std::{future, io, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BoxFuture, CallId, Clean, Effects, Event, Item, Outcome, ToolName, id::ThreadId};
+use crate::{
+    BoxFuture, CallId, Clean, Effects, Event, Item, Outcome, ToolName, compaction::CompactedHistory,
+    id::ThreadId,
+};
 
 /// Writes the records of a session. Implemented by `record`, called by the agent and the runtime.
 /// When `append` returns, the record survives the death of this process. After one failure every
@@ -57,6 +60,8 @@ pub enum Record<'a> {
         /// The calls.
         calls: &'a [CallId],
     },
+    /// The conversation was made shorter. Its history replaces all earlier items.
+    Compacted(Clean<&'a CompactedHistory>),
     /// An event that is kept (see [`Event::is_kept`]).
     Event(Clean<&'a Event>),
     /// A person rated a call.

@@ -12,6 +12,7 @@
 pub mod approval;
 pub mod call;
 pub mod clean;
+pub mod compaction;
 pub mod edit;
 pub mod effects;
 pub mod elicitation;

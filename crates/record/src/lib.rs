@@ -63,6 +63,7 @@ mod session_paths;
 mod snapshot_store;
 mod standalone_calls;
 mod stored_files;
+mod stored_outputs;
 mod summary;
 mod verified_lines;
 
@@ -90,4 +91,5 @@ pub use session_paths::{
 };
 pub use snapshot_store::{SnapshotStore, SnapshotStoreState};
 pub use standalone_calls::{StandaloneCalls, WarningHandler};
+pub use stored_outputs::StoredOutputs;
 pub use summary::{SessionSummary, find_by_prefix, summarize};

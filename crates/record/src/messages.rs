@@ -51,6 +51,11 @@ fn may_be_item(line: &[u8]) -> bool {
     kind.is_none_or(|kind| kind.starts_with(b"item\"") || kind.starts_with(b"inherited\""))
 }
 
+/// Returns true for a message that the program writes in the name of the user.
+pub(crate) fn is_of_program(text: &str) -> bool {
+    OF_PROGRAM.iter().any(|start| text.starts_with(start))
+}
+
 /// Returns the message of a line, if it has one of the user or the model.
 fn message_of_line(line: &LineEnvelope<'_>) -> Option<(Role, String)> {
     if !matches!(line.kind.as_ref(), "item" | "inherited") {
@@ -60,8 +65,7 @@ fn message_of_line(line: &LineEnvelope<'_>) -> Option<(Role, String)> {
     match item.body {
         Body::Message { role: role @ (Role::User | Role::Assistant), content } => {
             let text = Content::join(&content);
-            (role == Role::Assistant || !OF_PROGRAM.iter().any(|start| text.starts_with(start)))
-                .then_some((role, text))
+            (role == Role::Assistant || !is_of_program(&text)).then_some((role, text))
         }
         _ => None,
     }

@@ -5,13 +5,14 @@
 
 use std::{
     io::{BufRead, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use jiff::Timestamp;
 use windlass_contract::{
-    CallId, Content, Item,
+    CallId, Content, Item, ToolName,
     call::InputKind,
+    compaction::{CompactedHistory, OutputDigest, OutputDigests, WorkNotes},
     item::{Body, Role},
     journal::{SessionMeta, TurnContext},
 };
@@ -20,7 +21,8 @@ use crate::{
     BreakReason, ChainHead, OutputSubstitute, SessionError, SessionRepair,
     error::cannot,
     journal::READ_BYTES,
-    session_line::{CallResult, LineEnvelope, LineRead, LineReader, SessionLine},
+    messages::is_of_program,
+    session_line::{CallResult, LineEnvelope, LineRead, LineReader, SessionLine, StartedCall},
     session_paths,
     verified_lines::{VerifiedLine, VerifiedLines, VerifiedStep},
 };
@@ -32,10 +34,23 @@ pub struct LoadedSession {
     pub meta: SessionMeta,
     /// The context of its last turn; none if no turn was started.
     pub context: Option<TurnContext>,
-    /// The conversation. Every call has exactly one output.
+    /// The conversation as the model is sent it, from the last compaction on. Every call has exactly
+    /// one output.
     pub history: Vec<Item>,
     /// The turns of the conversation, without those that were taken back.
     pub turns: Vec<LoadedTurn>,
+    /// The number of items at the beginning of the history, before the first request of the user.
+    pub opening_items: usize,
+    /// The items that compactions have replaced.
+    pub replaced: Vec<Item>,
+    /// The number of items at the beginning of the history that come from the last compaction.
+    pub compacted_items: usize,
+    /// Lines that can stand for the outputs in the history.
+    pub digests: OutputDigests,
+    /// The last plan, and the files that were used.
+    pub notes: WorkNotes,
+    /// Tools that the model had found before the last compaction.
+    pub found_tools: Vec<ToolName>,
     /// The problems that were repaired, in the order of the file.
     pub repaired: Vec<SessionRepair>,
 }
@@ -55,6 +70,13 @@ pub struct LoadedTurn {
     /// The number of items in the history before it. None if they are no longer in the history as
     /// they were.
     pub items_before: Option<usize>,
+}
+
+impl LoadedSession {
+    /// Returns the whole conversation as it happened, without the texts of compactions.
+    pub fn transcript(&self) -> impl Iterator<Item = &Item> {
+        self.replaced.iter().chain(self.history.iter().skip(self.compacted_items))
+    }
 }
 
 /// Reads a session without changing its file.
@@ -117,9 +139,7 @@ fn replay_before(
     if let Some(turn) = before {
         replay.rewind(turn);
     }
-    let context = replay.turns.last().map(|turn| turn.context.clone());
-    let SessionReplay { history, turns, repaired, .. } = replay;
-    let session = LoadedSession { meta, context, history, turns, repaired };
+    let session = replay.into_session(meta);
     Ok(ReplayedSession { session, end: lines.end(), substituted })
 }
 
@@ -163,12 +183,29 @@ pub(crate) fn meta(path: &Path, from: impl BufRead) -> Result<SessionMeta, Sessi
     meta.map_err(|problem| no_meta(path, problem))
 }
 
+/// Returns the number of items before the first request of the user.
+fn opening_items(history: &[Item]) -> usize {
+    let is_opening = |item: &&Item| match &item.body {
+        Body::Message { role: Role::User, content } => is_of_program(&Content::join(content)),
+        Body::Message { role: Role::System | Role::Developer, .. } => true,
+        _ => false,
+    };
+    history.iter().take_while(is_opening).count()
+}
+
 #[derive(Default)]
 struct SessionReplay {
     history: Vec<Item>,
     turns: Vec<LoadedTurn>,
     /// The number of turns in the file so far, with those that were taken back.
     begun_turns: usize,
+    /// The number of items before the first request, according to the last compaction.
+    opening_items: Option<usize>,
+    replaced: Vec<Item>,
+    compacted_items: usize,
+    digests: OutputDigests,
+    notes: WorkNotes,
+    found_tools: Vec<ToolName>,
     /// Calls without an output so far, in call order. A list, because the ids are not ours and need
     /// not be unique. An undamaged file has at most one answer's calls open at any time.
     open: Vec<OpenCall>,
@@ -182,6 +219,7 @@ struct OpenCall {
     call: CallId,
     input: InputKind,
     started: bool,
+    writes: Vec<PathBuf>,
     result: Option<CallResult>,
 }
 
@@ -202,19 +240,27 @@ impl SessionReplay {
                 self.rewind(turn);
             }
             SessionLine::Item(item) => self.push_item(item),
-            SessionLine::Intent(call) => {
+            SessionLine::Intent(StartedCall { call, effects }) => {
                 if let Some(open) = self.open.iter_mut().find(|open| open.call == call && !open.started) {
-                    open.started = true;
+                    (open.started, open.writes) = (true, effects.writes);
                 }
             }
             SessionLine::Outcome(call, result) => {
                 if let Some(open) =
                     self.open.iter_mut().find(|open| open.call == call && open.result.is_none())
                 {
+                    if let Some(path) = &result.file_read {
+                        self.notes.file_read(path);
+                    }
+                    if !result.failed {
+                        open.writes.iter().for_each(|path| self.notes.file_changed(path));
+                    }
                     open.result = Some(result);
                 }
             }
             SessionLine::Outputs(calls) => calls.iter().for_each(|call| self.push_output(call)),
+            SessionLine::Compacted(compacted) => self.compact(*compacted),
+            SessionLine::Plan(plan) => self.notes.plan = Some(plan),
             // A second metadata record does not belong to the conversation.
             SessionLine::Meta(_) | SessionLine::Aside => {}
         }
@@ -230,6 +276,38 @@ impl SessionReplay {
         self.turns.truncate(at);
     }
 
+    /// Replaces the conversation so far. A compaction happens between two requests, when every call
+    /// has its output.
+    fn compact(&mut self, compacted: CompactedHistory) {
+        let CompactedHistory { history, opening_items, notes, tools, .. } = compacted;
+        self.open.clear();
+        self.digests.retain(|id, _| {
+            history.iter().any(|item| matches!(&item.body, Body::Output { call, .. } if call == id))
+        });
+        self.replaced.extend(self.history.drain(..).skip(self.compacted_items));
+        self.compacted_items = history.len();
+        self.opening_items = Some(opening_items.min(history.len()));
+        // The items before these turns are no longer there as they were.
+        self.turns.iter_mut().for_each(|turn| turn.items_before = None);
+        (self.history, self.notes, self.found_tools) = (history, notes, tools);
+    }
+
+    fn into_session(self, meta: SessionMeta) -> LoadedSession {
+        LoadedSession {
+            meta,
+            context: self.turns.last().map(|turn| turn.context.clone()),
+            opening_items: self.opening_items.unwrap_or_else(|| opening_items(&self.history)),
+            history: self.history,
+            turns: self.turns,
+            replaced: self.replaced,
+            compacted_items: self.compacted_items,
+            digests: self.digests,
+            notes: self.notes,
+            found_tools: self.found_tools,
+            repaired: self.repaired,
+        }
+    }
+
     fn skip(&mut self, line: usize, problem: String) {
         self.damaged = true;
         self.repaired.push(SessionRepair::SkippedLine { line, problem });
@@ -241,6 +319,7 @@ impl SessionReplay {
                 call: call.id.clone(),
                 input: call.input.kind(),
                 started: false,
+                writes: Vec::new(),
                 result: None,
             }),
             Body::Output { call, .. } => {
@@ -300,10 +379,13 @@ impl SessionReplay {
         let OpenCall { call, input, result, .. } = open;
         let substituted = || {
             let outcome = substitute.outcome()?.into_inner();
-            Some(CallResult { failed: !outcome.verdict.success, content: outcome.content })
+            let (failed, digest) = (!outcome.verdict.success, OutputDigest::new(&outcome, None));
+            Some(CallResult { content: outcome.content, failed, digest, file_read: None })
         };
         let result = result.or_else(substituted);
-        let CallResult { content, failed } = result.unwrap_or(CallResult { content: vec![], failed: true });
+        let result = result.unwrap_or(CallResult { failed: true, ..CallResult::default() });
+        let CallResult { content, failed, digest, .. } = result;
+        self.digests.insert(call.clone(), digest);
         self.history.push(Body::Output { call, input, content, failed }.into());
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     io::{self, BufRead, Write},
+    path::PathBuf,
 };
 
 use jiff::Timestamp;
@@ -10,6 +11,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 use windlass_contract::{
     CallId, Content, Item, Outcome, Verdict,
+    compaction::{CompactedHistory, OutputDigest},
+    event::Plan,
     journal::{Record, Rewind, SessionMeta, TurnContext},
     outcome::{Facts, Receipt, Status, View},
 };
@@ -22,19 +25,40 @@ pub(crate) enum SessionLine {
     /// The beginning of a turn, with its time.
     Context(TurnContext, Option<Timestamp>),
     Item(Item),
-    Intent(CallId),
+    Intent(StartedCall),
     Outcome(CallId, CallResult),
     Outputs(Vec<CallId>),
     /// The conversation goes back to the beginning of this turn.
     Rewound(usize),
+    Compacted(Box<CompactedHistory>),
+    Plan(Plan),
     /// A record that does not belong to the conversation.
     Aside,
 }
 
-/// The result of a call as the model receives it.
+/// A call that was about to act.
+#[derive(Deserialize)]
+pub(crate) struct StartedCall {
+    pub(crate) call: CallId,
+    #[serde(default)]
+    pub(crate) effects: DeclaredWrites,
+}
+
+/// The files that a call declared to change.
+#[derive(Default, Deserialize)]
+pub(crate) struct DeclaredWrites {
+    #[serde(default)]
+    pub(crate) writes: Vec<PathBuf>,
+}
+
+/// The result of a call as the model receives it, and what can stand for it.
+#[derive(Default)]
 pub(crate) struct CallResult {
     pub(crate) content: Vec<Content>,
     pub(crate) failed: bool,
+    pub(crate) digest: OutputDigest,
+    /// The file that the call read.
+    pub(crate) file_read: Option<PathBuf>,
 }
 
 /// The fields of a line around its payload.
@@ -63,10 +87,6 @@ impl SessionLine {
     /// Parses the payload of a line. The error says in a few words why it makes no sense.
     pub(crate) fn parse(line: &LineEnvelope<'_>) -> Result<Self, String> {
         #[derive(Deserialize)]
-        struct StartedCall {
-            call: CallId,
-        }
-        #[derive(Deserialize)]
         struct EndedCall {
             call: CallId,
             outcome: ModelOutcome,
@@ -85,16 +105,25 @@ impl SessionLine {
             }
             "item" | "inherited" => read(payload).map(Self::Item),
             "rewound" => read(payload).map(|Rewind { turn, .. }| Self::Rewound(turn)),
-            "intent" => read(payload).map(|StartedCall { call }| Self::Intent(call)),
-            "outcome" => read(payload).map(|EndedCall { call, outcome }| {
-                let failed = !outcome.verdict.success;
-                Self::Outcome(call, CallResult { content: outcome.for_model(), failed })
-            }),
+            "intent" => read(payload).map(Self::Intent),
+            "outcome" => {
+                read(payload).map(|EndedCall { call, outcome }| Self::Outcome(call, outcome.into_result()))
+            }
             "outputs" => read(payload).map(|OutputCalls { calls }| Self::Outputs(calls)),
-            "event" | "feedback" => Ok(Self::Aside),
+            "compacted" => read(payload).map(Self::Compacted),
+            // Other events do not belong to the conversation.
+            "event" => Ok(read(payload).map_or(Self::Aside, |PlanEvent::PlanUpdated(plan)| Self::Plan(plan))),
+            "feedback" => Ok(Self::Aside),
             other => Err(format!("`{}` is no type of record this version knows", other.escape_debug())),
         }
     }
+}
+
+/// The event of a changed plan. No other event is parsed.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event")]
+enum PlanEvent {
+    PlanUpdated(Plan),
 }
 
 /// The fields of an outcome that the text for the model is made from. Other fields are skipped: a
@@ -107,9 +136,20 @@ struct ModelOutcome {
     view: View,
     #[serde(default)]
     facts: Facts,
+    #[serde(default)]
+    insight: Option<InsightLine>,
     verdict: Verdict,
     #[serde(default)]
     receipt: ReceiptRepairs,
+}
+
+/// The line of an insight, and the file that it is about.
+#[derive(Deserialize)]
+struct InsightLine {
+    summary: String,
+    kind: String,
+    #[serde(default)]
+    path: Option<PathBuf>,
 }
 
 /// The fields of a receipt that the text for the model is made from.
@@ -120,9 +160,10 @@ struct ReceiptRepairs {
 }
 
 impl ModelOutcome {
-    fn for_model(self) -> Vec<Content> {
-        let Self { status, content, view, facts, verdict, receipt } = self;
-        Outcome {
+    fn into_result(self) -> CallResult {
+        let Self { status, content, view, facts, insight, verdict, receipt } = self;
+        let success = verdict.success;
+        let outcome = Outcome {
             status,
             content,
             view,
@@ -131,8 +172,17 @@ impl ModelOutcome {
             insight: None,
             verdict,
             receipt: Receipt { repairs: receipt.repairs, ..Receipt::default() },
+        };
+        let summary = insight.as_ref().map(|insight| insight.summary.as_str());
+        let is_file = insight.as_ref().is_some_and(|insight| insight.kind == "file");
+        let digest = OutputDigest { is_file, ..OutputDigest::new(&outcome, summary) };
+        let file_read = insight.filter(|_| is_file && success);
+        CallResult {
+            content: outcome.for_model(),
+            failed: !success,
+            digest,
+            file_read: file_read.and_then(|insight| insight.path),
         }
-        .for_model()
     }
 }
 

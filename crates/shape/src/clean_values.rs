@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use windlass_contract::{
     Clean, Effects, Event, Input, Item, ToolCall, ToolName,
     approval::{Answer, Beyond, Offer, Question, QuestionDetails},
+    compaction::{CompactedHistory, FileInUse, WorkNotes},
     event::{FileEdit, Plan},
     item::Body,
     outcome::Refusal,
@@ -71,6 +72,12 @@ impl Secrets {
         }
     }
 
+    fn replace_plan(&self, Plan { explanation, plan }: &mut Plan) {
+        for text in explanation.iter_mut().chain(plan.iter_mut().map(|step| &mut step.step)) {
+            self.replace(text);
+        }
+    }
+
     /// Cleans a text.
     pub fn clean_text(&self, mut text: String) -> Clean<String> {
         self.replace(&mut text);
@@ -107,12 +114,8 @@ impl Secrets {
                 }
             }
             Event::EditStarted { files, .. } | Event::EditEnded { files, .. } => self.replace_files(files),
-            Event::PlanUpdated(Plan { explanation, plan }) => {
-                // The person reads it, but it is a tool call and may repeat the contents of files.
-                for text in explanation.iter_mut().chain(plan.iter_mut().map(|step| &mut step.step)) {
-                    self.replace(text);
-                }
-            }
+            // The person reads it, but it is a tool call and may repeat the contents of files.
+            Event::PlanUpdated(plan) => self.replace_plan(plan),
             Event::TurnCompleted { refusals, .. } => self.replace_refusals(refusals),
             Event::TurnFailed { message, refusals, .. } => {
                 self.replace(message);
@@ -163,6 +166,24 @@ impl Secrets {
             r#"{"redacted":true}"#.clone_into(text);
         }
         Clean::new(CleanSeal, Cow::Owned(Body::Call(cleaned).into()))
+    }
+
+    /// Cleans the record of a compaction for storage, like its items alone.
+    pub fn clean_compacted(&self, compacted: &CompactedHistory) -> Clean<CompactedHistory> {
+        let history = compacted.history.iter().map(|item| self.clean_item(item).into_inner().into_owned());
+        let mut plan = compacted.notes.plan.clone();
+        if let Some(plan) = &mut plan {
+            self.replace_plan(plan);
+        }
+        let file = |file: &FileInUse| FileInUse { path: self.clean_path(&file.path), changed: file.changed };
+        let files = compacted.notes.files.iter().map(file).collect();
+        let compacted = CompactedHistory {
+            history: history.collect(),
+            notes: WorkNotes { plan, files },
+            tools: compacted.tools.iter().map(|tool| self.clean_name(tool)).collect(),
+            ..*compacted
+        };
+        Clean::new(CleanSeal, compacted)
     }
 
     /// Returns the rule names of the secrets in the arguments of a call.
@@ -266,6 +287,7 @@ fn labels(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use windlass_contract::{
+        compaction::{CompactionMethod, CompactionReason},
         effects::{CommandLine, Escalation, Typed},
         event::{EditKind, PlanStatus, PlanStep},
     };
@@ -381,6 +403,30 @@ mod tests {
         let cleaned = Secrets::default().clean_item(&item).into_inner();
         let Body::Call(cleaned) = &cleaned.body else { panic!() };
         assert_eq!((cleaned.name.as_str(), &cleaned.input), ("no-[REDACTED:github-token#1]", &input));
+    }
+
+    #[test]
+    fn a_compaction_on_record_has_no_secrets() {
+        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        let input = Input::Json(serde_json::json!({ "command": format!("echo {token}") }).to_string());
+        let call = ToolCall { id: "c".into(), name: "shell_command".into(), input };
+        let step = PlanStep { step: format!("log in with {token}"), status: PlanStatus::Pending };
+        let mut notes =
+            WorkNotes { plan: Some(Plan { explanation: None, plan: vec![step] }), files: Vec::new() };
+        notes.file_read(Path::new(&format!("/w/{token}")));
+        let compacted = CompactedHistory {
+            reason: CompactionReason::Window,
+            method: CompactionMethod::Rules,
+            tokens_before: 2,
+            tokens_after: 1,
+            history: vec![Body::Call(call).into()],
+            opening_items: 0,
+            notes,
+            tools: vec![format!("x-{token}").into()],
+        };
+        let cleaned = serde_json::to_string(&Secrets::default().clean_compacted(&compacted)).unwrap();
+        assert!(!cleaned.contains(&token), "{cleaned}");
+        assert_eq!(cleaned.matches("[REDACTED").count(), 4, "{cleaned}");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl SessionTranscript {
         let mut reader = CallReader::open(setup, &entry.id, &secrets)?;
         let mut parts: Vec<TranscriptPart> = Vec::new();
         let mut open: HashMap<CallId, usize> = HashMap::new();
-        for item in &session.history {
+        for item in session.transcript() {
             match &item.body {
                 Body::Message { role: Role::User, content } => {
                     let text = Content::join(content);

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use windlass_contract::{
     Content, Effects, Event, Input, Outcome, ToolCall, Verdict,
+    compaction::{CompactionMethod, CompactionReason, FileInUse},
+    event::Plan,
     host::Exit,
     item::Role,
     journal::{Intent, Record},
@@ -394,4 +396,123 @@ fn a_file_that_does_not_begin_with_a_session_is_an_error_that_says_so() {
         );
         assert_eq!(problem(text), message);
     }
+}
+
+fn compacted(history: Vec<Item>, notes: WorkNotes) -> CompactedHistory {
+    CompactedHistory {
+        reason: CompactionReason::Window,
+        method: CompactionMethod::Summary,
+        tokens_before: 900,
+        tokens_after: 100,
+        history,
+        opening_items: 0,
+        notes,
+        tools: vec!["found".into()],
+    }
+}
+
+fn texts<'a>(items: impl Iterator<Item = &'a Item>) -> Vec<String> {
+    let text = |item: &Item| match &item.body {
+        Body::Message { content, .. } | Body::Output { content, .. } => Content::join(content),
+        other => format!("{other:?}"),
+    };
+    items.map(text).collect()
+}
+
+#[test]
+fn a_compaction_replaces_what_came_before_it_and_the_transcript_keeps_it() {
+    let one = compacted(vec![Item::message(Role::User, "summary one")], WorkNotes::default());
+    let two = compacted(vec![Item::message(Role::User, "summary two")], WorkNotes::default());
+    let session = Script::new()
+        .user("first")
+        .with(&Record::Compacted(clean(&one)))
+        .user("second")
+        .with(&Record::Compacted(clean(&two)))
+        .user("third")
+        .load();
+    assert_eq!(texts(session.history.iter()), ["summary two", "third"]);
+    assert_eq!(texts(session.transcript()), ["first", "second", "third"]);
+    assert_eq!(session.opening_items, 0);
+    assert_eq!(session.turns, []);
+    assert_eq!(session.found_tools, [windlass_contract::ToolName::from("found")]);
+    assert_eq!(session.repaired, []);
+}
+
+#[test]
+fn a_turn_before_a_compaction_has_no_place_in_the_history_any_more() {
+    let one = compacted(vec![Item::message(Role::User, "summary")], WorkNotes::default());
+    let session = Script::new()
+        .user("<environment_context>")
+        .turn("m")
+        .user("first")
+        .with(&Record::Compacted(clean(&one)))
+        .turn("m")
+        .user("second")
+        .load();
+    let places: Vec<_> = session.turns.iter().map(|turn| turn.items_before).collect();
+    assert_eq!(places, [None, Some(1)]);
+    let before = Script::new().user("<environment_context>").turn("m").user("first").load();
+    assert_eq!((before.opening_items, before.turns[0].items_before), (1, Some(1)));
+}
+
+#[test]
+fn the_plan_and_the_files_in_use_are_known_after_a_compaction() {
+    let effects = Effects::write("/w/new.rs");
+    let intent = |id: &str| Intent {
+        call: id.into(),
+        tool: "write_file".into(),
+        effects: effects.clone(),
+        decision: "allowed".into(),
+    };
+    let mut notes = WorkNotes::default();
+    notes.file_read("/w/old.rs".as_ref());
+    let plan = Plan { explanation: None, plan: vec![] };
+    let session = Script::new()
+        .with(&Record::Compacted(clean(&compacted(Vec::new(), notes))))
+        .call("a")
+        .with(&Record::Intent(clean(&intent("a"))))
+        .outcome("a", "written")
+        .outputs(&["a"])
+        .with(&Record::Event(clean(&Event::PlanUpdated(plan.clone()))))
+        .load();
+    let file = |path: &str, changed| FileInUse { path: path.into(), changed };
+    assert_eq!(session.notes.files, [file("/w/old.rs", false), file("/w/new.rs", true)]);
+    assert_eq!(session.notes.plan, Some(plan));
+    assert_eq!(session.digests["a"].summary, "success: written");
+}
+
+#[test]
+fn a_call_in_a_compacted_history_has_its_output_and_no_other_is_expected() {
+    let output = Body::Output {
+        call: "a".into(),
+        input: InputKind::Json,
+        content: vec![Content::Text("short".into())],
+        failed: false,
+    };
+    let history = vec![call("a"), Item::from(output)];
+    let script = Script::new().call("a").intent("a").outcome("a", "long").outputs(&["a"]);
+    let session = script.with(&Record::Compacted(clean(&compacted(history, WorkNotes::default())))).load();
+    assert_eq!(texts(session.history.iter().skip(1)), ["short"]);
+    assert_eq!(session.digests["a"].summary, "success: long");
+    assert_eq!(session.repaired, []);
+}
+
+#[test]
+fn a_compaction_that_makes_no_sense_leaves_the_conversation_as_it_was() {
+    let line = |line: &str| line.replace("\"history\":[", "\"history\":[7,");
+    let script = Script::new().user("first");
+    let broken = compacted(vec![Item::message(Role::User, "summary")], WorkNotes::default());
+    let mut text = Vec::new();
+    session_line::write(&Record::Compacted(clean(&broken)), Timestamp::UNIX_EPOCH, script.1, &mut text)
+        .unwrap();
+    let text = line(&String::from_utf8(text).unwrap());
+    // Without its checksum, the line counts as one of an earlier version.
+    let text = format!("{}}}\n", text.split(",\"sum\"").next().unwrap());
+    let session = script.raw(&text).load();
+    assert_eq!(texts(session.history.iter()), ["first"]);
+    assert!(
+        matches!(session.repaired[..], [SessionRepair::SkippedLine { line: 3, .. }]),
+        "{:?}",
+        session.repaired
+    );
 }
