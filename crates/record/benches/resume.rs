@@ -1,5 +1,8 @@
-//! Measures the time to resume a long session: `cargo bench -p windlass-record --bench resume [--
-//! MEGABYTES]`.
+//! Measures the time to open a long session, by what the program reads for it: `cargo bench -p
+//! windlass-record --bench resume [-- MEGABYTES]`.
+//!
+//! A list of sessions summarizes it, the screen shows the end of its conversation (`load`), the
+//! agent resumes it, and at the end its edits are listed with their turns.
 
 use std::{
     env,
@@ -11,11 +14,14 @@ use std::{
 
 use windlass_contract::{
     Effects, Input, Item, Journal, Outcome, ToolCall, Verdict,
+    edit::{Archive, EditRecord},
     item::{Body, Raw, Role},
     journal::{Intent, Record, SessionMeta},
 };
 use windlass_fakes::clean;
-use windlass_record::{DurabilityMode, SessionFile, Which, new_thread_id};
+use windlass_record::{
+    DurabilityMode, Edits, SessionError, SessionFile, Which, load, new_thread_id, summarize,
+};
 
 /// Size of each output: that of a command that prints 500 lines.
 const OUTPUT_BYTES: usize = 20_000;
@@ -39,6 +45,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     drop(file);
     let (bytes, before) = (fs::metadata(&path)?.len(), peak_kilobytes()?);
+    let edits = Edits::of_session(home.path(), &meta.id)?;
+    edits.log(&EditRecord { transaction: "t", call: &"call_0".into(), files: &[], kept: &[] })?;
+    let timed = |name: &str, read: &dyn Fn() -> Result<usize, SessionError>| -> Result<(), Box<dyn Error>> {
+        let start = Instant::now();
+        let found = read()?;
+        writeln!(io::stdout(), "{name}: {:.1?}, {found} found", start.elapsed())?;
+        Ok(())
+    };
+    timed("summarize", &|| Ok(usize::try_from(summarize(&path)?.calls).unwrap_or(usize::MAX)))?;
+    timed("list edits", &|| Ok(edits.list()?.len()))?;
+    timed("load", &|| Ok(load(&path)?.history.len()))?;
     let start = Instant::now();
     let (_file, session) = SessionFile::resume(home.path(), &Which::Id(meta.id))?;
     let took = start.elapsed();

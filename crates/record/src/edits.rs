@@ -27,7 +27,8 @@ use windlass_contract::{
 use crate::{
     SessionError,
     error::cannot,
-    session_line::{LineRead, LineReader},
+    journal::READ_BYTES,
+    session_line::{LineRead, LineReader, kind_of},
     session_paths,
 };
 
@@ -267,6 +268,9 @@ impl Edits {
         let Some(session) = &self.session else { return Ok(Vec::new()) };
         let mut turns = Vec::new();
         each_line(session, |line| {
+            if kind_of(line).is_some_and(|kind| kind != b"turn_context") {
+                return;
+            }
             let begun = serde_json::from_slice::<TurnStart<'_>>(line).ok();
             turns.extend(begun.filter(|begun| begun.kind == "turn_context").map(|begun| begun.timestamp));
         })?;
@@ -349,7 +353,7 @@ fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) -> Result<bool, SessionE
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         file => file.map_err(cannot("open", path))?,
     };
-    let mut lines = LineReader::new(BufReader::new(file));
+    let mut lines = LineReader::new(BufReader::with_capacity(READ_BYTES, file));
     loop {
         match lines.next().map_err(cannot("read", path))? {
             LineRead::Whole(line) => visit(line),

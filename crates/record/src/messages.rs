@@ -11,7 +11,7 @@ use crate::{
     SessionError,
     error::cannot,
     journal::READ_BYTES,
-    session_line::{LineEnvelope, LineRead, LineReader, SessionLine},
+    session_line::{LineEnvelope, LineRead, LineReader, SessionLine, kind_of},
     session_paths,
 };
 
@@ -41,14 +41,9 @@ pub fn for_each_message(
     Ok(())
 }
 
-/// Returns false if the beginning of a line says that it is another kind of record. Most of a file
-/// are the outputs of commands.
+/// Returns false if a line is another kind of record.
 fn may_be_item(line: &[u8]) -> bool {
-    const KEY: &[u8] = br#""type":""#;
-    const MAX_BEGINNING: usize = 200;
-    let beginning = &line[..line.len().min(MAX_BEGINNING)];
-    let kind = beginning.windows(KEY.len()).position(|part| part == KEY).map(|at| &line[at + KEY.len()..]);
-    kind.is_none_or(|kind| kind.starts_with(b"item\"") || kind.starts_with(b"inherited\""))
+    kind_of(line).is_none_or(|kind| matches!(kind, b"item" | b"inherited"))
 }
 
 /// Returns true for a message that the program writes in the name of the user.

@@ -186,6 +186,19 @@ impl ModelOutcome {
     }
 }
 
+/// Returns the type of a record by the beginning of its line. The line is not parsed: most of a
+/// file are the outputs of commands, and most readers want something else. None if the beginning is
+/// not one that Windlass writes.
+pub(crate) fn kind_of(line: &[u8]) -> Option<&[u8]> {
+    const KEY: &[u8] = br#""type":""#;
+    /// The time, the hash of the previous line, and the longest type.
+    const MAX_BEGINNING: usize = 200;
+    let beginning = &line[..line.len().min(MAX_BEGINNING)];
+    let at = beginning.windows(KEY.len()).position(|part| part == KEY)? + KEY.len();
+    let end = beginning[at..].iter().position(|byte| *byte == b'"')?;
+    Some(&beginning[at..at + end])
+}
+
 fn read<T: DeserializeOwned>(payload: &RawValue) -> Result<T, String> {
     serde_json::from_str(payload.get()).map_err(|error| problem("payload", &error))
 }

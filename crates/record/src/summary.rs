@@ -13,7 +13,7 @@ use crate::{
     error::cannot,
     journal::READ_BYTES,
     messages::prompt_of_line,
-    session_line::{LineEnvelope, LineRead, LineReader},
+    session_line::{LineEnvelope, LineRead, LineReader, kind_of},
     session_paths::{self, ThreadFolder},
 };
 
@@ -34,7 +34,7 @@ pub struct SessionSummary {
     pub prompt: Option<String>,
 }
 
-/// Counts the records of a session file. A line that cannot be parsed counts only as a record.
+/// Counts the records of a session file by the beginnings of their lines.
 pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
     let file = session_paths::open_to_read(path)?;
     let found = file.metadata().map_err(cannot("look at", path))?;
@@ -45,11 +45,13 @@ pub fn summarize(path: &Path) -> Result<SessionSummary, SessionError> {
     let mut lines = LineReader::new(BufReader::with_capacity(READ_BYTES, file));
     while let LineRead::Whole(line) = lines.next().map_err(cannot("read", path))? {
         summary.records += 1;
-        let Ok(line) = LineEnvelope::parse(line) else { continue };
-        match line.kind.as_ref() {
-            "turn_context" => summary.turns += 1,
-            "outcome" => summary.calls += 1,
-            "item" | "inherited" if summary.prompt.is_none() => summary.prompt = prompt_of_line(&line),
+        let parsed = || LineEnvelope::parse(line).ok();
+        match kind_of(line) {
+            Some(b"turn_context") => summary.turns += 1,
+            Some(b"outcome") => summary.calls += 1,
+            Some(b"item" | b"inherited") if summary.prompt.is_none() => {
+                summary.prompt = parsed().and_then(|line| prompt_of_line(&line));
+            }
             _ => {}
         }
     }

@@ -13,6 +13,8 @@ mod arguments;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod bad_models;
+#[cfg(test)]
 mod bad_servers;
 #[cfg(test)]
 mod call;
@@ -56,6 +58,8 @@ mod interrupt;
 mod judge;
 #[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod kill_random;
 mod limits;
 #[cfg(test)]
 mod lists;
