@@ -4,6 +4,7 @@
 //! conversation with an unanswered call, so it could never be continued.
 
 use std::{
+    collections::HashSet,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
 };
@@ -34,8 +35,8 @@ pub struct LoadedSession {
     pub meta: SessionMeta,
     /// The context of its last turn; none if no turn was started.
     pub context: Option<TurnContext>,
-    /// The conversation as the model is sent it, from the last compaction on. Every call has exactly
-    /// one output.
+    /// The conversation as the model is sent it, from the last compaction on. Every call has
+    /// exactly one output.
     pub history: Vec<Item>,
     /// The turns of the conversation, without those that were taken back.
     pub turns: Vec<LoadedTurn>,
@@ -197,8 +198,12 @@ fn opening_items(history: &[Item]) -> usize {
 struct SessionReplay {
     history: Vec<Item>,
     turns: Vec<LoadedTurn>,
+    /// The beginnings of these turns.
+    turn_starts: Vec<TurnBeginning>,
     /// The number of turns in the file so far, with those that were taken back.
     begun_turns: usize,
+    /// The conversations that compactions have replaced, oldest first.
+    earlier: Vec<EarlierHistory>,
     /// The number of items before the first request, according to the last compaction.
     opening_items: Option<usize>,
     replaced: Vec<Item>,
@@ -212,6 +217,25 @@ struct SessionReplay {
     repaired: Vec<SessionRepair>,
     /// Set if lines are missing: then a call without a record may still have run.
     damaged: bool,
+}
+
+/// The state of a conversation at the beginning of a turn.
+struct TurnBeginning {
+    /// The number of compactions before it.
+    compactions: usize,
+    /// The number of items in the history.
+    items: usize,
+    notes: WorkNotes,
+}
+
+/// A conversation before a compaction. Its other items are in [`SessionReplay::replaced`].
+struct EarlierHistory {
+    /// The items at its beginning that come from the compaction before.
+    compacted: Vec<Item>,
+    /// The number of replaced items before its own.
+    replaced: usize,
+    opening_items: Option<usize>,
+    found_tools: Vec<ToolName>,
 }
 
 /// A call that waits for its output.
@@ -231,9 +255,11 @@ impl SessionReplay {
                 // belongs to that turn.
                 self.substitute_missing();
                 self.begun_turns += 1;
-                let (number, items_before) = (self.begun_turns, Some(self.history.len()));
-                let message = String::new();
+                let (number, items) = (self.begun_turns, self.history.len());
+                let (message, items_before) = (String::new(), Some(items));
                 self.turns.push(LoadedTurn { number, begun, context, message, items_before });
+                let (compactions, notes) = (self.earlier.len(), self.notes.clone());
+                self.turn_starts.push(TurnBeginning { compactions, items, notes });
             }
             SessionLine::Rewound(turn) => {
                 self.substitute_missing();
@@ -270,10 +296,27 @@ impl SessionReplay {
     /// changes nothing.
     fn rewind(&mut self, turn: usize) {
         let Some(at) = self.turns.iter().position(|each| each.number == turn) else { return };
-        if let Some(items) = self.turns[at].items_before {
-            self.history.truncate(items);
-        }
+        let mut later = self.turn_starts.drain(at..);
+        let Some(TurnBeginning { compactions, items, notes }) = later.next() else { return };
+        drop(later);
         self.turns.truncate(at);
+        self.take_back_compactions(compactions);
+        self.history.truncate(items);
+        self.notes = notes;
+    }
+
+    /// Takes back all compactions but the first ones.
+    fn take_back_compactions(&mut self, kept: usize) {
+        let Some(earlier) = self.earlier.drain(kept.min(self.earlier.len())..).next() else { return };
+        let EarlierHistory { compacted, replaced, opening_items, found_tools } = earlier;
+        self.compacted_items = compacted.len();
+        self.history = compacted;
+        // Items of later compactions come last, and go with the turns that are taken back.
+        self.history.extend(self.replaced.split_off(replaced));
+        (self.opening_items, self.found_tools) = (opening_items, found_tools);
+        for (turn, start) in self.turns.iter_mut().zip(&self.turn_starts) {
+            turn.items_before = (start.compactions == kept).then_some(start.items);
+        }
     }
 
     /// Replaces the conversation so far. A compaction happens between two requests, when every call
@@ -281,10 +324,14 @@ impl SessionReplay {
     fn compact(&mut self, compacted: CompactedHistory) {
         let CompactedHistory { history, opening_items, notes, tools, .. } = compacted;
         self.open.clear();
-        self.digests.retain(|id, _| {
-            history.iter().any(|item| matches!(&item.body, Body::Output { call, .. } if call == id))
+        let replaced = self.replaced.len();
+        self.replaced.extend(self.history.drain(self.compacted_items.min(self.history.len())..));
+        self.earlier.push(EarlierHistory {
+            compacted: std::mem::take(&mut self.history),
+            replaced,
+            opening_items: self.opening_items,
+            found_tools: std::mem::take(&mut self.found_tools),
         });
-        self.replaced.extend(self.history.drain(..).skip(self.compacted_items));
         self.compacted_items = history.len();
         self.opening_items = Some(opening_items.min(history.len()));
         // The items before these turns are no longer there as they were.
@@ -292,7 +339,13 @@ impl SessionReplay {
         (self.history, self.notes, self.found_tools) = (history, notes, tools);
     }
 
-    fn into_session(self, meta: SessionMeta) -> LoadedSession {
+    fn into_session(mut self, meta: SessionMeta) -> LoadedSession {
+        let call = |item: &'_ Item| match &item.body {
+            Body::Output { call, .. } => Some(call.clone()),
+            _ => None,
+        };
+        let outputs: HashSet<_> = self.history.iter().filter_map(call).collect();
+        self.digests.retain(|call, _| outputs.contains(call));
         LoadedSession {
             meta,
             context: self.turns.last().map(|turn| turn.context.clone()),

@@ -83,3 +83,51 @@ fn what_is_inherited_belongs_to_the_conversation() {
     assert_eq!((turns(&session), session.history.len()), (vec![(1, "one"), (2, "two")], 6));
     assert_eq!(session.repaired, []);
 }
+
+fn summary(script: Script, text: &str) -> Script {
+    let notes = WorkNotes { plan: None, files: vec![FileInUse { path: text.into(), changed: true }] };
+    let compacted = compacted(vec![Item::message(Role::User, text)], notes);
+    script.with(&Record::Compacted(clean(&compacted)))
+}
+
+/// Everything about a conversation that a rewind has to bring back.
+fn state(session: &LoadedSession) -> String {
+    let turns: Vec<_> = session.turns.iter().map(|turn| (turn.number, turn.items_before)).collect();
+    let digests: std::collections::BTreeSet<_> = session.digests.keys().map(ToString::to_string).collect();
+    let counts = (session.opening_items, session.compacted_items, texts(session.replaced.iter()));
+    let LoadedSession { notes, found_tools, .. } = session;
+    format!("{:#?}", (texts(session.history.iter()), turns, counts, notes, found_tools, digests))
+}
+
+#[test]
+fn a_rewind_to_before_a_compaction_brings_the_conversation_back_that_it_replaced() {
+    let one = || Script::new().user("opening").whole_turn("a", "one", "c1");
+    let two = || summary(one(), "first").whole_turn("b", "two", "c2");
+    let three = || summary(two(), "second").whole_turn("c", "three", "c3");
+    let later = || summary(three(), "third").whole_turn("d", "four", "c4");
+    let before_first = state(&Script::new().user("opening").load());
+    assert_eq!(state(&later().rewound(1).load()), before_first);
+    assert_eq!(state(&later().rewound(2).load()), state(&summary(one(), "first").load()));
+    assert_eq!(state(&later().rewound(3).load()), state(&summary(two(), "second").load()));
+    assert_eq!(state(&later().rewound(4).load()), state(&summary(three(), "third").load()));
+    assert_eq!(state(&later().rewound(3).rewound(1).load()), before_first);
+    assert_eq!(state(&later().load_before(2)), state(&later().rewound(2).load()));
+}
+
+#[test]
+fn a_compaction_within_a_turn_goes_with_the_turn() {
+    let begun = || Script::new().whole_turn("a", "one", "c1");
+    let within = summary(begun().turn("b").user("two").call("c2").outcome("c2", "x").outputs(&["c2"]), "sum");
+    let within = within.call("c3").intent("c3").outcome("c3", "y").outputs(&["c3"]);
+    assert_eq!(turns(&within.load()), [(1, "one"), (2, "two")]);
+    assert_eq!(state(&within.rewound(2).load()), state(&begun().load()));
+}
+
+#[test]
+fn a_conversation_goes_on_after_a_rewind_over_a_compaction() {
+    let begun = || Script::new().whole_turn("a", "one", "c1");
+    let script = summary(begun().whole_turn("b", "two", "c2"), "gone").rewound(2);
+    let session = summary(script.whole_turn("c", "three", "c3"), "kept").load();
+    assert_eq!(turns(&session), [(1, "one"), (3, "three")]);
+    assert_eq!((texts(session.history.iter()), session.replaced.len()), (vec!["kept".to_owned()], 6));
+}
