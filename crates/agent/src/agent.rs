@@ -11,6 +11,7 @@ use windlass_contract::{
     journal::{JournalError, Record, TurnContext},
     model::{ModelClient, ModelInfo, Usage},
     outcome::Refusal,
+    program_message::ABORTED_START,
 };
 use windlass_runtime::{Reason, Stop, Toolbox};
 
@@ -19,6 +20,7 @@ use crate::{
     context_gauge::ContextGauge,
     history::ConversationHistory,
     loop_detector::LoopDetector,
+    mentions::{MentionLoader, push_mentioned},
     offered_tools::OfferedTools,
     refusals::TurnRefusals,
     reviewer::ReviewExchange,
@@ -47,6 +49,7 @@ pub struct Agent {
     pub(crate) limits: TurnLimits,
     pub(crate) single_turn: bool,
     pub(crate) steering: SteeringInput,
+    pub(crate) mentions: Option<Arc<dyn MentionLoader>>,
 }
 
 impl fmt::Debug for Agent {
@@ -137,6 +140,7 @@ impl Agent {
             },
             stop,
             steering: &self.steering,
+            mentions: self.mentions.as_deref(),
             reviews: &self.reviews,
             spending: TokenSpending::new(self.limits.tokens),
             loop_detector: LoopDetector::new(&self.toolbox.review.history()),
@@ -173,13 +177,15 @@ impl Agent {
         self.reviews.begin(&input);
         self.history.close_open_calls()?;
         self.journal.append(&Record::TurnContext(&self.context))?;
-        self.history.push(Body::Message { role: Role::User, content: input }.into())
+        let text = Content::join(&input);
+        self.history.push(Body::Message { role: Role::User, content: input }.into())?;
+        push_mentioned(self.mentions.as_deref(), &text, &mut self.history, &*self.events)
     }
 
     /// Adds a message for the model that the previous turn was ended early.
     fn leave_word(&mut self, reason: Reason) {
         let text = format!(
-            "<turn_aborted>\nThe turn before this message was ended early ({}). Tools that were running may have done \
+            "{ABORTED_START}The turn before this message was ended early ({}). Tools that were running may have done \
              only part of their work; look before repeating it.\n</turn_aborted>",
             reason.message()
         );

@@ -26,8 +26,8 @@ pub use self::undo::UndoRecording;
 
 use self::session::NullJournal;
 use crate::{
-    Agent, AnswerSchema, ContextSettings, Family, ReviewSettings, SteeringInput, StorageSettings, Toolset,
-    TurnLimits,
+    Agent, AnswerSchema, ContextSettings, Family, MentionLoader, ReviewSettings, SteeringInput,
+    StorageSettings, Toolset, TurnLimits,
     announce::{RecordedEvents, TurnDiffEvents},
     catalogue::catalogue,
     context_gauge::ContextGauge,
@@ -67,6 +67,7 @@ pub struct AgentBuilder {
     output_schema: Option<AnswerSchema>,
     single_turn: bool,
     steering: SteeringInput,
+    mentions: Option<Arc<dyn MentionLoader>>,
     command_sessions: CommandSessions,
     session_approvals: SessionApprovals,
     undo_recording: UndoRecording,
@@ -96,6 +97,7 @@ impl Default for AgentBuilder {
             output_schema: None,
             single_turn: false,
             steering: SteeringInput::default(),
+            mentions: None,
             command_sessions: CommandSessions::default(),
             session_approvals: SessionApprovals::default(),
             undo_recording: UndoRecording::default(),
@@ -183,6 +185,8 @@ impl AgentBuilder {
         output_schema(schema: AnswerSchema) = Some(schema);
         /// The queue of messages for the running turn, shared with a front end.
         steering(input: SteeringInput) = input;
+        /// The loader of texts that messages of the user mention, such as skills.
+        mentions(loader: Arc<dyn MentionLoader>) = Some(loader);
         /// The commands that run across calls, shared with a front end or an earlier agent.
         command_sessions(sessions: CommandSessions) = sessions;
         /// The approvals for the session, shared with a front end or an earlier agent.
@@ -341,6 +345,7 @@ impl AgentBuilder {
             limits: self.limits,
             single_turn: self.single_turn,
             steering: self.steering.clone(),
+            mentions: self.mentions.clone(),
             toolbox: Arc::new(self.into_toolbox(parts)),
             journal,
             events,

@@ -2,22 +2,8 @@
 
 use std::path::Path;
 
-use windlass_contract::{Item, item::Role, policy::SandboxMode};
+use windlass_contract::{Item, item::Role, policy::SandboxMode, program_message::ENVIRONMENT_START};
 use windlass_runtime::Policy;
-
-/// Default instructions. They are short, because small models are slow to read them.
-pub(crate) const INSTRUCTIONS: &str = "\
-You are Windlass, an agent that works on the user's machine by calling tools.
-
-- Look before you act: read what is there instead of guessing, and check your work by running it.
-- Do what was asked and nothing more. Leave unrelated files and changes alone.
-- Tools tell the truth: if a call failed, was refused or timed out, say so; never claim what you did not see.
-- If a call is refused, do not try to get around it. Find an allowed way or tell the user what is missing.
-- Calls that do not depend on each other may be made together.
-- When you are done, answer in plain text: what you did, what you found, what is left.";
-
-/// The beginning of a message about the environment.
-pub(crate) const ENVIRONMENT_TAG: &str = "<environment_context>";
 
 /// Asks the model for a plan.
 const PLAN_MODE: &str = "  \
@@ -27,9 +13,14 @@ const PLAN_MODE: &str = "  \
                          the plan or asks for changes.</plan_mode>\n";
 
 /// Returns the first items of a conversation.
-pub(crate) fn opening_items(environment: &EnvironmentContext<'_>, developer: Option<&str>) -> Vec<Item> {
+pub(crate) fn opening_items(
+    environment: &EnvironmentContext<'_>,
+    developer: Option<&str>,
+    user: &[String],
+) -> Vec<Item> {
     let developer = developer.map(|text| Item::message(Role::Developer, text));
-    developer.into_iter().chain([environment.item()]).collect()
+    let user = user.iter().map(|text| Item::message(Role::User, text));
+    developer.into_iter().chain(user).chain([environment.item()]).collect()
 }
 
 /// The environment and the policy that the model works in.
@@ -54,7 +45,7 @@ impl EnvironmentContext<'_> {
         };
         let (roots, plan) = (self.writable_roots(), if policy.plan_mode { PLAN_MODE } else { "" });
         let text = format!(
-            "{ENVIRONMENT_TAG}\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
+            "{ENVIRONMENT_START}\n  <cwd>{}</cwd>\n  <approval_policy>{}</approval_policy>\n{alone}  \
              <sandbox_mode>{}</sandbox_mode>\n{plan}{roots}  <shell>{shell}</shell>\n</environment_context>",
             policy.cwd.display(),
             policy.approval.name(),

@@ -168,6 +168,11 @@ impl Family {
         let name = model.rsplit('/').next().unwrap_or(model);
         FAMILIES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(UNKNOWN, |(_, family)| *family)
     }
+
+    /// Returns true for a model that is in the table.
+    pub(crate) fn is_known(model: &str) -> bool {
+        FAMILIES.iter().any(|(prefix, _)| model.starts_with(prefix))
+    }
 }
 
 #[cfg(test)]

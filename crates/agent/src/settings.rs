@@ -29,6 +29,9 @@ pub struct ContextSettings {
     pub instructions: Option<String>,
     /// Adds instructions of the program around the agent.
     pub developer_instructions: Option<String>,
+    /// Messages in the name of the user at the start of a session, such as the documents of a
+    /// project.
+    pub opening_messages: Vec<String>,
     /// The context window of the model in tokens. The default depends on the name of the model.
     pub window: Option<NonZeroU64>,
     /// Maximum share of the context window for added tools, in percent. If they need more, the
@@ -48,6 +51,7 @@ impl Default for ContextSettings {
         Self {
             instructions: None,
             developer_instructions: None,
+            opening_messages: Vec::new(),
             window: None,
             tool_percent: TOOL_CONTEXT_PERCENT,
             parallel_calls: None,

@@ -22,6 +22,7 @@ use crate::{
     context_gauge::ContextGauge,
     history::ConversationHistory,
     loop_detector::LoopDetector,
+    mentions::{MentionLoader, push_mentioned},
     offered_tools::OfferedTools,
     refusals::TurnRefusals,
     retries::{AnswerRetries, FailedStage, NextTry},
@@ -48,6 +49,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) fixed: RequestConstants<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) steering: &'a SteeringInput,
+    pub(crate) mentions: Option<&'a dyn MentionLoader>,
     pub(crate) reviews: &'a ReviewExchange,
     pub(crate) spending: TokenSpending,
     pub(crate) loop_detector: LoopDetector,
@@ -108,6 +110,7 @@ impl Turn<'_> {
             // The model has something new to go by.
             self.loop_detector = LoopDetector::new(&self.toolbox.review.history());
             self.history.push(Body::Message { role: Role::User, content }.into())?;
+            push_mentioned(self.mentions, &text, self.history, self.events)?;
             self.events.emit(Event::UserMessage { text });
         }
         Ok(())

@@ -5,6 +5,7 @@ mod agent;
 mod calls;
 mod command;
 mod examples;
+mod instructions;
 mod interactive;
 mod mcp;
 mod mcp_serve;
@@ -22,6 +23,7 @@ pub(crate) use self::{
         UndoOptions,
     },
     command::command,
+    instructions::{InstructionsOptions, PromptsCommand, SkillsCommand},
     interactive::{ChatOptions, ForkOptions, ResumeOptions, RewindOptions, SessionOptions},
     mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions, McpPromptsOptions},
     mcp_serve::{GatewaySearch, McpGatewayOptions, McpListening, McpServeOptions},
@@ -121,11 +123,27 @@ pub(crate) enum CliCommand {
     /// Manage MCP servers: their tools are offered as `mcp__SERVER__TOOL`.
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Show what the model is told at the start of a session: `AGENTS.md` and more.
+    Instructions(InstructionsOptions),
+    /// List and show skills: instructions that the model reads when a task needs them.
+    ///
+    /// A skill is a directory with a file `SKILL.md`, in `.agents/skills` or `.claude/skills` of
+    /// the project, from the working directory upwards, or in `~/.agents/skills`. Those of a
+    /// project are used after `windlass trust`. A message that contains `$NAME` loads a skill.
+    #[command(subcommand)]
+    Skills(SkillsCommand),
+    /// List and show prompts: Markdown files that `/NAME ARGUMENTS` sends.
+    ///
+    /// They are in `prompts` of the home directory of Windlass, and after `windlass trust` in
+    /// `.agents/prompts` of the project, from the working directory upwards. In a prompt, `$1` to
+    /// `$9` and `$ARGUMENTS` stand for what follows its name.
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
     /// Decide whether the configuration in a project is used.
     ///
-    /// That is the file `.mcp.json` at its root, with MCP servers. Nothing in a repository is
-    /// configuration before its directory is trusted. A decision counts until the configuration
-    /// changes. The exit code is 3 if the project is not trusted.
+    /// That is the file `.mcp.json` at its root, with MCP servers, and its skills and prompts.
+    /// Nothing in a repository is configuration before its directory is trusted. A decision counts
+    /// for each part until it changes. The exit code is 3 if the project is not trusted.
     Trust(TrustOptions),
     /// Explain decisions about commands, and manage rules.
     #[command(subcommand)]

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{
     ApprovalPolicy, OutwardEffect, SandboxMode,
+    instructions::DocumentSettings,
     mcp::config::McpServerConfig,
     model::{Provider, presets},
     record::Keep,
@@ -84,6 +85,11 @@ pub(crate) struct WindlassConfig {
     pub(crate) model_instructions_file: Option<PathBuf>,
     /// Additional instructions for the model.
     pub(crate) developer_instructions: Option<String>,
+    /// Maximum size of the `AGENTS.md` files of a project together, in bytes. The one that crosses
+    /// it is cut, and later ones are left out. 0 means that none are read.
+    pub(crate) project_doc_max_bytes: usize,
+    /// Names of files that are read in directories without an `AGENTS.md`, such as `CLAUDE.md`.
+    pub(crate) project_doc_fallback_filenames: Vec<String>,
     /// Lets the model request several tool calls at once. Unset means the known best value for the
     /// model.
     pub(crate) parallel_tool_calls: Option<bool>,
@@ -203,6 +209,8 @@ impl Default for WindlassConfig {
             model_max_output_tokens: None,
             model_instructions_file: None,
             developer_instructions: None,
+            project_doc_max_bytes: DocumentSettings::default().max_bytes,
+            project_doc_fallback_filenames: Vec::new(),
             parallel_tool_calls: None,
             approval_policy: ApprovalPolicy::default(),
             ask_before: OutwardEffect::ALL.to_vec(),

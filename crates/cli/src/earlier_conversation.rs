@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use windlass::{
     Body, Content, Item, Role,
     clean::Secrets,
+    is_of_program,
     record::{self, SessionEntry, Which},
 };
 use windlass_tui::EarlierEntry;
@@ -29,11 +30,6 @@ pub(crate) fn of_session(setup: &ProgramSetup, which: &Which) -> Vec<EarlierEntr
 fn newest(setup: &ProgramSetup, is_wanted: impl Fn(&SessionEntry) -> bool) -> Option<PathBuf> {
     let entries = record::list(&setup.home).ok()?;
     entries.into_iter().find(is_wanted).map(|entry| entry.path)
-}
-
-/// Returns true for a message that the program wrote in the name of the person.
-pub(crate) fn is_of_program(text: &str) -> bool {
-    text.starts_with("<environment_context>") || early_end(text).is_some()
 }
 
 /// Returns why a turn ended early, from the message about it to the model.

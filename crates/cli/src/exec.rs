@@ -22,7 +22,7 @@ use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     ask::with_elicitor,
     exit::ProgramExit,
-    ids, interrupts,
+    ids, instructions, interrupts,
     mcp::{self, SessionServers, with_servers},
     output::print,
     preview::RequestedPreview,
@@ -50,6 +50,8 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
             (Some(which), only([prompt, unused, after])?)
         }
     };
+    instructions::report(&setup);
+    let prompt = prompt.map(|text| instructions::expanded_request(&setup, text)).transpose()?;
     let content = match &options.mcp_prompt {
         Some(name) => {
             let mut request = mcp::as_request(&setup, name, &options.prompt_arg)?;

@@ -23,7 +23,9 @@ use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
     colour, earlier_conversation,
     exit::ProgramExit,
-    ids, interrupts,
+    ids,
+    instructions::{self, InstructionFiles, offered_prompts},
+    interrupts,
     mcp::{self, SessionServers, StateOutput},
     problem::{CliProblem, chain},
     prompt_history::PromptHistoryFile,
@@ -167,6 +169,7 @@ fn start(
     beginning: Beginning,
 ) -> Result<ProgramExit, CliProblem> {
     trust::ask(&setup)?;
+    instructions::report(&setup);
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let queue = Arc::<EventQueue>::default();
@@ -270,7 +273,9 @@ fn info(setup: &ProgramSetup, settings: SessionSettings, theme: &Theme) -> Sessi
         tokens: 0,
         processes: 0,
     };
-    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme, settings, vi_keys: config.tui.vi_keys }
+    let prompts = offered_prompts(&InstructionFiles::of(setup));
+    let vi_keys = config.tui.vi_keys;
+    SessionInfo { cwd: setup.cwd.clone(), status, theme: *theme, settings, prompts, vi_keys }
 }
 
 /// Returns a directory as a person writes it.

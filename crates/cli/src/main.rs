@@ -22,6 +22,7 @@ mod hidden_prompt;
 mod history;
 mod ids;
 mod init;
+mod instructions;
 mod interactive;
 mod interrupts;
 mod jsonl;
@@ -109,6 +110,9 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
         CliCommand::Tools(tools) => tools::run(common, tools),
         CliCommand::Models(models) => models::run(common, &models),
         CliCommand::Config(config) => settings::run(common, &config),
+        CliCommand::Instructions(options) => instructions::run(common, &options),
+        CliCommand::Skills(command) => instructions::run_skills(common, &command),
+        CliCommand::Prompts(command) => instructions::run_prompts(common, &command),
         CliCommand::Trust(options) => trust::run(common, &options),
         CliCommand::Mcp(command) => mcp::run(common, command),
         CliCommand::Policy(policy) => policy::run(common, policy),

@@ -12,6 +12,7 @@ use windlass_tui::{
 
 use crate::{
     args::{ApprovalFlag, CommonOptions, ModelChoice, SandboxFlag, SessionOptions},
+    instructions::slash_message,
     mcp::{self, SessionServers, with_servers},
     policy,
     problem::CliProblem,
@@ -101,12 +102,18 @@ impl AgentSource for SessionAgents<'_> {
     }
 
     fn prompt_fetch(&self, request: PromptRequest) -> PromptFetch {
+        let (name, arguments) = match request {
+            PromptRequest::Server { name, arguments } => (name, arguments),
+            PromptRequest::File { name, arguments } => {
+                let text = slash_message(self.setup, &name, &arguments).map_err(|problem| problem.message);
+                return Box::new(move || text.map(FetchedPrompt::File));
+            }
+        };
         let pool = self.servers.as_ref().map(|servers| Arc::clone(&servers.pool));
         Box::new(move || {
             let pool = pool.ok_or_else(|| "no MCP server is configured".to_owned())?;
-            let PromptRequest { name, arguments } = request;
             let text = mcp::prompt_text(&pool, &name, &arguments).map_err(|problem| problem.message)?;
-            Ok(FetchedPrompt { name, text })
+            Ok(FetchedPrompt::Server { name, text })
         })
     }
 

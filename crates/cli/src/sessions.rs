@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use windlass::{
     Body, Content, ParentKind, ParentSession, Role, ThreadId,
     clean::Secrets,
+    is_of_program,
     record::{self, DiskUsage, LoadedSession, SessionEntry, SessionError, SessionNames, SessionSummary},
 };
 
@@ -23,7 +24,6 @@ use self::disk::size;
 use crate::{
     args::{CommonOptions, SessionsCommand},
     calls::{one_line, when},
-    earlier_conversation::is_of_program,
     exit::ProgramExit,
     ids::{self, FoundThread},
     output::print,

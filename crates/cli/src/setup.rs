@@ -17,7 +17,8 @@ use std::{
 
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, ContextSettings, EditTools, Family, FileTools, Limits, Network,
-    Policy, Quota, SandboxMode, SandboxRules, ShellKind, StorageSettings, Toolset, WebSearch,
+    Policy, Quota, SandboxMode, SandboxRules, ShellKind, StandingInstructions, StorageSettings, Toolset,
+    WebSearch,
     clean::Secrets,
     host::{Machine, OutputFile},
     record::Keep,
@@ -37,10 +38,19 @@ use crate::{
     args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
     config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
     credentials::StoredKeys,
+    instructions::{InstructionFiles, SkillMentions},
     policy,
     problem::CliProblem,
     profile, redact,
 };
+
+/// The source of the standing instructions.
+pub(crate) enum InstructionsSource<'a> {
+    /// The text of this name.
+    BuiltIn(&'static str),
+    /// A file of the user.
+    File(&'a Path),
+}
 
 /// Everything that is decided before anything runs.
 pub(crate) struct ProgramSetup {
@@ -177,17 +187,54 @@ impl ProgramSetup {
         let config = self.config();
         let client = self.client()?;
         let family = Family::of(&client.info().model);
-        let builder = self.with_tools(self.toolset(&family), approval)?;
-        let instructions = self.instructions()?;
-        Ok(builder
+        let toolset = self.toolset(&family);
+        let files = InstructionFiles::of(self);
+        let context = self.context(&files, &family, &client.info().model, toolset.edits)?;
+        Ok(self
+            .with_tools(toolset, approval)?
             .model(client)
             .machine(machine)
-            .context(ContextSettings { instructions, ..config.context_settings(&family) })
+            .context(context)
+            .mentions(Arc::new(SkillMentions::new(files)))
             .limits(config.turn_limits()))
     }
 
+    /// Returns the context of the session that a configuration without a client describes.
+    pub(crate) fn session_context(&self, files: &InstructionFiles) -> Result<ContextSettings, CliProblem> {
+        let model = self.model_name().unwrap_or_default();
+        let family = Family::of(&model);
+        self.context(files, &family, &model, self.toolset(&family).edits)
+    }
+
+    /// Returns everything that the model is told at the start of a session.
+    fn context(
+        &self,
+        files: &InstructionFiles,
+        family: &Family,
+        model: &str,
+        edits: EditTools,
+    ) -> Result<ContextSettings, CliProblem> {
+        let settings = self.config().context_settings(family);
+        let instructions = self.own_instructions()?;
+        let instructions = instructions.unwrap_or_else(|| StandingInstructions::of(model, edits).text);
+        Ok(ContextSettings {
+            instructions: Some(instructions),
+            opening_messages: files.messages(self, settings.window),
+            ..settings
+        })
+    }
+
+    /// Returns the source of the standing instructions.
+    pub(crate) fn instructions_source(&self) -> InstructionsSource<'_> {
+        if let Some(path) = self.config().model_instructions_file.as_deref() {
+            return InstructionsSource::File(path);
+        }
+        let model = self.model_name().unwrap_or_default();
+        InstructionsSource::BuiltIn(StandingInstructions::of(&model, EditTools::Disabled).name)
+    }
+
     /// Reads the instructions that replace the standing ones.
-    fn instructions(&self) -> Result<Option<String>, CliProblem> {
+    fn own_instructions(&self) -> Result<Option<String>, CliProblem> {
         let path = self.config().model_instructions_file.as_deref();
         let read = |path: &Path| {
             fs::read_to_string(path)

@@ -5,18 +5,21 @@
 
 mod project;
 mod store;
+mod texts;
 mod variables;
 
 pub(crate) use self::{
     project::ProjectConfiguration,
-    store::{ProjectTrust, TrustStore},
+    store::{ProjectTrust, TextTrust, TrustStore},
+    texts::ProjectTexts,
 };
 
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
-use windlass::counted;
+use windlass::{counted, instructions::FileDigests};
 
+use self::{project::ProjectFault, store::TrustSubject};
 use crate::{
     args::{CommonOptions, TrustOptions},
     confirm::{agrees, is_attended},
@@ -45,24 +48,80 @@ pub(crate) fn run(common: &CommonOptions, options: &TrustOptions) -> Result<Prog
     if options.revoke {
         return revoke(&store, root, options.json);
     }
-    let found = ProjectConfiguration::read(root).map_err(|fault| CliProblem::usage(fault.to_string()))?;
+    let found = Project::read(&setup).map_err(|fault| CliProblem::usage(fault.to_string()))?;
     let Some(project) = found else {
-        let message =
-            format!("there is no `.mcp.json` in {}, so there is nothing to trust", visible_path(root));
+        let message = format!(
+            "there is no `.mcp.json`, skill or prompt in {}, so there is nothing to trust",
+            visible_path(root)
+        );
         return Err(CliProblem::failed(message));
     };
     decide(&setup, &store, &project, options)
 }
 
+/// Everything of a project that is used only after a decision. Not empty.
+struct Project {
+    servers: Option<ProjectConfiguration>,
+    texts: ProjectTexts,
+}
+
+impl Project {
+    fn read(setup: &ProgramSetup) -> Result<Option<Self>, ProjectFault> {
+        let servers = ProjectConfiguration::read(policy::project_root(&setup.cwd))?;
+        let texts = ProjectTexts::read(&setup.cwd, &setup.home);
+        Ok((servers.is_some() || !texts.is_empty()).then_some(Self { servers, texts }))
+    }
+
+    /// Returns the state of the part that is trusted least.
+    fn state(&self, store: &TrustStore) -> Result<ProjectTrust, CliProblem> {
+        let unreadable = |error: store::TrustStoreError| CliProblem::usage(error.to_string());
+        let texts = store.texts(&self.texts.root).map_err(unreadable)?;
+        let mut states: Vec<_> = self.texts.parts().map(|files| texts.state(files)).collect();
+        if let Some(servers) = &self.servers {
+            states.push(store.state(servers).map_err(unreadable)?);
+        }
+        let by_trust =
+            [ProjectTrust::Changed, ProjectTrust::Unknown, ProjectTrust::Declined, ProjectTrust::Trusted];
+        Ok(by_trust.into_iter().find(|state| states.contains(state)).unwrap_or(ProjectTrust::Unknown))
+    }
+
+    fn keep(&self, store: &TrustStore, trusted: bool) -> Result<(), CliProblem> {
+        let Self { servers, texts } = self;
+        let subject = TrustSubject { root: &texts.root, servers: servers.as_ref(), files: texts.files() };
+        store.decide(subject, trusted).map_err(|error| CliProblem::failed(error.to_string()))
+    }
+
+    /// Describes what the project would start, reach and tell the model.
+    fn description(&self) -> String {
+        let mut text = self.servers.as_ref().map(servers_description).unwrap_or_default();
+        let ProjectTexts { root, skills, prompts } = &self.texts;
+        let row = |name: &str, about: &str, files: &FileDigests| {
+            let size = if files.len() > 1 { format!(" ({} files)", files.len()) } else { String::new() };
+            format!("  {}{size}: {}\n", visible(name), visible(&clean(about)))
+        };
+        if !skills.is_empty() {
+            let count = counted(skills.len() as u64, "skill");
+            text.push_str(&format!("{} has {count} (`windlass skills show NAME`):\n", visible_path(root)));
+            text.extend(skills.iter().map(|skill| row(&skill.name, &skill.description, &skill.files)));
+        }
+        if !prompts.is_empty() {
+            let count = counted(prompts.len() as u64, "prompt");
+            text.push_str(&format!("{} has {count} (`windlass prompts show NAME`):\n", visible_path(root)));
+            text.extend(prompts.iter().map(|prompt| row(&prompt.name, &prompt.description, &prompt.files)));
+        }
+        text
+    }
+}
+
 fn decide(
     setup: &ProgramSetup,
     store: &TrustStore,
-    project: &ProjectConfiguration,
+    project: &Project,
     options: &TrustOptions,
 ) -> Result<ProgramExit, CliProblem> {
-    let state = store.state(project).map_err(|error| CliProblem::usage(error.to_string()))?;
+    let state = project.state(store)?;
     if !options.json {
-        print(&description(project))?;
+        print(&project.description())?;
     }
     let is_new = state != ProjectTrust::Trusted;
     let agreed = match (is_new, options.yes) {
@@ -72,16 +131,24 @@ fn decide(
         (true, false) => agrees(QUESTION, "pass `--yes` to trust it")?,
     };
     if agreed {
-        store.decide(project, true).map_err(|error| CliProblem::failed(error.to_string()))?;
+        project.keep(store, true)?;
     }
     let state = if agreed { ProjectTrust::Trusted } else { state };
     if options.json {
         print(&format!("{:#}\n", object(project, state)))?;
     } else if agreed {
-        note(&format!("trusted, until `{}` changes", visible_path(&project.path)));
-        if !options.yes && agrees(TEST_QUESTION, "run `windlass mcp test`")? {
+        match &project.servers {
+            Some(servers) if project.texts.is_empty() => {
+                note(&format!("trusted, until `{}` changes", visible_path(&servers.path)));
+            }
+            _ => note("trusted, each part until it changes"),
+        }
+        if let Some(servers) = &project.servers
+            && !options.yes
+            && agrees(TEST_QUESTION, "run `windlass mcp test`")?
+        {
             // The result is shown; a server that fails does not change the decision.
-            mcp::test_servers_of(setup, project)?;
+            mcp::test_servers_of(setup, servers)?;
         }
     } else if is_new {
         note("nothing was trusted");
@@ -103,23 +170,23 @@ pub(crate) fn ask(setup: &ProgramSetup) -> Result<(), CliProblem> {
     }
     let store = TrustStore::new(&setup.home);
     // What cannot be read is not used; the notes at the start of the session say so.
-    let Ok(Some(project)) = ProjectConfiguration::read(policy::project_root(&setup.cwd)) else {
+    let Ok(Some(project)) = Project::read(setup) else {
         return Ok(());
     };
-    if !matches!(store.state(&project), Ok(ProjectTrust::Unknown | ProjectTrust::Changed)) {
+    if !matches!(project.state(&store), Ok(ProjectTrust::Unknown | ProjectTrust::Changed)) {
         return Ok(());
     }
-    note(&description(&project));
+    note(&project.description());
     let agreed = agrees(QUESTION, "run `windlass trust`")?;
-    store.decide(&project, agreed).map_err(|error| CliProblem::failed(error.to_string()))?;
+    project.keep(&store, agreed)?;
     if !agreed {
         note("it is not used; `windlass trust` asks again");
     }
     Ok(())
 }
 
-/// Describes what the configuration would start and reach.
-fn description(project: &ProjectConfiguration) -> String {
+/// Describes what the servers of a project would start and reach.
+fn servers_description(project: &ProjectConfiguration) -> String {
     let count = counted(project.servers.len() as u64, "MCP server");
     let mut text = format!("{} configures {count}:\n", visible_path(&project.path));
     for (name, server) in &project.servers {
@@ -141,12 +208,14 @@ fn description(project: &ProjectConfiguration) -> String {
     text
 }
 
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     own().clean(text).into_owned()
 }
 
-fn object(project: &ProjectConfiguration, state: ProjectTrust) -> Value {
-    let servers = project.servers.iter().map(|(name, server)| {
+fn object(project: &Project, state: ProjectTrust) -> Value {
+    let Project { servers, texts } = project;
+    let configured = servers.as_ref().map(|file| &file.servers).into_iter().flatten();
+    let server = configured.map(|(name, server)| {
         let env = |(name, value): (&String, &String)| (name.clone(), clean(value));
         json!({
             "name": name,
@@ -156,22 +225,28 @@ fn object(project: &ProjectConfiguration, state: ProjectTrust) -> Value {
             "http_headers": server.config.http_headers.iter().map(env).collect::<BTreeMap<_, _>>(),
         })
     });
+    let text = |name: &str, about: &str, files: &FileDigests| json!({"name": name, "description": clean(about), "files": files});
+    let skills = texts.skills.iter().map(|skill| text(&skill.name, &skill.description, &skill.files));
+    let prompts = texts.prompts.iter().map(|prompt| text(&prompt.name, &prompt.description, &prompt.files));
     json!({
-        "directory": project.root,
-        "file": project.path,
-        "sha256": project.sha256,
+        "directory": texts.root,
+        "file": servers.as_ref().map(|file| &file.path),
+        "sha256": servers.as_ref().map(|file| &file.sha256),
         "state": state.name(),
-        "servers": servers.collect::<Vec<_>>(),
-        "variables": project.variables(),
+        "servers": server.collect::<Vec<_>>(),
+        "variables": servers.as_ref().map(ProjectConfiguration::variables).unwrap_or_default(),
+        "skills": skills.collect::<Vec<_>>(),
+        "prompts": prompts.collect::<Vec<_>>(),
     })
 }
 
 fn list(store: &TrustStore, json: bool) -> Result<ProgramExit, CliProblem> {
     let decisions = store.list().map_err(|error| CliProblem::usage(error.to_string()))?;
     let states = decisions.iter().map(|directory| {
+        let texts = ProjectTexts::read(directory, store.home());
         let state = match ProjectConfiguration::read(directory) {
-            Ok(Some(project)) => store.state(&project).map_or("unreadable", ProjectTrust::name),
-            Ok(None) => "gone",
+            Ok(None) if texts.is_empty() => "gone",
+            Ok(servers) => Project { servers, texts }.state(store).map_or("unreadable", ProjectTrust::name),
             Err(_) => "unreadable",
         };
         (directory, state)

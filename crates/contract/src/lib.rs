@@ -29,6 +29,7 @@ pub mod model;
 pub mod outcome;
 pub mod policy;
 pub mod program;
+pub mod program_message;
 pub mod remote;
 pub mod report;
 pub mod secret_names;
@@ -36,6 +37,7 @@ pub mod secret_paths;
 pub mod snapshot;
 pub mod spec;
 pub mod tool;
+pub mod untrusted_text;
 pub mod verdict;
 pub mod wording;
 

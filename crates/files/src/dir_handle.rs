@@ -68,17 +68,25 @@ impl DirHandle {
 
     /// Reads a whole regular file. Another file type, or more than `max_bytes`, is an error.
     pub fn read_file(&self, name: &OsStr, max_bytes: u64) -> io::Result<Vec<u8>> {
+        let (bytes, _size) = self.read_start(name, max_bytes.saturating_add(1))?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {max_bytes} bytes")));
+        }
+        Ok(bytes)
+    }
+
+    /// Reads the first `max_bytes` of a regular file. Returns them with the size of the file.
+    pub fn read_start(&self, name: &OsStr, max_bytes: u64) -> io::Result<(Vec<u8>, u64)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | NEVER_BLOCKING;
         // Opening a device may have an effect, so the type is checked before and after.
         check_regular(&self.stat_entry(name)?)?;
         let file = openat(&self.0, check_component(name)?, flags, Mode::empty())?;
         check_regular(&EntryStat::read(&file, OsStr::new(""))?)?;
+        let file = File::from(file);
+        let size = file.metadata()?.len();
         let mut bytes = Vec::new();
-        File::from(file).take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > max_bytes {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {max_bytes} bytes")));
-        }
-        Ok(bytes)
+        file.take(max_bytes).read_to_end(&mut bytes)?;
+        Ok((bytes, size))
     }
 
     /// Reads the target of a symbolic link.
@@ -377,6 +385,7 @@ mod tests {
         std::os::unix::fs::symlink("file", top.join("link")).unwrap();
         rustix::fs::mknodat(CWD, top.join("fifo"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         assert_eq!(handle.read_file(name("file"), 5).unwrap(), b"12345");
+        assert_eq!(handle.read_start(name("file"), 2).unwrap(), (b"12".to_vec(), 5));
         assert!(handle.read_file(name("file"), 4).is_err());
         for other in ["link", "fifo", "missing", "../x", "a/b", ""] {
             assert!(handle.read_file(name(other), 5).is_err(), "{other}");

@@ -27,4 +27,5 @@ pub mod status;
 pub mod tool;
 pub mod tool_source;
 pub mod unpinned_runner;
-mod untrusted_text;
+
+use windlass_contract::untrusted_text;

@@ -5,6 +5,7 @@ use std::{io::BufReader, ops::ControlFlow, path::Path};
 use windlass_contract::{
     Content,
     item::{Body, Role},
+    program_message::is_of_program,
 };
 
 use crate::{
@@ -14,9 +15,6 @@ use crate::{
     session_line::{LineEnvelope, LineRead, LineReader, SessionLine, kind_of},
     session_paths,
 };
-
-/// The starts of messages that the program writes in the name of the user.
-const OF_PROGRAM: [&str; 2] = ["<environment_context>", "<turn_aborted>\n"];
 
 /// Calls `see` for each prompt and each answer of a session, until it returns `Break`. Only lines
 /// for which `is_candidate` returns true are parsed; it gets the bytes of the whole line.
@@ -44,11 +42,6 @@ pub fn for_each_message(
 /// Returns false if a line is another kind of record.
 fn may_be_item(line: &[u8]) -> bool {
     kind_of(line).is_none_or(|kind| matches!(kind, b"item" | b"inherited"))
-}
-
-/// Returns true for a message that the program writes in the name of the user.
-pub(crate) fn is_of_program(text: &str) -> bool {
-    OF_PROGRAM.iter().any(|start| text.starts_with(start))
 }
 
 /// Returns the message of a line, if it has one of the user or the model.

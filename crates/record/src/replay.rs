@@ -16,13 +16,13 @@ use windlass_contract::{
     compaction::{CompactedHistory, OutputDigest, OutputDigests, WorkNotes},
     item::{Body, Role},
     journal::{SessionMeta, TurnContext},
+    program_message::is_of_program,
 };
 
 use crate::{
     BreakReason, ChainHead, OutputSubstitute, SessionError, SessionRepair,
     error::cannot,
     journal::READ_BYTES,
-    messages::is_of_program,
     session_line::{CallResult, LineEnvelope, LineRead, LineReader, SessionLine, StartedCall},
     session_paths,
     verified_lines::{VerifiedLine, VerifiedLines, VerifiedStep},

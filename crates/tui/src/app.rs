@@ -56,7 +56,7 @@ pub(crate) enum AppAction {
     Program(Vec<String>),
     /// Give the agent other settings.
     Change(SessionSettings),
-    /// Fetch a prompt of an MCP server.
+    /// Fetch a prompt.
     ServerPrompt(PromptRequest),
     /// Show a list that the program has.
     List(SessionList),
@@ -247,7 +247,7 @@ impl App {
                 self.panel.push(*question);
             }
             SessionMessage::Elicitation(question) => self.on_elicitation(*question),
-            SessionMessage::ServerPrompt(fetched) => self.on_server_prompt(*fetched),
+            SessionMessage::ServerPrompt(fetched) => self.on_server_prompt(*fetched, now),
             SessionMessage::Changed(changed) => self.on_changed(*changed),
             SessionMessage::Mechanism(name) => self.info.status.mechanism = name.map(str::to_owned),
             SessionMessage::Idle => self.on_idle(now),
@@ -346,9 +346,18 @@ impl App {
         if let Some((command, argument)) = commands::parse(trimmed) {
             let argument = argument.to_owned();
             self.run_command(command, &argument, now);
+        } else if let Some(request) = self.prompt_request(trimmed) {
+            self.actions.push(AppAction::ServerPrompt(request));
         } else if slash::is_unknown_command(trimmed) {
             self.transcript.warning(&format!("there is no command `{trimmed}`; /help lists them"));
-        } else if self.working.is_none() {
+        } else {
+            self.submit_message(text, now);
+        }
+    }
+
+    /// Takes a complete message that is no command.
+    fn submit_message(&mut self, text: String, now: Instant) {
+        if self.working.is_none() {
             self.send(text, now);
         } else {
             self.steer(text);

@@ -13,6 +13,7 @@ use crate::{
         Theme,
         wrap::{HangingIndent, cut_spans, wrap_text},
     },
+    settings::OfferedPrompt,
 };
 use attachments::PastedTexts;
 pub(crate) use attachments::shown_message;
@@ -56,6 +57,7 @@ pub(crate) struct Composer {
     /// The last request for files came before they were known.
     awaits_files: bool,
     vi: Option<ViKeys>,
+    prompts: Vec<OfferedPrompt>,
 }
 
 impl Composer {
@@ -70,7 +72,14 @@ impl Composer {
             completion: None,
             awaits_files: false,
             vi: None,
+            prompts: Vec::new(),
         }
+    }
+
+    /// Offers these prompts beside the commands.
+    pub(crate) fn with_prompts(mut self, prompts: Vec<OfferedPrompt>) -> Self {
+        self.prompts = prompts;
+        self
     }
 
     /// Takes the keys of vi, if they are wanted.
@@ -285,7 +294,7 @@ impl Composer {
         let is_whole = self.text().trim_end() == word;
         // Asked first: the search may end at any moment.
         let knows_files = self.files.is_ready();
-        self.completion = Completion::for_word(&word, is_whole, &mut self.files);
+        self.completion = Completion::for_word(&word, is_whole, &mut self.files, &self.prompts);
         self.awaits_files = !knows_files && self.completion.is_none() && word.starts_with('@');
     }
 

@@ -43,7 +43,7 @@ pub use session::{
     Display, InteractiveSession, ProgramCommands, PromptHistory, SessionEnd, SessionInfo, TuiError,
 };
 pub use settings::{
-    AgentSource, FetchedPrompt, KeptRule, MechanismProbe, OfferedModel, PromptFetch, PromptRequest,
-    SessionSettings,
+    AgentSource, FetchedPrompt, KeptRule, MechanismProbe, OfferedModel, OfferedPrompt, PromptFetch,
+    PromptRequest, SessionSettings,
 };
 pub use terminal::pick;

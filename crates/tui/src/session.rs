@@ -26,7 +26,7 @@ use crate::{
     render::{Theme, status::SessionStatus},
     session_core::{LoopAction, SessionCore, attached, probe_mechanism, revoke_arguments},
     session_worker::{SessionWorker, TurnPlace, WorkerError},
-    settings::{AgentSource, SessionLinks, SessionSettings},
+    settings::{AgentSource, OfferedPrompt, SessionLinks, SessionSettings},
     terminal::{self, Screen, TerminalEvent, TerminalEvents},
 };
 
@@ -56,6 +56,8 @@ pub struct SessionInfo {
     pub theme: Theme,
     /// The settings that can be changed.
     pub settings: SessionSettings,
+    /// The prompts and skills that can be sent as `/NAME`.
+    pub prompts: Vec<OfferedPrompt>,
     /// Set if the input takes the keys of vi.
     pub vi_keys: bool,
 }
@@ -158,7 +160,8 @@ impl InteractiveSession<'_> {
         probe_mechanism(self.agents, Arc::clone(&queue));
         let end = EndWatch::start(Some(worker.stopper()), self.end_process)?;
         let composer = Composer::new(self.history.load(), FileIndex::new(self.info.cwd.clone()))
-            .with_vi_keys(self.info.vi_keys);
+            .with_vi_keys(self.info.vi_keys)
+            .with_prompts(self.info.prompts.clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let screen =
             if self.is_plain { None } else { Some(Screen::open(self.display, self.detects_background)?) };

@@ -100,22 +100,46 @@ pub struct KeptRule {
 /// Returns the mechanism that confines commands, and may take its time.
 pub type MechanismProbe = Box<dyn FnOnce() -> Option<&'static str> + Send>;
 
-/// A prompt of an MCP server that the person wants.
+/// A prompt or skill that can be sent as `/NAME ARGUMENTS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromptRequest {
-    /// `SERVER/NAME`.
+pub struct OfferedPrompt {
+    /// Its name.
     pub name: String,
-    /// Its arguments.
-    pub arguments: Vec<(String, String)>,
+    /// One line about it.
+    pub help: String,
 }
 
-/// A prompt of an MCP server.
+/// A prompt that the person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FetchedPrompt {
-    /// `SERVER/NAME`.
-    pub name: String,
-    /// Its messages as one text.
-    pub text: String,
+pub enum PromptRequest {
+    /// One of an MCP server.
+    Server {
+        /// `SERVER/NAME`.
+        name: String,
+        /// Its arguments.
+        arguments: Vec<(String, String)>,
+    },
+    /// A file, or a skill.
+    File {
+        /// Its name.
+        name: String,
+        /// The text after the name.
+        arguments: String,
+    },
+}
+
+/// A prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FetchedPrompt {
+    /// One of an MCP server. The person sees it before it is sent.
+    Server {
+        /// `SERVER/NAME`.
+        name: String,
+        /// Its messages as one text.
+        text: String,
+    },
+    /// The message that a file stands for. It is sent at once.
+    File(String),
 }
 
 /// Fetches a prompt.
@@ -138,7 +162,7 @@ pub trait AgentSource {
     fn messages(&self, thread: &ThreadId) -> Vec<String>;
     /// Returns the states of MCP servers, for a person. Must not block.
     fn servers(&self) -> String;
-    /// Returns a function that fetches a prompt of an MCP server. It is called on another thread;
+    /// Returns a function that fetches a prompt. It is called on another thread;
     /// the error is one line for a person.
     fn prompt_fetch(&self, request: PromptRequest) -> PromptFetch;
     /// Returns the git branch of the working directory.

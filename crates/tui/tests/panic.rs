@@ -112,7 +112,7 @@ fn session_with_a_fault() {
     let session = InteractiveSession {
         queue: std::sync::Arc::default(),
         agents: &FaultyHistory,
-        info: SessionInfo { cwd: "/".into(), status, theme, settings, vi_keys: false },
+        info: SessionInfo { cwd: "/".into(), status, theme, settings, prompts: Vec::new(), vi_keys: false },
         display: Display::Fullscreen,
         is_plain: false,
         earlier: Vec::new(),

@@ -95,9 +95,10 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, CommandSessions, ContextSettings, EditTools,
-    Family, FileTools, ForkedSession, McpServers, ReviewSettings, RunningCommand, SessionFork,
-    SessionForkError, ShellKind, SteeringInput, StorageSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnDiff,
-    TurnLimits, TurnReport, UndoRecording, image_url, index, program, recover_edits, usage,
+    Family, FileTools, ForkedSession, McpServers, MentionLoader, ReviewSettings, RunningCommand, SessionFork,
+    SessionForkError, ShellKind, StandingInstructions, SteeringInput, StorageSettings, TOOL_CONTEXT_PERCENT,
+    Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, image_url, index, program, recover_edits,
+    usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
@@ -122,6 +123,7 @@ pub use windlass_contract::{
     outcome::{Facts, Receipt, Refusal, Status, View},
     policy::{ApprovalPolicy, SandboxMode},
     program::{ProgramFile, ProgramFinder, ProgramSearch},
+    program_message::is_of_program,
     report::{ProcessReport, SearchMatch, SearchReport, SessionReport, StreamReport, ToolReport},
     spec::{SpecKind, WebSearch},
     tool::{ErrorKind, LookFirst, tool as tool_from},
@@ -142,6 +144,11 @@ pub use windlass_schema::{Schema, SchemaError};
 /// The machine: processes and confinement.
 pub mod host {
     pub use windlass_host::*;
+}
+
+/// Instruction files: documents of a project, skills and prompts.
+pub mod instructions {
+    pub use windlass_instructions::*;
 }
 
 /// The Model Context Protocol.

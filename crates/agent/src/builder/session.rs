@@ -12,6 +12,7 @@ use windlass_contract::{
     id::ThreadId,
     item::{Body, Role},
     journal::{JournalError, Record, SessionMeta, TurnContext},
+    program_message::ENVIRONMENT_START,
 };
 use windlass_record::{
     IndexedSession, SessionFile, SessionRepair, StandaloneCalls, WarningHandler, Which, new_thread_id,
@@ -19,8 +20,8 @@ use windlass_record::{
 
 use super::{AgentBuilder, BuildError};
 use crate::{
-    StorageSettings,
-    context::{ENVIRONMENT_TAG, EnvironmentContext, INSTRUCTIONS, opening_items},
+    EditTools, StandingInstructions, StorageSettings,
+    context::{EnvironmentContext, opening_items},
 };
 
 impl AgentBuilder {
@@ -52,7 +53,7 @@ impl AgentBuilder {
         match (&self.storage, &self.resume) {
             (None, Some(_)) => Err(BuildError::ResumeWithoutHome),
             (Some(storage), Some(which)) => self.resume_session(storage, which, context),
-            (storage, None) => self.start(storage.as_ref()),
+            (storage, None) => self.start(storage.as_ref(), &context.model),
         }
     }
 
@@ -90,9 +91,11 @@ impl AgentBuilder {
         })
     }
 
-    fn start(&self, storage: Option<&StorageSettings>) -> Result<OpenedSession, BuildError> {
+    fn start(&self, storage: Option<&StorageSettings>, model: &str) -> Result<OpenedSession, BuildError> {
         let thread = new_thread_id();
-        let instructions = self.context.instructions.clone().unwrap_or_else(|| INSTRUCTIONS.to_owned());
+        let edits = self.builtin.as_ref().map_or(EditTools::Disabled, |toolset| toolset.edits);
+        let instructions = self.context.instructions.clone();
+        let instructions = instructions.unwrap_or_else(|| StandingInstructions::of(model, edits).text);
         let journal: Arc<dyn Journal> = match storage {
             None => Arc::new(NullJournal),
             Some(storage) => {
@@ -101,7 +104,8 @@ impl AgentBuilder {
             }
         };
         let added = self.context.developer_instructions.as_deref();
-        let opening = opening_items(&self.environment_context(&self.shell()), added);
+        let documents = &self.context.opening_messages;
+        let opening = opening_items(&self.environment_context(&self.shell()), added, documents);
         let (history, repairs) = (Vec::new(), Vec::new());
         Ok(OpenedSession { thread, instructions, journal, history, repairs, opening })
     }
@@ -133,7 +137,7 @@ impl AgentBuilder {
 fn last_environment(history: &[Item]) -> Option<&Body> {
     let is_environment = |body: &&Body| match body {
         Body::Message { role: Role::User, content } => {
-            matches!(content.as_slice(), [Content::Text(text)] if text.starts_with(ENVIRONMENT_TAG))
+            matches!(content.as_slice(), [Content::Text(text)] if text.starts_with(ENVIRONMENT_START))
         }
         _ => false,
     };

@@ -196,6 +196,7 @@ impl World {
             fixed,
             stop: &self.stop,
             steering: &self.steering,
+            mentions: None,
             reviews: &ReviewExchange::default(),
             spending: TokenSpending::new(Some(1000)),
             loop_detector: LoopDetector::default(),

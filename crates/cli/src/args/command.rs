@@ -12,7 +12,7 @@ const CHECKS: [&str; 3] = ["sandbox", "approval", "bypass"];
 const ALL: [&str; 5] = ["config", "sandbox", "approval", "bypass", "cd"];
 
 /// Commands with the options that they do not use. A command has those of its parent, too.
-const UNUSED: [(&[&str], &[&str]); 40] = [
+const UNUSED: [(&[&str], &[&str]); 43] = [
     (&["apply-patch"], &["approval"]),
     (&["sandbox"], &["approval"]),
     (&["undo"], &["approval", "bypass"]),
@@ -39,6 +39,9 @@ const UNUSED: [(&[&str], &[&str]); 40] = [
     (&["mcp", "pins"], &CHECKS),
     (&["mcp", "add"], &["config", "approval", "bypass", "cd"]),
     (&["mcp", "remove"], &ALL),
+    (&["instructions"], &CHECKS),
+    (&["skills"], &CHECKS),
+    (&["prompts"], &CHECKS),
     (&["trust"], &["config", "sandbox", "approval", "bypass"]),
     (&["policy", "suggest"], &CHECKS),
     (&["policy", "rules"], &CHECKS),

@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 52] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 59] = [
     (
         &[],
         &[
@@ -53,6 +53,13 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 52] = [
     (&["mcp", "prompts"], &["mcp prompts", "mcp prompts notes review file=main.rs"]),
     (&["mcp", "get"], &["mcp get files"]),
     (&["mcp", "remove"], &["mcp remove files"]),
+    (&["instructions"], &["instructions", "instructions --full"]),
+    (&["skills"], &["skills list", "skills show pdf"]),
+    (&["skills", "list"], &["skills list --json"]),
+    (&["skills", "show"], &["skills show pdf"]),
+    (&["prompts"], &["prompts list", "prompts show review src/main.rs", "exec \"/review src/main.rs\""]),
+    (&["prompts", "list"], &["prompts list --json"]),
+    (&["prompts", "show"], &["prompts show review src/main.rs"]),
     (&["trust"], &["trust", "trust --yes /src/project", "trust --list", "trust --revoke"]),
     (&["policy"], &["policy explain 'git push'", "policy rules"]),
     (&["policy", "classify"], &["policy classify --jsonl < commands.jsonl"]),

@@ -4,6 +4,7 @@ use std::{num::NonZeroU64, path::Path, time::Duration};
 
 use windlass::{
     Budget, ContextSettings, Family, ReviewSettings, StorageSettings, TurnLimits, Verdicts, host::Machine,
+    instructions::DocumentSettings,
 };
 
 use super::{ShowVerdict, VerdictJudge, WindlassConfig};
@@ -24,11 +25,20 @@ impl WindlassConfig {
         ContextSettings {
             instructions: None,
             developer_instructions: self.developer_instructions.clone(),
+            opening_messages: Vec::new(),
             window: Some(self.model_context_window.unwrap_or(family.context_window)),
             tool_percent: self.tool_context_percent,
             parallel_calls: self.parallel_tool_calls,
             output_budget: self.tool_output_token_limit.map(budget),
             tool_output_budgets: budgets.map(|(tool, tokens)| (tool.clone(), budget(*tokens))).collect(),
+        }
+    }
+
+    /// Returns the choice of documents of a project.
+    pub(crate) fn document_settings(&self) -> DocumentSettings {
+        DocumentSettings {
+            max_bytes: self.project_doc_max_bytes,
+            fallback_names: self.project_doc_fallback_filenames.clone(),
         }
     }
 

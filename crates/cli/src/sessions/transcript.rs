@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use windlass::{
     Body, CallId, Content, Role, ThreadId, ToolCall,
     clean::Secrets,
+    is_of_program,
     record::{self, Call, CallFilter, Calls, Edit, Edits, SessionEntry},
 };
 
 use super::{failed, title};
 use crate::{
-    audit::cleaned, calls, earlier_conversation::is_of_program, history::gist, ids, problem::CliProblem,
-    setup::ProgramSetup, undo::change_diff,
+    audit::cleaned, calls, history::gist, ids, problem::CliProblem, setup::ProgramSetup, undo::change_diff,
 };
 
 /// Maximum size of the diff of one call.

@@ -8,6 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use windlass::instructions::FileDigests;
 
 use super::ProjectConfiguration;
 use crate::{private_file, screen::visible_path};
@@ -68,9 +69,42 @@ struct TrustFile {
 #[serde(deny_unknown_fields)]
 struct TrustDecision {
     trusted: bool,
-    /// Digest of the content.
+    /// Digest of the content of `.mcp.json`. Empty if there was none.
     sha256: String,
+    /// Digests of the files of skills and prompts.
+    #[serde(default, skip_serializing_if = "FileDigests::is_empty")]
+    files: FileDigests,
     decided: Timestamp,
+}
+
+/// The content that a decision is about.
+pub(crate) struct TrustSubject<'a> {
+    /// The directory of the project, without links.
+    pub(crate) root: &'a Path,
+    pub(crate) servers: Option<&'a ProjectConfiguration>,
+    /// The files of skills and prompts.
+    pub(crate) files: FileDigests,
+}
+
+/// The decision about the skills and prompts of a project.
+pub(crate) struct TextTrust(Option<TrustDecision>);
+
+impl TextTrust {
+    /// Trusts nothing.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Returns the state of one skill or prompt.
+    pub(crate) fn state(&self, files: &FileDigests) -> ProjectTrust {
+        let Some(decision) = &self.0 else { return ProjectTrust::Unknown };
+        let is_same = |(path, digest): (&PathBuf, &String)| decision.files.get(path) == Some(digest);
+        if !files.is_empty() && files.iter().all(is_same) {
+            return if decision.trusted { ProjectTrust::Trusted } else { ProjectTrust::Declined };
+        }
+        let is_known = files.keys().any(|path| decision.files.contains_key(path));
+        if is_known { ProjectTrust::Changed } else { ProjectTrust::Unknown }
+    }
 }
 
 impl TrustStore {
@@ -79,11 +113,18 @@ impl TrustStore {
         Self { path: home.join("trust.json") }
     }
 
+    /// Returns the home directory of Windlass.
+    pub(crate) fn home(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
     /// Returns the state of a project's configuration.
     pub(crate) fn state(&self, project: &ProjectConfiguration) -> Result<ProjectTrust, TrustStoreError> {
         let file = self.read()?;
         Ok(match file.projects.get(&project.root) {
             None => ProjectTrust::Unknown,
+            // The decision was about skills or prompts alone.
+            Some(decision) if decision.sha256.is_empty() => ProjectTrust::Unknown,
             Some(decision) if decision.sha256 != project.sha256 => ProjectTrust::Changed,
             Some(decision) if decision.trusted => ProjectTrust::Trusted,
             Some(_) => ProjectTrust::Declined,
@@ -95,14 +136,24 @@ impl TrustStore {
         Ok(self.read()?.projects.into_keys().collect())
     }
 
-    /// Keeps a decision.
-    pub(crate) fn decide(
-        &self,
-        project: &ProjectConfiguration,
-        trusted: bool,
-    ) -> Result<(), TrustStoreError> {
-        let decision = TrustDecision { trusted, sha256: project.sha256.clone(), decided: Timestamp::now() };
-        self.change(|file| file.projects.insert(project.root.clone(), decision)).map(drop)
+    /// Returns the decision about the skills and prompts of a project, by its directory without
+    /// links.
+    pub(crate) fn texts(&self, root: &Path) -> Result<TextTrust, TrustStoreError> {
+        Ok(TextTrust(self.read()?.projects.remove(root)))
+    }
+
+    /// Keeps a decision. An earlier one with the same answer still counts for what is not part of
+    /// this one, such as skills of another directory.
+    pub(crate) fn decide(&self, subject: TrustSubject<'_>, trusted: bool) -> Result<(), TrustStoreError> {
+        self.change(|file| {
+            let former = file.projects.remove(subject.root).filter(|former| former.trusted == trusted);
+            let (former_sha256, mut files) =
+                former.map(|former| (former.sha256, former.files)).unwrap_or_default();
+            files.extend(subject.files);
+            let sha256 = subject.servers.map_or(former_sha256, |servers| servers.sha256.clone());
+            let decision = TrustDecision { trusted, sha256, files, decided: Timestamp::now() };
+            file.projects.insert(subject.root.to_owned(), decision);
+        })
     }
 
     /// Removes a decision. Returns false if there is none.
@@ -142,6 +193,19 @@ mod tests {
         ProjectConfiguration::read(root).unwrap().unwrap()
     }
 
+    fn decide(
+        store: &TrustStore,
+        project: &ProjectConfiguration,
+        trusted: bool,
+    ) -> Result<(), TrustStoreError> {
+        let subject = TrustSubject { root: &project.root, servers: Some(project), files: FileDigests::new() };
+        store.decide(subject, trusted)
+    }
+
+    fn files(list: &[(&str, &str)]) -> FileDigests {
+        list.iter().map(|(path, digest)| (PathBuf::from(path), (*digest).to_owned())).collect()
+    }
+
     const ONE: &str = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
     const OTHER: &str = r#"{"mcpServers": {"a": {"command": "y"}}}"#;
 
@@ -151,14 +215,52 @@ mod tests {
         let store = TrustStore::new(home.path());
         let one = project(root.path(), ONE);
         assert_eq!(store.state(&one).unwrap(), ProjectTrust::Unknown);
-        store.decide(&one, true).unwrap();
+        decide(&store, &one, true).unwrap();
         assert_eq!(store.state(&one).unwrap(), ProjectTrust::Trusted);
         let other = project(root.path(), OTHER);
         assert_eq!(store.state(&other).unwrap(), ProjectTrust::Changed);
-        store.decide(&other, false).unwrap();
+        decide(&store, &other, false).unwrap();
         assert_eq!(store.state(&other).unwrap(), ProjectTrust::Declined);
         assert_eq!(store.list().unwrap(), std::slice::from_ref(&other.root));
         assert!(store.forget(&other.root).unwrap() && !store.forget(&other.root).unwrap());
+    }
+
+    #[test]
+    fn each_skill_counts_with_the_content_that_was_decided_about() {
+        let home = tempfile::tempdir().unwrap();
+        let (store, root) = (TrustStore::new(home.path()), Path::new("/project"));
+        let (one, other) = (files(&[("a/SKILL.md", "1"), ("a/more.md", "2")]), files(&[("b/SKILL.md", "3")]));
+        let state = |files: &FileDigests| store.texts(root).unwrap().state(files);
+        let decide = |files: &FileDigests, trusted| {
+            let subject = TrustSubject { root, servers: None, files: files.clone() };
+            store.decide(subject, trusted).unwrap();
+        };
+        assert_eq!(state(&one), ProjectTrust::Unknown);
+        decide(&one, true);
+        assert_eq!((state(&one), state(&other)), (ProjectTrust::Trusted, ProjectTrust::Unknown));
+        for changed in [
+            files(&[("a/SKILL.md", "1"), ("a/more.md", "9")]),
+            files(&[("a/SKILL.md", "1"), ("a/more.md", "2"), ("a/new.md", "3")]),
+        ] {
+            assert_eq!(state(&changed), ProjectTrust::Changed);
+        }
+        assert_eq!(state(&FileDigests::new()), ProjectTrust::Unknown);
+        decide(&other, true);
+        assert_eq!((state(&one), state(&other)), (ProjectTrust::Trusted, ProjectTrust::Trusted));
+        // What was trusted must not become so again with another decision.
+        decide(&other, false);
+        assert_eq!((state(&one), state(&other)), (ProjectTrust::Unknown, ProjectTrust::Declined));
+        decide(&one, true);
+        assert_eq!((state(&one), state(&other)), (ProjectTrust::Trusted, ProjectTrust::Unknown));
+    }
+
+    #[test]
+    fn a_decision_about_skills_is_none_about_servers() {
+        let (home, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (store, servers) = (TrustStore::new(home.path()), project(root.path(), ONE));
+        let subject = TrustSubject { root: &servers.root, servers: None, files: files(&[("a", "1")]) };
+        store.decide(subject, true).unwrap();
+        assert_eq!(store.state(&servers).unwrap(), ProjectTrust::Unknown);
     }
 
     #[test]
@@ -168,7 +270,7 @@ mod tests {
         fs::write(home.path().join("trust.json"), "{").unwrap();
         let store = TrustStore::new(home.path());
         assert!(store.state(&one).unwrap_err().to_string().contains("nothing is trusted"));
-        assert!(store.decide(&one, true).is_err());
+        assert!(decide(&store, &one, true).is_err());
         assert_eq!(fs::read_to_string(home.path().join("trust.json")).unwrap(), "{");
     }
 }

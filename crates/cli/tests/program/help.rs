@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 78] = [
+const COMMANDS: [&[&str]; 85] = [
     &[],
     &["chat"],
     &["resume"],
@@ -52,6 +52,13 @@ const COMMANDS: [&[&str]; 78] = [
     &["mcp", "pins", "forget"],
     &["mcp", "add"],
     &["mcp", "remove"],
+    &["instructions"],
+    &["skills"],
+    &["skills", "list"],
+    &["skills", "show"],
+    &["prompts"],
+    &["prompts", "list"],
+    &["prompts", "show"],
     &["trust"],
     &["policy"],
     &["policy", "explain"],

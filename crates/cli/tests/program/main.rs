@@ -51,6 +51,8 @@ mod help;
 #[cfg(test)]
 mod ids;
 #[cfg(test)]
+mod instructions;
+#[cfg(test)]
 mod interactive;
 mod interactive_turns;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use serde_json::Value;
 use windlass_contract::{
     CallId, Content, Item,
     item::{Body, Cached, Role},
+    program_message::is_of_program,
 };
 
 use super::{
@@ -122,8 +123,11 @@ impl<'a> PlanRun<'a> {
                     if let Some(found) = parse_environment(content) {
                         environment = found;
                     } else {
-                        let next = Self::new(Content::join(content), environment);
-                        earlier.push_back(std::mem::replace(&mut run, next));
+                        let text = Content::join(content);
+                        if !is_of_program(&text) {
+                            let next = Self::new(text, environment);
+                            earlier.push_back(std::mem::replace(&mut run, next));
+                        }
                     }
                 }
                 Body::Call(call) => {

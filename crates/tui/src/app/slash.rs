@@ -23,6 +23,12 @@ pub(super) fn is_unknown_command(text: &str) -> bool {
     name.is_some_and(|name| commands::parse(text).is_none() && !name.contains(['/', ' ', '\n']))
 }
 
+/// Returns the text of a file as a message that is neither a command of the session nor one for a
+/// shell.
+fn as_message(text: String) -> String {
+    if text.trim_start().starts_with(['!', '/']) { format!("Prompt:\n{text}") } else { text }
+}
+
 impl App {
     pub(super) fn run_command(&mut self, command: SlashCommand, argument: &str, now: Instant) {
         match command {
@@ -62,7 +68,7 @@ impl App {
         let text = text.trim();
         let is_command = match commands::parse(text) {
             Some((command, _)) => command != SlashCommand::Quit,
-            None => is_unknown_command(text),
+            None => is_unknown_command(text) || self.prompt_request(text).is_some(),
         };
         if is_command {
             self.transcript.command(text);
@@ -124,7 +130,7 @@ impl App {
                 });
                 match arguments.collect() {
                     Some(arguments) if name.contains('/') => {
-                        self.actions.push(AppAction::ServerPrompt(PromptRequest { name, arguments }));
+                        self.actions.push(AppAction::ServerPrompt(PromptRequest::Server { name, arguments }));
                     }
                     _ => self
                         .transcript
@@ -136,34 +142,46 @@ impl App {
     }
 
     /// Puts a prompt of a server before what is being written, where the person can change it and
-    /// send it.
-    pub(super) fn on_server_prompt(&mut self, fetched: Result<FetchedPrompt, String>) {
+    /// send it. One of a file is sent.
+    pub(super) fn on_server_prompt(&mut self, fetched: Result<FetchedPrompt, String>, now: Instant) {
         match fetched {
-            Ok(fetched) => {
-                let prompt = self.prompt_message(&fetched);
+            Ok(FetchedPrompt::Server { name, text }) => {
+                let prompt = self.prompt_message(&name, &text);
                 let written = self.input();
                 let gap = if written.is_empty() { "" } else { "\n" };
                 self.set_input(&format!("{prompt}{gap}{written}"));
                 self.note("the prompt is in the input; Enter sends it");
             }
+            Ok(FetchedPrompt::File(text)) => self.submit_message(as_message(text), now),
             Err(problem) => self.transcript.warning(&problem),
         }
     }
 
-    /// Sends a prompt of a server, in a session that has no input to put it into.
+    /// Sends a prompt, in a session that has no input to put it into.
     pub(crate) fn send_server_prompt(&mut self, fetched: Result<FetchedPrompt, String>, now: Instant) {
         match fetched {
-            Ok(fetched) => {
-                let prompt = self.prompt_message(&fetched);
-                self.submit(prompt, now);
+            Ok(FetchedPrompt::Server { name, text }) => {
+                let prompt = self.prompt_message(&name, &text);
+                self.submit_message(prompt, now);
             }
+            Ok(FetchedPrompt::File(text)) => self.submit_message(as_message(text), now),
             Err(problem) => self.transcript.warning(&problem),
         }
     }
 
     /// Returns a prompt as a message. It must not begin like a command.
-    fn prompt_message(&self, fetched: &FetchedPrompt) -> String {
-        format!("Prompt {}:\n{}", self.clean_line(&fetched.name), fetched.text)
+    fn prompt_message(&self, name: &str, text: &str) -> String {
+        format!("Prompt {}:\n{text}", self.clean_line(name))
+    }
+
+    /// Returns the request for a prompt that a line begins with.
+    pub(super) fn prompt_request(&self, line: &str) -> Option<PromptRequest> {
+        let rest = line.strip_prefix('/')?;
+        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let is_offered = |name| self.info.prompts.iter().any(|prompt| prompt.name == name);
+        let (name, arguments) = (name.to_owned(), arguments.trim().to_owned());
+        is_offered(name.strip_prefix("prompts:").unwrap_or(&name))
+            .then_some(PromptRequest::File { name, arguments })
     }
 
     fn note_working(&mut self) {
@@ -205,6 +223,13 @@ impl App {
             self.note(title);
             for entry in *entries {
                 self.note(&format!("/{:<9} {}", entry.name, entry.help));
+            }
+            self.add_space(1);
+        }
+        if !self.info.prompts.is_empty() {
+            self.note("Prompts and skills");
+            for prompt in self.info.prompts.clone() {
+                self.note(&format!("/{:<9} {}", prompt.name, prompt.help));
             }
             self.add_space(1);
         }

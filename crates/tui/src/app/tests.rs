@@ -35,7 +35,7 @@ pub(super) fn app() -> App {
         plan_mode: false,
     };
     let theme = crate::render::Theme::dark();
-    let info = SessionInfo { cwd: "/w".into(), status, theme, settings, vi_keys: false };
+    let info = SessionInfo { cwd: "/w".into(), status, theme, settings, prompts: Vec::new(), vi_keys: false };
     let mut app = App::new(info, Composer::new(Vec::new(), FileIndex::new("/nowhere".into())));
     app.set_width(60);
     app

@@ -10,6 +10,7 @@ use crate::{
     file_index::FileIndex,
     prompt_images::file_mark,
     render::{visible::visible_command, wrap::cut_spans},
+    settings::OfferedPrompt,
     text_lines::faint,
 };
 
@@ -37,11 +38,23 @@ struct Choice {
 impl Completion {
     /// Returns the choices for a word, if there are any. Commands are offered only if the word is
     /// the whole message.
-    pub(super) fn for_word(word: &str, is_whole: bool, files: &mut FileIndex) -> Option<Self> {
+    pub(super) fn for_word(
+        word: &str,
+        is_whole: bool,
+        files: &mut FileIndex,
+        prompts: &[OfferedPrompt],
+    ) -> Option<Self> {
         let choices: Vec<_> = if let Some(name) = word.strip_prefix('/').filter(|_| is_whole) {
             let fits = commands::all().filter(|entry| entry.name.starts_with(name));
-            fits.map(|entry| Choice { text: format!("/{}", entry.name), help: entry.help.to_owned() })
-                .collect()
+            let commands = fits.map(|entry| (entry.name, entry.help));
+            let is_command = |name: &str| commands::all().any(|entry| entry.name == name);
+            let prompts = prompts.iter().map(|prompt| (prompt.name.as_str(), prompt.help.as_str()));
+            let prompts = prompts.filter(|(prompt, _)| prompt.starts_with(name) && !is_command(prompt));
+            let choice = |(name, help): (&str, &str)| Choice {
+                text: format!("/{name}"),
+                help: visible_command(help).into_owned(),
+            };
+            commands.chain(prompts).map(choice).collect()
         } else if let Some(name) = word.strip_prefix('@') {
             let found = files.matches(name.trim_start_matches('"')).into_iter();
             found.map(|name| Choice { text: file_mark(&name), help: String::new() }).collect()

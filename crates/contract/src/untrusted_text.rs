@@ -1,23 +1,23 @@
-//! Texts of servers, cleaned for people and models.
+//! Texts of others, cleaned for people and models.
 
 /// Returns a text without control characters and invisible characters. Line breaks and tabs stay.
 ///
 /// Invisible characters can hide instructions from the person who approves a tool, and reorder the
 /// text that the person sees.
-pub(crate) fn visible_text(text: &str) -> String {
+pub fn visible_text(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect()
 }
 
 /// Returns a text as one line of at most `max_bytes`, without control and invisible characters. A
 /// cut is marked with `…`.
-pub(crate) fn visible_line(text: &str, max_bytes: usize) -> String {
+pub fn visible_line(text: &str, max_bytes: usize) -> String {
     let visible = visible_text(text);
     let words = visible.split_whitespace().collect::<Vec<_>>().join(" ");
     bounded_text(&words, max_bytes)
 }
 
 /// Cuts a text to `max_bytes`. A cut is marked with `…`, which is part of them.
-pub(crate) fn bounded_text(text: &str, max_bytes: usize) -> String {
+pub fn bounded_text(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
     }
@@ -27,7 +27,7 @@ pub(crate) fn bounded_text(text: &str, max_bytes: usize) -> String {
 
 /// Returns true for characters that are not shown, or that change how their neighbours are shown.
 /// The joiners of emoji and scripts (U+200C, U+200D) and variation selectors are not among them.
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
