@@ -102,6 +102,9 @@ fn listed_servers(
     let Some(servers) = servers else { return Ok(None) };
     let servers = servers.start(StateOutput::Person)?;
     crate::runtime()?.block_on(servers.wait_for_tool(tool));
+    if let Some(why) = servers.held_back(tool) {
+        crate::note(&format!("warning: {}", visible(&why)));
+    }
     Ok(Some(servers))
 }
 

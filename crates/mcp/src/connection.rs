@@ -16,6 +16,7 @@ mod requests;
 mod running_calls;
 mod sending;
 mod server_requests;
+mod server_stream;
 mod stderr_tail;
 mod stdio;
 mod subscription;

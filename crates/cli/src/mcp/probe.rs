@@ -7,6 +7,7 @@ use windlass::{
     Stop, counted, first_line,
     host::Window,
     mcp::{
+        definition::RemoteToolDefinition,
         listing::{ServerListing, UnusableTool},
         pins::{HeldTool, Pins},
         pool::{RemoteError, ServerPool},
@@ -162,8 +163,10 @@ impl ProbeResult<'_> {
             format!("protocol: {}", listing.protocol_version),
             format!("confinement: {}", self.server.confinement()),
         ];
+        let bad_schemas = unusable_schemas(listing);
+        let is_usable = |tool: &&RemoteToolDefinition| bad_schemas.iter().all(|bad| bad.name != tool.name);
         let (offered, left_out): (Vec<_>, Vec<_>) =
-            listing.tools.iter().partition(|tool| self.server.config.offers(&tool.name));
+            listing.tools.iter().filter(is_usable).partition(|tool| self.server.config.offers(&tool.name));
         lines.push(counted(offered.len() as u64, "tool"));
         lines.extend(offered.iter().map(|tool| {
             let description = first_line(tool.description.as_deref().unwrap_or_default());

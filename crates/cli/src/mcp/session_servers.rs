@@ -11,6 +11,7 @@ use windlass::{
     AgentBuilder, Elicitor, counted, image_url,
     mcp::{
         ToolSource, UnlistedServer,
+        names::model_tool_name,
         output::ImageFitter,
         pins::{HeldTool, Pins},
         pool::{RemoteError, ServerPool},
@@ -129,11 +130,16 @@ impl SessionServers {
         let unlisted = unlisted.map(|UnlistedServer { server, state }| {
             format!("MCP server `{server}`: {state}; `windlass mcp test {server}` lists its tools")
         });
-        let held = self.tools.held_tools().into_iter().map(|(server, held)| {
-            let HeldTool { tool, reason, .. } = held;
-            format!("tool `{tool}` of MCP server `{server}` is held back: {reason}; see `windlass mcp pins {server}`")
-        });
+        let held = self.tools.held_tools().into_iter().map(|(server, held)| held_line(&server, &held));
         unlisted.chain(held).collect()
+    }
+
+    /// Returns why a tool is not on offer, if it waits for approval.
+    pub(crate) fn held_back(&self, name: &str) -> Option<String> {
+        let held = self.tools.held_tools().into_iter();
+        held.filter(|(server, held)| model_tool_name(server, &held.tool).as_str() == name)
+            .map(|(server, held)| held_line(&server, &held))
+            .next()
     }
 
     /// Describes each server: its state, its tools, and what is wrong with it.
@@ -174,6 +180,10 @@ impl Drop for SessionServers {
         // The pool kills what does not end within its limit.
         let _ended = thread.join();
     }
+}
+
+fn held_line(server: &str, HeldTool { tool, reason, .. }: &HeldTool) -> String {
+    format!("tool `{tool}` of MCP server `{server}` is held back: {reason}; see `windlass mcp pins {server}`")
 }
 
 fn state_line(status: &ServerStatus) -> String {

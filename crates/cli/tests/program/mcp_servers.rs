@@ -68,6 +68,9 @@ fn a_tool_that_changes_is_held_back_until_it_is_approved() {
     assert!(tested.stdout.contains("sends your files away"), "{tested:#?}");
     let pins = user.run(&["mcp", "pins", "fake"]);
     assert!(pins.stdout.contains("changed, waits for approval"), "{pins:#?}");
+    let called = user.run(&["call", "mcp__fake__break", "{}"]);
+    called.assert_code(2);
+    assert!(called.stderr.contains("is held back") && called.stderr.contains("mcp pins fake"), "{called:#?}");
     let approved = json_of(&user, &["mcp", "pins", "approve", "fake", "--json"], 0);
     assert_eq!(approved["approved"], json!(["break"]));
     let tested = json_of(&user, &["mcp", "test", "fake", "--json"], 0);

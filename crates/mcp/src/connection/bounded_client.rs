@@ -26,6 +26,7 @@ use sse_stream::{Sse, SseStream};
 use super::{
     message_cost::{MAX_MESSAGE, MessageCost},
     nesting::NestingLimiter,
+    server_stream::ServerStream,
 };
 
 /// Maximum size of an answer that is no message, such as the page of a proxy.
@@ -56,11 +57,14 @@ impl From<reqwest::Error> for HttpExchangeError {
 
 /// The client of one server.
 #[derive(Clone)]
-pub(crate) struct BoundedClient(Client);
+pub(crate) struct BoundedClient {
+    client: Client,
+    stream: Arc<ServerStream>,
+}
 
 impl BoundedClient {
     pub(crate) fn new(client: Client) -> Self {
-        Self(client)
+        Self { client, stream: Arc::default() }
     }
 
     /// Sends a request. An answer that refuses it is an error.
@@ -96,7 +100,10 @@ impl StreamableHttpClient for BoundedClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, ExchangeError> {
-        let request = self.0.post(uri.as_ref()).header(ACCEPT, accepted_types()).json(&message);
+        if session_id.is_some() && is_call(&message) {
+            self.stream.settled().await;
+        }
+        let request = self.client.post(uri.as_ref()).header(ACCEPT, accepted_types()).json(&message);
         let answer = self.send(request, token, session_id.as_deref(), headers).await?;
         let status = answer.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -134,7 +141,7 @@ impl StreamableHttpClient for BoundedClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<(), ExchangeError> {
-        let answer = self.send(self.0.delete(uri.as_ref()), token, Some(&session_id), headers).await?;
+        let answer = self.send(self.client.delete(uri.as_ref()), token, Some(&session_id), headers).await?;
         match answer.status() {
             status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             status => Err(unexpected(&format!("HTTP {status}"))),
@@ -149,12 +156,14 @@ impl StreamableHttpClient for BoundedClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, ExchangeError> {
-        let request = self.0.get(uri.as_ref()).header(ACCEPT, EVENT_STREAM_MIME_TYPE);
+        let request = self.client.get(uri.as_ref()).header(ACCEPT, EVENT_STREAM_MIME_TYPE);
         let request = match last_event_id {
             Some(id) => request.header(HEADER_LAST_EVENT_ID, id),
             None => request,
         };
-        let answer = self.send(request, token, session_id.as_deref(), headers).await?;
+        let answer = self.send(request, token, session_id.as_deref(), headers).await;
+        self.stream.note_answer();
+        let answer = answer?;
         match answer.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => Err(unexpected(&format!("HTTP {status}"))),
@@ -162,6 +171,11 @@ impl StreamableHttpClient for BoundedClient {
             _ => Err(StreamableHttpError::UnexpectedContentType(header(answer.headers(), "content-type"))),
         }
     }
+}
+
+fn is_call(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else { return false };
+    matches!(request.request, ClientRequest::CallToolRequest(_))
 }
 
 fn accepted_types() -> String {

@@ -2,7 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -164,6 +168,31 @@ impl AccessTokens for TwoTokens {
         self.challenges.lock().unwrap().push(challenge.to_owned());
         Box::pin(async { LoginNeeded { reason: "a test".to_owned() } })
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_call_is_sent_once_the_server_could_ask_a_question() {
+    let is_open = Arc::new(AtomicBool::new(false));
+    let opened = Arc::clone(&is_open);
+    let web = WebServer::start(move |request| {
+        let (status, headers, body) = plain(request);
+        match request.message["method"].as_str() {
+            Some("initialize") => (status, format!("{headers}Mcp-Session-Id: s\r\n"), body),
+            Some("tools/call") if !opened.load(Ordering::SeqCst) => (500, String::new(), String::new()),
+            // The stream on which a server sends its own requests.
+            None => {
+                std::thread::sleep(Duration::from_millis(300));
+                opened.store(true, Ordering::SeqCst);
+                (405, String::new(), String::new())
+            }
+            Some(_) => (status, headers, body),
+        }
+    })
+    .await;
+    let test = pool(json!({"url": web.address}), None);
+    assert_eq!(text(&test.call("web", "echo").await.unwrap()), "over HTTP");
+    assert!(is_open.load(Ordering::SeqCst));
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
