@@ -26,6 +26,7 @@ use crate::{
     reviewer::ReviewExchange,
     spans,
     spending::TokenSpending,
+    sub_agents::SubAgents,
     token_counter::TokenCounter,
     turn::{RequestConstants, Turn},
 };
@@ -50,6 +51,8 @@ pub struct Agent {
     pub(crate) single_turn: bool,
     pub(crate) steering: SteeringInput,
     pub(crate) mentions: Option<Arc<dyn MentionLoader>>,
+    /// The agents that it has started, if it may start any.
+    pub(crate) sub_agents: Option<Arc<SubAgents>>,
 }
 
 impl fmt::Debug for Agent {
@@ -141,6 +144,7 @@ impl Agent {
             stop,
             steering: &self.steering,
             mentions: self.mentions.as_deref(),
+            sub_agents: self.sub_agents.as_deref(),
             reviews: &self.reviews,
             spending: TokenSpending::new(self.limits.tokens),
             loop_detector: LoopDetector::new(&self.toolbox.review.history()),
@@ -151,7 +155,11 @@ impl Agent {
             declined: false,
         };
         let end = within(self.limits.time, stop, turn.run()).await;
-        let Turn { spending, refusals, answer, declined, .. } = turn;
+        let Turn { mut spending, refusals, answer, declined, .. } = turn;
+        if let Some(agents) = &self.sub_agents {
+            agents.end_turn(&*self.events).await;
+            spending.add(agents.take_usage());
+        }
         let end = end.map(|()| answer);
         if let Err(AgentError::Stopped(reason)) = &end {
             self.leave_word(*reason);

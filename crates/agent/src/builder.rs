@@ -1,5 +1,6 @@
 //! Builds an agent. Only this file and its submodules name concrete types.
 
+mod child;
 mod session;
 mod undo;
 
@@ -10,15 +11,15 @@ use windlass_contract::{
     approval::{Approver, Rulebook},
     elicitation::Elicitor,
     event::{EventEmitter, EventSink, Silent},
-    journal::{JournalError, TurnContext},
+    journal::{JournalError, ParentSession, TurnContext},
     model::ModelClient,
     remote::ToolSource,
 };
 use windlass_host::Machine;
 use windlass_record::{Edits, SessionError, Which, outputs_directory};
 use windlass_runtime::{
-    Budget, CleanEvents, Deferral, DefinitionErrors, Gate, Policy, Registry, RegistryBuilder, Review,
-    SearchForm, Secrets, SessionApprovals, Shaper, Toolbox,
+    Budget, CleanEvents, Deferral, DefinitionErrors, Gate, LiveRules, Policy, Registry, RegistryBuilder,
+    Review, SearchForm, Secrets, SessionApprovals, Shaper, Toolbox,
 };
 use windlass_tools::{CommandSessions, OutputPlace, UserInput};
 
@@ -35,6 +36,7 @@ use crate::{
     history::ConversationHistory,
     offered_tools::OfferedTools,
     reviewer::{ModelReviewer, ReviewExchange},
+    sub_agents::{AgentLineage, SubAgentSettings, SubAgents},
     token_counter::TokenCounter,
     toolset::ToolsetParts,
 };
@@ -46,23 +48,23 @@ const MAX_NOTE_BYTES: usize = 256;
 /// Collects the parts of an agent. Only a model is required. By default nothing is recorded, no
 /// questions are asked, and calls that need a sandbox do not run.
 pub struct AgentBuilder {
-    model: Option<Arc<dyn ModelClient>>,
+    pub(crate) model: Option<Arc<dyn ModelClient>>,
     tools: Vec<Arc<dyn AnyTool>>,
     listed_tools: Vec<Arc<dyn AnyTool>>,
     tool_source: Option<Arc<dyn ToolSource>>,
     builtin: Option<Toolset>,
-    policy: Policy,
+    pub(crate) policy: Policy,
     approver: Option<Arc<dyn Approver>>,
-    elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     events: Arc<dyn EventSink>,
     machine: Machine,
     secrets: Secrets,
-    context: ContextSettings,
-    storage: Option<StorageSettings>,
-    limits: TurnLimits,
+    pub(crate) context: ContextSettings,
+    pub(crate) storage: Option<StorageSettings>,
+    pub(crate) limits: TurnLimits,
     review: ReviewSettings,
-    resume: Option<Which>,
+    pub(crate) resume: Option<Which>,
     same_provider: bool,
     output_schema: Option<AnswerSchema>,
     single_turn: bool,
@@ -71,6 +73,11 @@ pub struct AgentBuilder {
     command_sessions: CommandSessions,
     session_approvals: SessionApprovals,
     undo_recording: UndoRecording,
+    pub(crate) sub_agents: Option<SubAgentSettings>,
+    pub(crate) lineage: AgentLineage,
+    pub(crate) parent: Option<ParentSession>,
+    pub(crate) only_tools: Vec<Vec<String>>,
+    rules: Option<LiveRules>,
 }
 
 impl Default for AgentBuilder {
@@ -101,6 +108,11 @@ impl Default for AgentBuilder {
             command_sessions: CommandSessions::default(),
             session_approvals: SessionApprovals::default(),
             undo_recording: UndoRecording::default(),
+            sub_agents: None,
+            lineage: AgentLineage::default(),
+            parent: None,
+            only_tools: Vec::new(),
+            rules: None,
         }
     }
 }
@@ -193,6 +205,8 @@ impl AgentBuilder {
         session_approvals(approvals: SessionApprovals) = approvals;
         /// The recorder of what commands change, shared with an earlier agent of the same session.
         undo_recording(recording: UndoRecording) = recording;
+        /// Lets the agent start others, with `spawn_agent`.
+        sub_agents(settings: SubAgentSettings) = Some(settings);
     }
 
     /// Records below a directory, with the default settings of [`storage`](Self::storage).
@@ -248,7 +262,7 @@ impl AgentBuilder {
     /// recorded below it.
     pub fn toolbox(mut self) -> Result<Toolbox, DefinitionErrors> {
         let (family, outputs) = (Family::of(""), OutputPlace::default());
-        let registry = self.registry(&family, SearchForm::Function, &outputs)?;
+        let registry = self.registry(&family, SearchForm::Function, &outputs, None)?;
         self.recover_edits(&self.clean_events());
         let journal: Arc<dyn Journal> = match &self.storage {
             Some(storage) => Arc::new(self.standalone_calls(storage)),
@@ -276,6 +290,9 @@ impl AgentBuilder {
 
     /// Builds the agent.
     pub fn build(mut self) -> Result<Agent, BuildError> {
+        let rules = LiveRules::new(self.policy.rules.clone());
+        self.rules.get_or_insert(rules);
+        let sub_agents = SubAgents::new(&self);
         let model = self.model.take().ok_or(BuildError::NoModel)?;
         let info = model.info().clone();
         let family = Family::of(&info.model);
@@ -286,7 +303,7 @@ impl AgentBuilder {
         }
         let warning = self.fit_tools_to_wire(info.wire);
         let outputs = OutputPlace::default();
-        let registry = self.registry(&family, form, &outputs)?;
+        let registry = self.registry(&family, form, &outputs, sub_agents.as_ref())?;
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
             provider: info.provider,
@@ -294,6 +311,9 @@ impl AgentBuilder {
             policy: self.recorded_policy(),
         };
         let begun = self.begin(&context)?;
+        if let Some(agents) = &sub_agents {
+            agents.set_parent(begun.thread.clone());
+        }
         let journal = begun.journal;
         let home = self.storage.as_ref().map(|storage| storage.home.as_path());
         let edits = home.map(|home| Edits::of_session(home, &begun.thread)).transpose()?;
@@ -310,6 +330,7 @@ impl AgentBuilder {
         if let Some(message) = warning {
             events.emit(Event::Warning { message });
         }
+        begun.warnings.iter().for_each(|message| events.emit(Event::Warning { message: message.clone() }));
         begun.repairs.iter().for_each(|repair| events.emit(Event::Warning { message: repair.to_string() }));
         // The offline rules have no context window.
         let window = (info.wire != "builtin").then(|| self.context.window_tokens(&family));
@@ -346,6 +367,7 @@ impl AgentBuilder {
             single_turn: self.single_turn,
             steering: self.steering.clone(),
             mentions: self.mentions.clone(),
+            sub_agents,
             toolbox: Arc::new(self.into_toolbox(parts)),
             journal,
             events,
@@ -368,6 +390,7 @@ impl AgentBuilder {
         family: &Family,
         form: SearchForm,
         outputs: &OutputPlace,
+        sub_agents: Option<&Arc<SubAgents>>,
     ) -> Result<Registry, DefinitionErrors> {
         let builtin = self.builtin.iter().fold(Registry::builder(), |registry, set| {
             let traits = PolicyTraits::new(&self.policy, self.approver.is_some());
@@ -376,6 +399,8 @@ impl AgentBuilder {
             let (sessions, user_input) = (&self.command_sessions, &user_input);
             set.register(registry, ToolsetParts { outputs, sessions, user_input, traits })
         });
+        let builtin = sub_agents.into_iter().fold(builtin, |registry, agents| agents.register(registry));
+        let builtin = std::mem::take(&mut self.only_tools).into_iter().fold(builtin, RegistryBuilder::only);
         let storage = self.storage.clone();
         let indexer = Arc::new(move |cards: &[_]| catalogue(cards, storage.as_ref()));
         let deferral = Deferral { room: self.context.tool_tokens(family), form, indexer };
@@ -401,6 +426,7 @@ impl AgentBuilder {
     /// Builds the toolbox around the registry.
     fn into_toolbox(self, parts: ToolboxParts) -> Toolbox {
         let recorder = self.undo_recorder(parts.edits.as_ref(), &*parts.events);
+        let rules = self.rules.unwrap_or_else(|| LiveRules::new(self.policy.rules.clone()));
         let mut machine = self.machine;
         if let Some(recorder) = recorder {
             machine = machine.with_undo_recorder(recorder);
@@ -421,6 +447,8 @@ impl AgentBuilder {
             gate: Gate::new(self.policy, self.approver)
                 .with_secrets(self.secrets.clone())
                 .with_rulebook(self.rulebook)
+                .with_rules(rules)
+                .with_agent(self.lineage.path_of_child().map(str::to_owned))
                 .with_session_approvals(self.session_approvals)
                 .with_programs(Arc::new(machine.clone())),
             sandbox: Arc::new(machine),

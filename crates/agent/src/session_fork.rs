@@ -76,6 +76,7 @@ impl SessionFork {
                 id: self.parent.clone(),
                 kind: ParentKind::Fork,
                 before_message: self.before_message,
+                agent: None,
             }),
         };
         let file = SessionFile::create(home, &meta)?;
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!((forked.messages, forked.cwd.as_path()), (2, Path::new("/w")));
         let before = load(&find(home.path(), &id).unwrap().1).unwrap();
         let (_file, session) = SessionFile::resume(home.path(), &Which::Id(forked.id)).unwrap();
-        let link = Some(ParentSession { id, kind: ParentKind::Fork, before_message: None });
+        let link = Some(ParentSession { id, kind: ParentKind::Fork, before_message: None, agent: None });
         assert_eq!((session.meta.parent, session.meta.instructions.as_str()), (link, "be brief"));
         let bodies = |items: Vec<Item>| items.into_iter().map(|item| item.body).collect::<Vec<_>>();
         assert_eq!((bodies(session.history), session.context), (bodies(before.history), before.context));

@@ -29,6 +29,7 @@ use crate::{
     reviewer::ReviewExchange,
     spans,
     spending::TokenSpending,
+    sub_agents::SubAgents,
     token_counter::{RequestParts, TokenCounter},
 };
 
@@ -50,6 +51,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) stop: &'a Stop,
     pub(crate) steering: &'a SteeringInput,
     pub(crate) mentions: Option<&'a dyn MentionLoader>,
+    pub(crate) sub_agents: Option<&'a SubAgents>,
     pub(crate) reviews: &'a ReviewExchange,
     pub(crate) spending: TokenSpending,
     pub(crate) loop_detector: LoopDetector,
@@ -211,6 +213,7 @@ impl Turn<'_> {
         drop(span);
         let done = batch.finish().await;
         self.spending.add(self.reviews.cost());
+        self.spending.add(self.sub_agents.map(SubAgents::take_usage).unwrap_or_default());
         for finished in &done {
             self.refusals.note(finished);
             self.offered.learn(&finished.call, &finished.outcome.content, &self.toolbox.registry);

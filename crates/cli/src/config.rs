@@ -31,9 +31,11 @@ mod load;
 mod problem;
 mod retention;
 mod show;
+mod sub_agents;
 mod tui;
 mod undo;
 
+pub(crate) use agent_settings::seconds;
 pub(crate) use editor::{ConfigEditor, check_text, read_or_new};
 pub(crate) use key::ConfigKey;
 pub(crate) use known::schema;
@@ -46,6 +48,7 @@ pub(crate) use gateway::{GatewayClient, GatewaySettings};
 pub(crate) use limits::CommandLimits;
 pub(crate) use retention::RetentionSettings;
 use retention::SessionDurability;
+pub(crate) use sub_agents::{ConfiguredRole, SubAgentLimits};
 pub(crate) use tui::{TuiSettings, TuiTheme};
 pub(crate) use undo::UndoOfCommands;
 
@@ -134,6 +137,11 @@ pub(crate) struct WindlassConfig {
     pub(crate) mcp_servers: BTreeMap<String, McpServerConfig>,
     /// The clients of `windlass mcp gateway`.
     pub(crate) mcp_gateway: GatewaySettings,
+    /// Agents that an agent may start.
+    pub(crate) sub_agents: SubAgentLimits,
+    /// The roles of such agents, by name: letters, digits, `-` and `_`. `default`, `explorer` and
+    /// `worker` are built in.
+    pub(crate) agents: BTreeMap<String, ConfiguredRole>,
     /// Runs commands in parallel even if they may change something. Those known to change nothing
     /// always run in parallel.
     pub(crate) parallel_commands: bool,
@@ -231,6 +239,8 @@ impl Default for WindlassConfig {
             tools: ToolSwitches::default(),
             mcp_servers: BTreeMap::new(),
             mcp_gateway: GatewaySettings::default(),
+            sub_agents: SubAgentLimits::default(),
+            agents: BTreeMap::new(),
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),

@@ -20,8 +20,8 @@ const MAX_ENTRIES: usize = 50;
 pub(crate) fn of_session(setup: &ProgramSetup, which: &Which) -> Vec<EarlierEntry> {
     let path = match which {
         Which::Id(id) => record::find(&setup.home, id).ok().map(|(_, path)| path),
-        Which::Last => newest(setup, |_| true),
-        Which::LastIn(cwd) => newest(setup, |entry| entry.cwd == *cwd),
+        Which::Last => newest(setup, |entry| !entry.is_of_sub_agent()),
+        Which::LastIn(cwd) => newest(setup, |entry| entry.cwd == *cwd && !entry.is_of_sub_agent()),
     };
     let session = path.and_then(|path| record::load(&path).ok());
     session.map(|session| last_entries(session.transcript(), &setup.secrets())).unwrap_or_default()

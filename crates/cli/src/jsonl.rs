@@ -114,6 +114,13 @@ impl JsonlWriter {
                 ended(state, call, effects, outcome)
             }
             Event::PlanUpdated(plan) => vec![planned(state, plan)],
+            Event::AgentUpdated { agent, thread, status, activity } => {
+                let mut fields = json!({"agent": agent, "thread_id": thread, "status": status});
+                if let Some(activity) = activity {
+                    fields["activity"] = json!(activity);
+                }
+                vec![line("agent.updated", fields)]
+            }
             Event::EditStarted { id, files } => edit_started(state, id, files),
             Event::TurnDiff { diff } => {
                 state.diff = Some(diff.clone());

@@ -11,7 +11,7 @@ use std::{
 
 use windlass::{
     CallId, CallWords, Clean, Denial, Effects, Event, EventSink, Outcome, Plan, PlanStatus, Refusal,
-    ToolCall, clean::Secrets, is_same_apart_from_numbers, progress_line, shortened,
+    ToolCall, agent_news, clean::Secrets, is_same_apart_from_numbers, progress_line, shortened,
 };
 use windlass_tui::render::visible::visible_prose;
 pub(crate) use windlass_tui::render::visible::{path_text, visible, visible_lines, visible_path};
@@ -285,6 +285,10 @@ impl EventSink for ProgressScreen {
                 self.show(state, &format!("{} search the web for {}", style.bold("•"), visible(query)));
             }
             Event::PlanUpdated(plan) => self.show(state, &plan_text(plan)),
+            Event::AgentUpdated { agent, thread, status, activity } => {
+                let news = agent_news(agent, thread.as_str(), status, activity.as_deref());
+                self.show(state, &style.dim(&visible(&news)));
+            }
             Event::Retrying { provider, attempt, of, delay, left, reason } => {
                 let pause = RetryPause { attempt: *attempt, of: *of, delay: *delay, left: *left };
                 self.show_retry(state, (provider, reason), &pause);

@@ -7,6 +7,7 @@ mod export_text;
 mod rename;
 mod search;
 mod transcript;
+mod tree;
 
 pub(crate) use disk::kept;
 
@@ -44,6 +45,7 @@ pub(crate) fn run(common: &CommonOptions, args: &SessionsCommand) -> Result<Prog
     match args {
         SessionsCommand::List { limit, json } => list(&setup, *limit, *json),
         SessionsCommand::Show { id, json } => show(&setup, ids::thread(&setup, id)?, *json),
+        SessionsCommand::Tree { id, limit, json } => tree::run(&setup, id.as_deref(), *limit, *json),
         SessionsCommand::Search(search) => search::run(&setup, search),
         SessionsCommand::Rename(rename) => rename::run(&setup, rename),
         SessionsCommand::Delete { ids, yes } => delete::run(&setup, ids, *yes),
@@ -91,8 +93,8 @@ pub(crate) fn resumable(
 ) -> Result<Vec<(SessionEntry, String)>, CliProblem> {
     let entries = record::list(&setup.home).map_err(|error| failed(&error))?;
     let (secrets, names) = (setup.secrets(), ids::names(setup)?);
-    let here =
-        entries.into_iter().filter(|entry| places == SessionPlaces::Everywhere || entry.cwd == setup.cwd);
+    let is_here = |entry: &SessionEntry| places == SessionPlaces::Everywhere || entry.cwd == setup.cwd;
+    let here = entries.into_iter().filter(|entry| is_here(entry) && !entry.is_of_sub_agent());
     // A session that cannot be read is listed, and the error appears when it is chosen.
     let summarized = here.map(|entry| (record::summarize(&entry.path).ok(), entry));
     let has_name = |entry: &SessionEntry| names.get(&entry.id).is_some();
@@ -259,6 +261,9 @@ impl SessionDetails {
 
 /// Describes where a session comes from.
 fn parent_in_words(parent: &ParentSession) -> String {
+    if let Some(agent) = &parent.agent {
+        return format!("{} {} of {}", parent.kind.as_str(), visible(agent), parent.id);
+    }
     let before = parent.before_message.map(|number| format!(", before message {number}")).unwrap_or_default();
     format!("{} of {}{before}", parent.kind.as_str(), parent.id)
 }

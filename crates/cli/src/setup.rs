@@ -6,6 +6,7 @@ mod limit;
 mod machine;
 mod model;
 mod served;
+mod sub_agents;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -190,8 +191,9 @@ impl ProgramSetup {
         let toolset = self.toolset(&family);
         let files = InstructionFiles::of(self);
         let context = self.context(&files, &family, &client.info().model, toolset.edits)?;
-        Ok(self
-            .with_tools(toolset, approval)?
+        let builder = self.with_tools(toolset, approval)?;
+        let builder = self.sub_agents()?.into_iter().fold(builder, AgentBuilder::sub_agents);
+        Ok(builder
             .model(client)
             .machine(machine)
             .context(context)

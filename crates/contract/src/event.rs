@@ -14,6 +14,7 @@ use crate::{
     id::ThreadId,
     model::Usage,
     outcome::Refusal,
+    sub_agent::AgentStatus,
 };
 
 /// Receives events as they happen. Implemented by the cleaner, which passes them on to an
@@ -199,6 +200,18 @@ pub enum Event {
     },
     /// The model changed its plan.
     PlanUpdated(Plan),
+    /// A sub-agent has another state, or has begun a call.
+    AgentUpdated {
+        /// Its path, such as `root/worker-1`.
+        agent: String,
+        /// Its thread.
+        thread: ThreadId,
+        /// Its state.
+        status: AgentStatus,
+        /// The call that it has begun, in one line.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        activity: Option<String>,
+    },
     /// A request to the model's server failed and is tried again.
     Retrying {
         /// The provider.

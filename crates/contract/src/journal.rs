@@ -98,6 +98,9 @@ pub struct ParentSession {
     /// For a fork, the number of the first message that was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_message: Option<usize>,
+    /// For an agent, its path, such as `root/worker-1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// Reason that a session was started from another one.
@@ -106,6 +109,8 @@ pub struct ParentSession {
 pub enum ParentKind {
     /// It goes on with the conversation of its parent, up to some message.
     Fork,
+    /// The agent of the parent has started it as another agent.
+    Agent,
     /// A reason that a later version added.
     #[serde(other)]
     Other,
@@ -116,6 +121,7 @@ impl ParentKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fork => "fork",
+            Self::Agent => "agent",
             Self::Other => "other",
         }
     }

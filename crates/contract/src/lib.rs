@@ -36,6 +36,7 @@ pub mod secret_names;
 pub mod secret_paths;
 pub mod snapshot;
 pub mod spec;
+pub mod sub_agent;
 pub mod tool;
 pub mod untrusted_text;
 pub mod verdict;

@@ -15,9 +15,12 @@ pub const SKILL_LIST_START: &str = "<skills_instructions>\n";
 /// The start of the message with a skill that the user has named.
 pub const SKILL_START: &str = "<skill>\n";
 
+/// The start of the message about agents of an earlier run.
+pub const AGENTS_START: &str = "<agents>\n";
+
 /// Returns true for a message that the program wrote.
 pub fn is_of_program(text: &str) -> bool {
-    [ENVIRONMENT_START, ABORTED_START, DOCUMENTS_START, SKILL_LIST_START, SKILL_START]
+    [AGENTS_START, ENVIRONMENT_START, ABORTED_START, DOCUMENTS_START, SKILL_LIST_START, SKILL_START]
         .iter()
         .any(|start| text.starts_with(start))
 }

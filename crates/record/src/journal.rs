@@ -52,7 +52,7 @@ pub enum Which {
     /// The session with this id.
     Id(ThreadId),
     /// The newest session that was started in this directory, so that one of another project is
-    /// never resumed by accident.
+    /// never resumed by accident. Sessions of sub-agents are left out, here and in `Last`.
     LastIn(PathBuf),
     /// The newest session of all directories.
     Last,
@@ -299,9 +299,11 @@ fn last_line(file: &File, at: &Range<u64>) -> io::Result<Vec<u8>> {
 fn find(home: &Path, which: &Which) -> Result<PathBuf, SessionError> {
     match which {
         Which::Id(id) => session_paths::path_of(home, id.as_str()),
-        Which::LastIn(cwd) => session_paths::newest(home, |entry| entry.cwd == *cwd)?
-            .ok_or_else(|| SessionError::NoneIn { cwd: cwd.clone() }),
-        Which::Last => session_paths::newest(home, |_| true)?
+        Which::LastIn(cwd) => {
+            session_paths::newest(home, |entry| entry.cwd == *cwd && !entry.is_of_sub_agent())?
+                .ok_or_else(|| SessionError::NoneIn { cwd: cwd.clone() })
+        }
+        Which::Last => session_paths::newest(home, |entry| !entry.is_of_sub_agent())?
             .ok_or_else(|| SessionError::NoneYet { home: home.to_owned() }),
     }
 }

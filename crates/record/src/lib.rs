@@ -65,6 +65,7 @@ mod standalone_calls;
 mod stored_files;
 mod stored_outputs;
 mod summary;
+mod turn_end;
 mod verified_lines;
 
 pub use calls::{
@@ -93,3 +94,4 @@ pub use snapshot_store::{SnapshotStore, SnapshotStoreState};
 pub use standalone_calls::{StandaloneCalls, WarningHandler};
 pub use stored_outputs::StoredOutputs;
 pub use summary::{SessionSummary, find_by_prefix, summarize};
+pub use turn_end::{TurnEnd, last_turn_end};

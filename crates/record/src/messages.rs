@@ -45,7 +45,7 @@ fn may_be_item(line: &[u8]) -> bool {
 }
 
 /// Returns the message of a line, if it has one of the user or the model.
-fn message_of_line(line: &LineEnvelope<'_>) -> Option<(Role, String)> {
+pub(crate) fn message_of_line(line: &LineEnvelope<'_>) -> Option<(Role, String)> {
     if !matches!(line.kind.as_ref(), "item" | "inherited") {
         return None;
     }

@@ -77,6 +77,11 @@ pub(crate) struct LineEnvelope<'a> {
 }
 
 impl<'a> LineEnvelope<'a> {
+    /// Returns the payload as JSON.
+    pub(crate) fn payload(&self) -> &str {
+        self.payload.get()
+    }
+
     /// Parses a line. The error says in a few words why it makes no sense.
     pub(crate) fn parse(text: &'a [u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| problem("line", &error))

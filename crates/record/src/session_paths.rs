@@ -8,7 +8,10 @@ use std::{
 
 use jiff::Timestamp;
 use uuid::Uuid;
-use windlass_contract::{id::ThreadId, journal::ParentSession};
+use windlass_contract::{
+    id::ThreadId,
+    journal::{ParentKind, ParentSession},
+};
 
 use crate::{SessionError, error::cannot, replay};
 
@@ -53,6 +56,13 @@ pub struct SessionEntry {
     pub started: Timestamp,
     /// The session that it comes from, if any.
     pub parent: Option<ParentSession>,
+}
+
+impl SessionEntry {
+    /// Returns true for the session of an agent that another agent started.
+    pub fn is_of_sub_agent(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Agent)
+    }
 }
 
 /// Lists every session below `home`, newest first. A file without a complete first line is left

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use serde_json::json;
@@ -42,11 +42,32 @@ mod remote;
 pub use memory::SessionApprovals;
 pub use policy::Policy;
 
+/// The rules of one or several gates: those of the policy, and those that answers have added since.
+/// Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct LiveRules(Arc<RwLock<Rules>>);
+
+impl LiveRules {
+    /// Begins with these rules.
+    pub fn new(rules: Rules) -> Self {
+        Self(Arc::new(RwLock::new(rules)))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Rules> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, rules: Rules) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).add(rules);
+    }
+}
+
 /// Decides about calls by the policy, and asks a person if the policy says so.
 pub struct Gate {
     policy: Policy,
-    /// The policy's rules, and those added by answers since.
-    rules: RwLock<Rules>,
+    rules: LiveRules,
+    /// The agent whose calls these are, if another agent has started it.
+    agent: Option<String>,
     approver: Option<Arc<dyn Approver>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     finder: Option<Arc<dyn ProgramFinder>>,
@@ -114,15 +135,27 @@ impl fmt::Debug for Gate {
 impl Gate {
     /// Creates a gate. Without an approver, a call that needs a question is refused.
     pub fn new(policy: Policy, approver: Option<Arc<dyn Approver>>) -> Self {
-        let rules = RwLock::new(policy.rules.clone());
+        let rules = LiveRules::new(policy.rules.clone());
         let (memory, secrets) = (SessionApprovals::default(), Secrets::default());
-        Self { policy, rules, approver, rulebook: None, finder: None, memory, secrets }
+        Self { policy, rules, agent: None, approver, rulebook: None, finder: None, memory, secrets }
     }
 
     /// Sets the secrets that are redacted from questions, beside those that the cleaner recognizes.
     #[must_use]
     pub fn with_secrets(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
+    }
+
+    /// Shares rules with another gate, also those that answers add later.
+    #[must_use]
+    pub fn with_rules(self, rules: LiveRules) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Sets the path of the agent whose calls these are. Its questions name it.
+    #[must_use]
+    pub fn with_agent(self, agent: Option<String>) -> Self {
+        Self { agent, ..self }
     }
 
     /// Sets the rulebook that keeps rules made by answers beyond the session.
@@ -163,7 +196,7 @@ impl Gate {
     /// Judges the command of a call, if it has one. The working directory matters: it decides
     /// whether a search of `.` reads secrets.
     pub(crate) fn judge(&self, effects: &Effects) -> Option<CommandJudgement> {
-        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.rules.read();
         let command = effects.command.as_ref().map(|command| {
             let programs = |name: &str| self.unwritable_program(name, command);
             let replaceable = |name: &str| self.is_replaceable(name, command);
@@ -197,7 +230,7 @@ impl Gate {
         judged: Option<CommandJudgement>,
     ) -> Result<CallAdmission, Failure> {
         let GateRequest { call, effects, .. } = request;
-        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner).iter().count();
+        let rules = self.rules.read().iter().count();
         let judged = judged.filter(|judged| judged.rules == rules).or_else(|| self.judge(effects));
         let missing = self.missing_program(effects, judged.as_ref());
         let details = judged.as_ref().map(CommandJudgement::details).unwrap_or_default();
@@ -235,6 +268,12 @@ impl Gate {
     ) -> Result<CallAdmission, Failure> {
         let effects = request.effects;
         let program = self.direct_program(effects, &confinement);
+        let grounds = match &self.agent {
+            Some(agent) => {
+                QuestionGrounds { reason: format!("the agent `{agent}` asks: {}", grounds.reason), ..grounds }
+            }
+            None => grounds,
+        };
         let question = self.question(request, &confinement, program.as_ref(), grounds);
         let GivenApproval { decision, lasts } = self.ask(&question, request).await?;
         match program.filter(|_| lasts) {
@@ -414,7 +453,7 @@ impl Gate {
             Beyond::Everything => Some(Wish::Escalated),
             Beyond::Wider { .. } => None,
         };
-        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.rules.read();
         let proposed = effects.escalation.as_ref().map_or(&[][..], |escalation| &escalation.prefix_rule);
         // Rules are stored in plain text, so none is made from a secret.
         let rule = command.as_ref().zip(wish).filter(|_| secrets.is_empty());

@@ -24,7 +24,7 @@ mod toolbox;
 
 pub use batch::Batch;
 pub use call_history::{CallHistory, PastCall};
-pub use gate::{Gate, Policy, SessionApprovals};
+pub use gate::{Gate, LiveRules, Policy, SessionApprovals};
 pub use registry::{
     Deferral, DefinitionError, DefinitionErrors, Exposure, JoinedTools, Quarantined, Registered, Registry,
     RegistryBuilder,

@@ -176,6 +176,22 @@ pub struct RegistryBuilder {
     foreign: Vec<Arc<dyn AnyTool>>,
     deferral: Option<Deferral>,
     source: Option<Arc<dyn ToolSource>>,
+    allowed: AllowedTools,
+}
+
+/// The lists of tools that may be registered, by name. A tool must be in each of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AllowedTools(Vec<Vec<String>>);
+
+impl AllowedTools {
+    fn allow(&self, tool: &dyn AnyTool) -> bool {
+        let fits = |pattern: &String, name: &str| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == pattern,
+        };
+        let name = tool.name();
+        self.0.iter().all(|allowed| allowed.iter().any(|pattern| fits(pattern, name.as_str())))
+    }
 }
 
 /// The origin of a tool, which decides its exposure.
@@ -275,6 +291,14 @@ impl RegistryBuilder {
         self
     }
 
+    /// Leaves out every other tool, also those that join later. A `*` at the end of a name stands
+    /// for any rest.
+    #[must_use]
+    pub fn only(mut self, names: Vec<String>) -> Self {
+        self.allowed.0.push(names);
+        self
+    }
+
     /// Checks every definition.
     pub fn build(mut self) -> Result<Registry, DefinitionErrors> {
         let mut registry = Registry {
@@ -286,8 +310,10 @@ impl RegistryBuilder {
         if let Some(source) = self.source {
             let known = source.tools_since(0);
             self.foreign.extend(known.tools);
-            registry.late = LateTools::new(source, known.version);
+            registry.late = LateTools::new(source, known.version, self.allowed.clone());
         }
+        self.own.retain(|(tool, _)| self.allowed.allow(&**tool));
+        self.foreign.retain(|tool| self.allowed.allow(&**tool));
         let mut errors = Vec::new();
         let mut guests = Vec::new();
         let (fallbacks, own): (Vec<_>, Vec<_>) =

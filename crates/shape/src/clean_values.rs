@@ -94,9 +94,9 @@ impl Secrets {
             | Event::Warning { message: text }
             | Event::Retrying { reason: text, .. }
             | Event::CallOutput { text, .. } => self.replace(text),
-            Event::CallProgress { message, .. } => {
-                if let Some(message) = message {
-                    self.replace(message);
+            Event::CallProgress { message: text, .. } | Event::AgentUpdated { activity: text, .. } => {
+                if let Some(text) = text {
+                    self.replace(text);
                 }
             }
             Event::ApprovalAsked { tool, reason, beyond, .. } => {

@@ -10,8 +10,8 @@ use ratatui::{
     text::{Line, Span},
 };
 use windlass::{
-    Clean, Content, Event, Outcome, Plan, PlanStatus, Reason, Status, Usage, clean::Secrets, counted,
-    is_same_apart_from_numbers, progress_line,
+    Clean, Content, Event, Outcome, Plan, PlanStatus, Reason, Status, Usage, agent_news, clean::Secrets,
+    counted, is_same_apart_from_numbers, progress_line,
 };
 
 use crate::{
@@ -242,6 +242,9 @@ impl Transcript {
                 let (call, effects) = (call.into_inner(), effects.into_inner());
                 let outcome = without_stop_notice(Clean::into_inner(*outcome));
                 self.finished.extend(self.calls.end(call, effects, outcome, display));
+            }
+            Event::AgentUpdated { agent, thread, status, activity } => {
+                self.note(&agent_news(&agent, thread.as_str(), &status, activity.as_deref()));
             }
             Event::PlanUpdated(plan) => (self.plan, self.has_live_plan) = (Some(plan), true),
             Event::Retrying { of, left, reason, .. } => self.show_retry(of, left, reason),

@@ -94,11 +94,11 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, AnswerSchema, BuildError, CommandSessions, ContextSettings, EditTools,
-    Family, FileTools, ForkedSession, McpServers, MentionLoader, ReviewSettings, RunningCommand, SessionFork,
-    SessionForkError, ShellKind, StandingInstructions, SteeringInput, StorageSettings, TOOL_CONTEXT_PERCENT,
-    Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording, image_url, index, program, recover_edits,
-    usage,
+    Agent, AgentBuilder, AgentError, AgentRole, AnswerSchema, BuildError, CommandSessions, ContextSettings,
+    EditTools, Family, FileTools, ForkedSession, McpServers, MentionLoader, ReviewSettings, RunningCommand,
+    SessionFork, SessionForkError, ShellKind, StandingInstructions, SteeringInput, StorageSettings,
+    SubAgentSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording,
+    built_in_roles, image_url, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
@@ -126,6 +126,7 @@ pub use windlass_contract::{
     program_message::is_of_program,
     report::{ProcessReport, SearchMatch, SearchReport, SessionReport, StreamReport, ToolReport},
     spec::{SpecKind, WebSearch},
+    sub_agent::{AgentStatus, agent_news},
     tool::{ErrorKind, LookFirst, tool as tool_from},
     verdict::{Criteria, Gives, Marks, Must, Opinion, Reviewer},
     wording::{
@@ -135,9 +136,9 @@ pub use windlass_contract::{
 };
 pub use windlass_macros::tool;
 pub use windlass_runtime::{
-    Batch, Budget, Deferral, DefinitionErrors, Exposure, FinishedCall, Gate, Indexer, Policy, PreparedCall,
-    Quarantined, Reason, Registered, Registry, Review, SearchForm, SessionApprovals, Shaper, Stop, Toolbox,
-    Verdicts,
+    Batch, Budget, Deferral, DefinitionErrors, Exposure, FinishedCall, Gate, Indexer, LiveRules, Policy,
+    PreparedCall, Quarantined, Reason, Registered, Registry, Review, SearchForm, SessionApprovals, Shaper,
+    Stop, Toolbox, Verdicts,
 };
 pub use windlass_schema::{Schema, SchemaError};
 

@@ -22,6 +22,7 @@ use super::{AgentBuilder, BuildError};
 use crate::{
     EditTools, StandingInstructions, StorageSettings,
     context::{EnvironmentContext, opening_items},
+    sub_agents::report_recorded,
 };
 
 impl AgentBuilder {
@@ -45,7 +46,7 @@ impl AgentBuilder {
 
     fn meta(&self, id: ThreadId, instructions: String) -> SessionMeta {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions, parent: None }
+        SessionMeta { id, cwd: self.policy.cwd.clone(), version, instructions, parent: self.parent.clone() }
     }
 
     /// Starts or resumes a session.
@@ -80,8 +81,12 @@ impl AgentBuilder {
         // The settings may have changed twice since the last turn, and the model was sent the first
         // change.
         let was_sent = last_environment(&session.history).is_none_or(|last| *last == environment.body);
-        let opening = if same && was_sent { Vec::new() } else { vec![environment] };
+        let mut opening = if same && was_sent { Vec::new() } else { vec![environment] };
+        let agents = report_recorded(&storage.home, &session.meta.id, &session.history);
+        let (message, warnings) = agents.unzip();
+        opening.extend(message);
         Ok(OpenedSession {
+            warnings: warnings.unwrap_or_default(),
             thread: session.meta.id,
             instructions: session.meta.instructions,
             journal: Arc::new(self.indexed_session(file, storage)),
@@ -107,7 +112,8 @@ impl AgentBuilder {
         let documents = &self.context.opening_messages;
         let opening = opening_items(&self.environment_context(&self.shell()), added, documents);
         let (history, repairs) = (Vec::new(), Vec::new());
-        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening })
+        let warnings = Vec::new();
+        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening, warnings })
     }
 
     /// Returns the part of the policy that is recorded with every turn. If it changes between two
@@ -154,6 +160,8 @@ pub(super) struct OpenedSession {
     pub(super) repairs: Vec<SessionRepair>,
     /// Items that are not recorded yet.
     pub(super) opening: Vec<Item>,
+    /// What the person should know about it.
+    pub(super) warnings: Vec<String>,
 }
 
 /// A journal that records nothing.

@@ -197,6 +197,7 @@ impl World {
             stop: &self.stop,
             steering: &self.steering,
             mentions: None,
+            sub_agents: None,
             reviews: &ReviewExchange::default(),
             spending: TokenSpending::new(Some(1000)),
             loop_detector: LoopDetector::default(),

@@ -32,6 +32,19 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Show sessions with those of the agents that they have started, newest first.
+    #[command(after_help = "Examples:\n  windlass sessions tree\n  windlass sessions tree 0199f3a2 --json")]
+    Tree {
+        /// Id of a session, a unique prefix of it, its name, or one of its calls. Default: all that
+        /// have started agents.
+        id: Option<String>,
+        /// Maximum number of sessions without a parent.
+        #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+        limit: usize,
+        /// Print one JSON object per session, with its agents inside.
+        #[arg(long)]
+        json: bool,
+    },
     /// Search sessions by words of prompts and answers, newest first.
     Search(SearchOptions),
     /// Give a session a name, which every command accepts as its id.

@@ -85,7 +85,8 @@ impl From<ShowVerdict> for Verdicts {
     }
 }
 
-fn seconds(number: NonZeroU64) -> Duration {
+/// Returns a number of seconds as a duration.
+pub(crate) fn seconds(number: NonZeroU64) -> Duration {
     Duration::from_secs(number.get())
 }
 

@@ -53,6 +53,11 @@ pub(crate) struct LoadedConfig {
 }
 
 impl LoadedConfig {
+    /// Returns the same with another configuration, which has the same sources.
+    pub(crate) fn with_config(&self, config: WindlassConfig) -> Self {
+        Self { config, origins: self.origins.clone() }
+    }
+
     /// Returns the source of a value.
     pub(super) fn origin(&self, key: &ConfigKey) -> &SettingOrigin {
         self.origins.get(key).unwrap_or(&SettingOrigin::Default)

@@ -75,6 +75,7 @@ const COMMANDS: [&[&str]; 85] = [
     &["sessions"],
     &["sessions", "list"],
     &["sessions", "show"],
+    &["sessions", "tree"],
     &["sessions", "search"],
     &["sessions", "rename"],
     &["sessions", "delete"],

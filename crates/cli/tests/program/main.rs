@@ -116,8 +116,9 @@ mod session_ends;
 mod session_modes;
 mod sessions;
 #[cfg(test)]
-mod support;
+mod sub_agents;
 #[cfg(test)]
+mod support;
 mod switches;
 #[cfg(test)]
 mod telemetry;

@@ -66,6 +66,14 @@ impl Policy {
         Self { approval, sandbox, unattended: None, plan_mode: true, ..self }
     }
 
+    /// Returns the policy of an agent that this one's agent starts: this policy, or a narrower
+    /// sandbox. A wider one has no effect.
+    #[must_use]
+    pub fn narrowed(self, sandbox: Option<SandboxMode>) -> Self {
+        let sandbox = sandbox.filter(|asked| width(*asked) < width(self.sandbox)).unwrap_or(self.sandbox);
+        Self { sandbox, ..self }
+    }
+
     /// Returns the grant for a command that a person starts: it needs no question and is confined
     /// by the sandbox mode.
     pub fn grant_to_person(&self) -> Grant {
@@ -145,5 +153,40 @@ impl Policy {
             "approval policy is {policy}; reject command — you should not ask for escalated permissions if the approval \
              policy is {policy}"
         )
+    }
+}
+
+/// Orders the sandbox modes by what they allow. Neither of the last two contains the other.
+fn width(mode: SandboxMode) -> u8 {
+    match mode {
+        SandboxMode::ReadOnly => 0,
+        SandboxMode::WorkspaceWrite => 1,
+        SandboxMode::External | SandboxMode::DangerFullAccess => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_never_has_a_wider_sandbox_than_its_parent() {
+        const MODES: [SandboxMode; 4] = [
+            SandboxMode::ReadOnly,
+            SandboxMode::WorkspaceWrite,
+            SandboxMode::External,
+            SandboxMode::DangerFullAccess,
+        ];
+        for (at, parent) in MODES.into_iter().enumerate() {
+            let policy = Policy { sandbox: parent, ..Policy::default() };
+            assert_eq!(policy.clone().narrowed(None).sandbox, parent);
+            for (asked_at, asked) in MODES.into_iter().enumerate() {
+                let child = policy.clone().narrowed(Some(asked));
+                let expected = if asked_at < at && asked_at < 2 { asked } else { parent };
+                assert_eq!(child.sandbox, expected, "{parent:?} {asked:?}");
+            }
+        }
+        let plan = Policy::default().planning().narrowed(Some(SandboxMode::WorkspaceWrite));
+        assert!(plan.plan_mode && plan.sandbox == SandboxMode::ReadOnly);
     }
 }

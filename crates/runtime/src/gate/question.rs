@@ -9,7 +9,7 @@ use windlass_contract::{
 use windlass_policy::{RuleFile, Rules, Trust};
 use windlass_shape::{Failure, Secrets};
 
-use super::{CommandJudgement, Gate, GateRequest, PoisonError};
+use super::{CommandJudgement, Gate, GateRequest};
 use crate::Reason;
 
 /// An approval.
@@ -119,7 +119,7 @@ impl Gate {
             Reach::Everywhere => "approved always",
         };
         if let Ok(made) = Rules::load(&[RuleFile { name, text: &rule.toml, trust: Trust::User }]) {
-            self.rules.write().unwrap_or_else(PoisonError::into_inner).add(made);
+            self.rules.add(made);
         }
         match self.rulebook.as_ref().map(|rulebook| rulebook.keep(reach, rule)) {
             Some(Ok(())) => GivenApproval::lasting(name),

@@ -14,7 +14,7 @@ use windlass_contract::{
 };
 
 use super::{
-    Deferral, Exposure, Quarantined, Registered, Registry,
+    AllowedTools, Deferral, Exposure, Quarantined, Registered, Registry,
     definition::{DefinitionProblem, reason_of},
 };
 use crate::search::ToolSearch;
@@ -31,6 +31,7 @@ pub(super) struct LateTools {
     source: Option<Arc<dyn ToolSource>>,
     groups: Box<[OnceLock<Vec<Registered>>]>,
     state: Mutex<LateState>,
+    allowed: AllowedTools,
 }
 
 #[derive(Default)]
@@ -74,10 +75,10 @@ impl fmt::Debug for LateTools {
 
 impl LateTools {
     /// Creates it for a source whose tools of a version are known.
-    pub(super) fn new(source: Arc<dyn ToolSource>, version: u64) -> Self {
+    pub(super) fn new(source: Arc<dyn ToolSource>, version: u64, allowed: AllowedTools) -> Self {
         let groups = std::iter::repeat_with(OnceLock::new).take(MAX_GROUPS).collect();
         let state = Mutex::new(LateState { version, ..LateState::default() });
-        Self { source: Some(source), groups, state }
+        Self { source: Some(source), groups, state, allowed }
     }
 
     pub(super) fn source(&self) -> Option<Arc<dyn ToolSource>> {
@@ -126,6 +127,7 @@ impl Registry {
         let mut state = self.late.state();
         let SourceTools { version, mut tools } = source.tools_since(state.version);
         state.version = version;
+        tools.retain(|tool| self.late.allowed.allow(&**tool));
         if tools.is_empty() {
             return joined;
         }

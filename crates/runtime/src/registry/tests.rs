@@ -164,3 +164,20 @@ fn a_name_in_another_case_or_name_space_is_read_and_told_unless_it_may_mean_two(
     );
     assert!(registry.unknown("secrets").contains("first: secret, "), "{}", registry.unknown("secrets"));
 }
+
+#[test]
+fn a_list_of_allowed_tools_leaves_out_all_others() {
+    let tool = |name: &'static str| {
+        let body = |_: serde_json::Value, _: windlass_contract::Cx| async {
+            Ok(windlass_contract::Output::from(""))
+        };
+        let made = windlass_contract::tool::tool(name, |_| windlass_contract::Effects::none(), body);
+        std::sync::Arc::new(made.description("A test."))
+    };
+    let all = ["read", "write", "mcp__a__x", "mcp__b__x"];
+    let builder = all.into_iter().fold(Registry::builder(), |builder, name| builder.tool(tool(name)));
+    let registry = builder.only(vec!["read".to_owned(), "mcp__a__*".to_owned()]).build().unwrap();
+    let names: Vec<_> = registry.specs().iter().map(|spec| spec.name.to_string()).collect();
+    assert_eq!(names, ["read", "mcp__a__x"]);
+    assert!(registry.find("write").is_none(), "it cannot be called either");
+}
