@@ -94,4 +94,4 @@ pub use snapshot_store::{SnapshotStore, SnapshotStoreState};
 pub use standalone_calls::{StandaloneCalls, WarningHandler};
 pub use stored_outputs::StoredOutputs;
 pub use summary::{SessionSummary, find_by_prefix, summarize};
-pub use turn_end::{TurnEnd, last_turn_end};
+pub use turn_end::{RecordedTurnEnd, last_turn_end};

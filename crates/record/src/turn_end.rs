@@ -16,7 +16,7 @@ use crate::{
 
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TurnEnd {
+pub enum RecordedTurnEnd {
     /// The model has answered.
     Completed {
         /// Its last message.
@@ -43,7 +43,7 @@ enum EndEvent {
 
 /// Returns the end of the last turn. `None` if the program ended before the turn did, or there was
 /// none.
-pub fn last_turn_end(path: &Path) -> Result<Option<TurnEnd>, SessionError> {
+pub fn last_turn_end(path: &Path) -> Result<Option<RecordedTurnEnd>, SessionError> {
     let file = session_paths::open_to_read(path)?;
     let mut lines = LineReader::new(BufReader::with_capacity(READ_BYTES, file));
     let (mut end, mut answer) = (None, None);
@@ -57,8 +57,10 @@ pub fn last_turn_end(path: &Path) -> Result<Option<TurnEnd>, SessionError> {
                 }
             }
             "event" => match serde_json::from_str(line.payload()) {
-                Ok(EndEvent::TurnCompleted {}) => end = Some(TurnEnd::Completed { answer: answer.take() }),
-                Ok(EndEvent::TurnFailed { message }) => end = Some(TurnEnd::Failed { message }),
+                Ok(EndEvent::TurnCompleted {}) => {
+                    end = Some(RecordedTurnEnd::Completed { answer: answer.take() })
+                }
+                Ok(EndEvent::TurnFailed { message }) => end = Some(RecordedTurnEnd::Failed { message }),
                 Ok(EndEvent::Other) | Err(_) => {}
             },
             _ => {}
@@ -99,12 +101,12 @@ mod tests {
         let (usage, refusals) = (Usage::default(), Vec::new());
         let done = Event::TurnCompleted { usage, declined: false, refusals: refusals.clone() };
         file.append(&Record::Event(clean(&done))).unwrap();
-        assert_eq!(end(), Some(TurnEnd::Completed { answer: Some("all done".into()) }));
+        assert_eq!(end(), Some(RecordedTurnEnd::Completed { answer: Some("all done".into()) }));
         file.append(&Record::TurnContext(&context)).unwrap();
         assert_eq!(end(), None, "the next turn has begun");
         let failed = Event::TurnFailed { message: "no".into(), usage, refusals };
         file.append(&Record::Event(clean(&failed))).unwrap();
-        assert_eq!(end(), Some(TurnEnd::Failed { message: "no".into() }));
+        assert_eq!(end(), Some(RecordedTurnEnd::Failed { message: "no".into() }));
     }
 
     #[test]

@@ -176,14 +176,14 @@ pub struct RegistryBuilder {
     foreign: Vec<Arc<dyn AnyTool>>,
     deferral: Option<Deferral>,
     source: Option<Arc<dyn ToolSource>>,
-    allowed: AllowedTools,
+    allowed: ToolAllowlist,
 }
 
 /// The lists of tools that may be registered, by name. A tool must be in each of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AllowedTools(Vec<Vec<String>>);
+pub(crate) struct ToolAllowlist(Vec<Vec<String>>);
 
-impl AllowedTools {
+impl ToolAllowlist {
     fn allow(&self, tool: &dyn AnyTool) -> bool {
         let fits = |pattern: &String, name: &str| match pattern.strip_suffix('*') {
             Some(start) => name.starts_with(start),

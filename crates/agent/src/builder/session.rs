@@ -160,7 +160,7 @@ pub(super) struct OpenedSession {
     pub(super) repairs: Vec<SessionRepair>,
     /// Items that are not recorded yet.
     pub(super) opening: Vec<Item>,
-    /// What the person should know about it.
+    /// Warnings for the person about agents of an earlier run.
     pub(super) warnings: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use windlass_contract::{
     program_message::AGENTS_START,
     sub_agent::AgentStatus,
 };
-use windlass_record::{SessionEntry, TurnEnd, last_turn_end, list};
+use windlass_record::{RecordedTurnEnd, SessionEntry, last_turn_end, list};
 use windlass_runtime::Reason;
 
 use super::SubAgents;
@@ -25,9 +25,11 @@ pub(super) struct RecordedAgent {
 impl RecordedAgent {
     fn status(&self) -> AgentStatus {
         match last_turn_end(&self.file) {
-            Ok(Some(TurnEnd::Completed { answer })) => AgentStatus::Completed(answer),
-            Ok(Some(TurnEnd::Failed { message })) if is_interruption(&message) => AgentStatus::Interrupted,
-            Ok(Some(TurnEnd::Failed { message })) => AgentStatus::Errored(message),
+            Ok(Some(RecordedTurnEnd::Completed { answer })) => AgentStatus::Completed(answer),
+            Ok(Some(RecordedTurnEnd::Failed { message })) if is_interruption(&message) => {
+                AgentStatus::Interrupted
+            }
+            Ok(Some(RecordedTurnEnd::Failed { message })) => AgentStatus::Errored(message),
             Ok(None) => AgentStatus::Interrupted,
             Err(error) => AgentStatus::Errored(error.to_string()),
         }

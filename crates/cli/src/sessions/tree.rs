@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windlass::{
     ThreadId,
     clean::Secrets,
-    record::{self, SessionEntry, SessionNames, TurnEnd},
+    record::{self, RecordedTurnEnd, SessionEntry, SessionNames},
 };
 
 use super::{failed, title};
@@ -101,8 +101,8 @@ fn state(entry: &SessionEntry) -> &'static str {
         return "open";
     }
     match record::last_turn_end(&entry.path) {
-        Ok(Some(TurnEnd::Completed { .. })) => "completed",
-        Ok(Some(TurnEnd::Failed { .. })) => "failed",
+        Ok(Some(RecordedTurnEnd::Completed { .. })) => "completed",
+        Ok(Some(RecordedTurnEnd::Failed { .. })) => "failed",
         Ok(None) => "interrupted",
         Err(_) => "unreadable",
     }

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 85] = [
+const COMMANDS: [&[&str]; 86] = [
     &[],
     &["chat"],
     &["resume"],

@@ -14,7 +14,7 @@ use windlass_contract::{
 };
 
 use super::{
-    AllowedTools, Deferral, Exposure, Quarantined, Registered, Registry,
+    Deferral, Exposure, Quarantined, Registered, Registry, ToolAllowlist,
     definition::{DefinitionProblem, reason_of},
 };
 use crate::search::ToolSearch;
@@ -31,7 +31,7 @@ pub(super) struct LateTools {
     source: Option<Arc<dyn ToolSource>>,
     groups: Box<[OnceLock<Vec<Registered>>]>,
     state: Mutex<LateState>,
-    allowed: AllowedTools,
+    allowed: ToolAllowlist,
 }
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl fmt::Debug for LateTools {
 
 impl LateTools {
     /// Creates it for a source whose tools of a version are known.
-    pub(super) fn new(source: Arc<dyn ToolSource>, version: u64, allowed: AllowedTools) -> Self {
+    pub(super) fn new(source: Arc<dyn ToolSource>, version: u64, allowed: ToolAllowlist) -> Self {
         let groups = std::iter::repeat_with(OnceLock::new).take(MAX_GROUPS).collect();
         let state = Mutex::new(LateState { version, ..LateState::default() });
         Self { source: Some(source), groups, state, allowed }
