@@ -357,7 +357,7 @@ async fn what_was_judged_before_an_answer_made_a_rule_is_judged_again() {
     assert!(matches!(admitted(&gate, &call, &effects).await, Err(Failure::Refused(_))));
     let text = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
     let made = Rules::load(&[RuleFile { name: "answer", text, trust: Trust::User }]).unwrap();
-    gate.rules.write().unwrap().add(made);
+    gate.rules.add(made);
     let request = GateRequest { call: &call, effects: &effects, secrets: &[], events: &Silent, stop: &stop };
     assert!(gate.admit(request, judged).await.is_ok());
 }
