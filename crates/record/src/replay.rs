@@ -161,7 +161,7 @@ fn verified_meta(first: VerifiedStep) -> Result<SessionMeta, String> {
 
 fn as_meta(record: Result<SessionLine, String>) -> Result<SessionMeta, String> {
     match record? {
-        SessionLine::Meta(meta) => Ok(meta),
+        SessionLine::Meta(meta) => Ok(*meta),
         _ => Err("its type is not `session_meta`".to_owned()),
     }
 }

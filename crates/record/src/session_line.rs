@@ -21,7 +21,7 @@ use crate::chain::{LineHash, append_checksum};
 
 /// A record of a session file, with the fields that are needed to rebuild the session.
 pub(crate) enum SessionLine {
-    Meta(SessionMeta),
+    Meta(Box<SessionMeta>),
     /// The beginning of a turn, with its time.
     Context(TurnContext, Option<Timestamp>),
     Item(Item),
