@@ -109,8 +109,9 @@ fn an_agent_that_was_killed_with_its_parent_is_reported_and_goes_on() {
 
     let ended = user.run(&args(&script, &["resume", "--last", "go on"]));
     ended.assert_code(0);
-    let is_told =
-        |event: &&Value| event["item"]["message"].as_str().is_some_and(|text| text.contains("root/worker-1"));
+    let is_told = |event: &&Value| {
+        event["item"]["message"].as_str().is_some_and(|text| text.contains("(root/worker-1): interrupted"))
+    };
     assert_eq!(ended.events().iter().filter(is_told).count(), 1, "{ended:#?}");
     let waited = results(&ended, "wait");
     assert!(waited[0].contains("interrupted"), "{waited:?}");
