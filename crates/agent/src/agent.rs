@@ -8,7 +8,7 @@ use windlass_contract::{
     event::EventEmitter,
     id::ThreadId,
     item::{Body, Role},
-    journal::{JournalError, Record, TurnContext},
+    journal::{Record, TurnContext},
     model::{ModelClient, ModelInfo, Usage},
     outcome::Refusal,
     program_message::ABORTED_START,
@@ -29,6 +29,7 @@ use crate::{
     sub_agents::SubAgents,
     token_counter::TokenCounter,
     turn::{RequestConstants, Turn},
+    turn_hooks::{TurnHooks, context_item, session_ends},
 };
 
 /// A conversation. Made by [`Agent::builder`]; each [`run`](Self::run) is one turn of it.
@@ -53,6 +54,8 @@ pub struct Agent {
     pub(crate) mentions: Option<Arc<dyn MentionLoader>>,
     /// The agents that it has started, if it may start any.
     pub(crate) sub_agents: Option<Arc<SubAgents>>,
+    /// The session has earlier turns, from before this process.
+    pub(crate) is_resumed: bool,
 }
 
 impl fmt::Debug for Agent {
@@ -125,8 +128,8 @@ impl Agent {
 
     async fn turn(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
         self.events.emit(Event::TurnStarted);
-        if let Err(error) = self.open(input) {
-            let (end, usage) = (Err(error.into()), Usage::default());
+        if let Err(error) = self.open(input, stop).await {
+            let (end, usage) = (Err(error), Usage::default());
             return self.report(TurnReport { end, usage, declined: false, refusals: Vec::new() });
         }
         let mut turn = Turn {
@@ -181,13 +184,23 @@ impl Agent {
         }
     }
 
-    fn open(&mut self, input: Vec<Content>) -> Result<(), JournalError> {
+    async fn open(&mut self, input: Vec<Content>, stop: &Stop) -> Result<(), AgentError> {
+        let hooks = TurnHooks::new(&self.toolbox, stop);
+        let mut context = hooks.session_begins(self.is_resumed).await?;
+        context.extend(hooks.message(&input).await?);
         self.reviews.begin(&input);
         self.history.close_open_calls()?;
         self.journal.append(&Record::TurnContext(&self.context))?;
+        context.iter().try_for_each(|text| self.history.push(context_item(&self.toolbox, text)))?;
         let text = Content::join(&input);
         self.history.push(Body::Message { role: Role::User, content: input }.into())?;
-        push_mentioned(self.mentions.as_deref(), &text, &mut self.history, &*self.events)
+        Ok(push_mentioned(self.mentions.as_deref(), &text, &mut self.history, &*self.events)?)
+    }
+
+    /// Tells the hooks that the session ends. To be called by front ends at the end of a session;
+    /// `reason` is one of `prompt_input_exit` and `other`.
+    pub async fn end_session(&self, reason: &str) {
+        session_ends(&self.toolbox, reason).await;
     }
 
     /// Adds a message for the model that the previous turn was ended early.

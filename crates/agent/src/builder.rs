@@ -1,6 +1,7 @@
 //! Builds an agent. Only this file and its submodules name concrete types.
 
 mod child;
+mod hooks;
 mod session;
 mod undo;
 
@@ -11,6 +12,7 @@ use windlass_contract::{
     approval::{Approver, Rulebook},
     elicitation::Elicitor,
     event::{EventEmitter, EventSink, Silent},
+    hooks::Hooks,
     journal::{JournalError, ParentSession, TurnContext},
     model::ModelClient,
     remote::ToolSource,
@@ -19,13 +21,13 @@ use windlass_host::Machine;
 use windlass_record::{Edits, SessionError, Which, outputs_directory};
 use windlass_runtime::{
     Budget, CleanEvents, Deferral, DefinitionErrors, Gate, LiveRules, Policy, Registry, RegistryBuilder,
-    Review, SearchForm, Secrets, SessionApprovals, Shaper, Toolbox,
+    Review, SearchForm, Secrets, SessionApprovals, SessionHooks, Shaper, Toolbox,
 };
 use windlass_tools::{CommandSessions, OutputPlace, UserInput};
 
 pub use self::undo::UndoRecording;
 
-use self::session::NullJournal;
+use self::{hooks::SessionIdentity, session::NullJournal};
 use crate::{
     Agent, AnswerSchema, ContextSettings, Family, MentionLoader, ReviewSettings, SteeringInput,
     StorageSettings, Toolset, TurnLimits,
@@ -56,6 +58,7 @@ pub struct AgentBuilder {
     pub(crate) policy: Policy,
     approver: Option<Arc<dyn Approver>>,
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
     rulebook: Option<Arc<dyn Rulebook>>,
     events: Arc<dyn EventSink>,
     machine: Machine,
@@ -91,6 +94,7 @@ impl Default for AgentBuilder {
             policy: Policy::default(),
             approver: None,
             elicitor: None,
+            hooks: None,
             rulebook: None,
             events: Arc::new(Silent),
             machine: Machine::new(BTreeMap::new()),
@@ -173,6 +177,8 @@ impl AgentBuilder {
         /// The front end that asks the person for input, for the tool `request_user_input`. Without
         /// it, the model is not offered the tool.
         elicitor(elicitor: Arc<dyn Elicitor>) = Some(elicitor);
+        /// Hooks, which are told about steps of the session and may object. Agents can share them.
+        hooks(hooks: Arc<dyn Hooks>) = Some(hooks);
         /// The rulebook that keeps rules made by answers.
         rulebook(rulebook: Arc<dyn Rulebook>) = Some(rulebook);
         /// The sink that receives events.
@@ -268,11 +274,14 @@ impl AgentBuilder {
             Some(storage) => Arc::new(self.standalone_calls(storage)),
             None => Arc::new(NullJournal),
         };
+        let events = self.announcer(&journal);
+        let hooks = self.session_hooks(None, &events);
         let parts = ToolboxParts {
             registry,
+            hooks,
             outputs,
             edits: self.storage.as_ref().map(|storage| Edits::outside(&storage.home)),
-            events: self.announcer(&journal),
+            events,
             journal,
             usual_budget: Budget::default(),
             review: Review::default(),
@@ -304,6 +313,7 @@ impl AgentBuilder {
         let warning = self.fit_tools_to_wire(info.wire);
         let outputs = OutputPlace::default();
         let registry = self.registry(&family, form, &outputs, sub_agents.as_ref())?;
+        let is_resumed = self.resume.is_some();
         let context = TurnContext {
             cwd: self.policy.cwd.clone(),
             provider: info.provider,
@@ -345,8 +355,11 @@ impl AgentBuilder {
             }
             None => Review::default(),
         };
+        let session = SessionIdentity { thread: &begun.thread, model: &context.model };
+        let hooks = self.session_hooks(Some(&session), &events);
         let parts = ToolboxParts {
             registry,
+            hooks,
             outputs,
             edits,
             journal: Arc::clone(&journal),
@@ -368,6 +381,7 @@ impl AgentBuilder {
             steering: self.steering.clone(),
             mentions: self.mentions.clone(),
             sub_agents,
+            is_resumed,
             toolbox: Arc::new(self.into_toolbox(parts)),
             journal,
             events,
@@ -461,6 +475,7 @@ impl AgentBuilder {
             review: parts.review,
             journal: parts.journal,
             events: parts.events,
+            hooks: parts.hooks,
         }
     }
 }
@@ -468,6 +483,7 @@ impl AgentBuilder {
 /// The parts of a toolbox that depend on its model and its session.
 struct ToolboxParts {
     registry: Registry,
+    hooks: Option<SessionHooks>,
     /// The directory of long outputs, kept with the session. The tool that reads them is created
     /// before the session.
     outputs: OutputPlace,

@@ -16,6 +16,12 @@ pub enum AgentError {
     /// The turn was stopped.
     #[error("{}", .0.message())]
     Stopped(Reason),
+    /// A hook of the user has blocked the message.
+    #[error("the message was blocked by a {reason}")]
+    BlockedMessage {
+        /// The hook and its reason.
+        reason: String,
+    },
     /// The answer does not fit its schema, even after a second request. It was announced anyway.
     #[error("the answer does not fit the output schema, also after it was asked for again: {problem}")]
     UnfitAnswer {

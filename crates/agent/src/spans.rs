@@ -60,6 +60,7 @@ pub(crate) fn failed(span: &Span, error: &AgentError) {
         AgentError::Model(_) => "model",
         AgentError::Journal(_) => "journal",
         AgentError::Stopped(_) => "stopped",
+        AgentError::BlockedMessage { .. } => "blocked_message",
         AgentError::UnfitAnswer { .. } => "unfit_answer",
     };
     span.record("otel.status_code", "ERROR");

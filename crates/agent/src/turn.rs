@@ -31,6 +31,7 @@ use crate::{
     spending::TokenSpending,
     sub_agents::SubAgents,
     token_counter::{RequestParts, TokenCounter},
+    turn_hooks::{TurnHooks, context_item},
 };
 
 /// Maximum number of calls taken from one answer. A model that asks for more is confused or never
@@ -76,6 +77,12 @@ impl Turn<'_> {
     /// Runs until the model asks for no more calls.
     pub(crate) async fn run(&mut self) -> Result<(), AgentError> {
         self.run_to_answer().await?;
+        let mut continued = 0;
+        while let Some(reason) = self.hooks().answer(&self.answer, continued).await? {
+            continued += 1;
+            self.history.push(context_item(self.toolbox, &reason))?;
+            self.run_to_answer().await?;
+        }
         if self.answer.is_empty() {
             let message = "the model ended its turn without an answer".to_owned();
             self.events.emit(Event::Warning { message });
@@ -91,9 +98,13 @@ impl Turn<'_> {
         }
     }
 
+    fn hooks(&self) -> TurnHooks<'_> {
+        TurnHooks::new(self.toolbox, self.stop)
+    }
+
     async fn run_to_answer(&mut self) -> Result<(), AgentError> {
         loop {
-            self.take_steering()?;
+            self.take_steering().await?;
             self.take_new_tools();
             let more = self.sample().await? || !self.steering.is_empty();
             match more {
@@ -105,9 +116,19 @@ impl Turn<'_> {
     }
 
     /// Adds the messages that the user has sent since the last request.
-    fn take_steering(&mut self) -> Result<(), AgentError> {
+    async fn take_steering(&mut self) -> Result<(), AgentError> {
         while let Some(content) = self.steering.take_next() {
             let text = Content::join(&content);
+            match self.hooks().message(&content).await {
+                Ok(context) => {
+                    context.iter().try_for_each(|text| self.history.push(context_item(self.toolbox, text)))?
+                }
+                Err(error @ AgentError::BlockedMessage { .. }) => {
+                    self.events.emit(Event::Warning { message: error.to_string() });
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
             self.reviews.add(&text);
             // The model has something new to go by.
             self.loop_detector = LoopDetector::new(&self.toolbox.review.history());

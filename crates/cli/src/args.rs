@@ -5,6 +5,7 @@ mod agent;
 mod calls;
 mod command;
 mod examples;
+mod hooks;
 mod instructions;
 mod interactive;
 mod mcp;
@@ -23,6 +24,7 @@ pub(crate) use self::{
         UndoOptions,
     },
     command::command,
+    hooks::HooksCommand,
     instructions::{InstructionsOptions, PromptsCommand, SkillsCommand},
     interactive::{ChatOptions, ForkOptions, ResumeOptions, RewindOptions, SessionOptions},
     mcp::{McpAddOptions, McpCommand, McpPinsAction, McpPinsOptions, McpPromptsOptions},
@@ -123,6 +125,9 @@ pub(crate) enum CliCommand {
     /// Manage MCP servers: their tools are offered as `mcp__SERVER__TOOL`.
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// List and test hooks: commands that are told about steps of a session, and may object.
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Show what the model is told at the start of a session: `AGENTS.md` and more.
     Instructions(InstructionsOptions),
     /// List and show skills: instructions that the model reads when a task needs them.
@@ -141,8 +146,8 @@ pub(crate) enum CliCommand {
     Prompts(PromptsCommand),
     /// Decide whether the configuration in a project is used.
     ///
-    /// That is the file `.mcp.json` at its root, with MCP servers, and its skills and prompts.
-    /// Nothing in a repository is configuration before its directory is trusted. A decision counts
+    /// It is in `.mcp.json` (MCP servers) and `.windlass/hooks.json` (hooks) at its root, and in its
+    /// skills and prompts. Nothing in a repository is configuration before its directory is trusted. A decision counts
     /// for each part until it changes. The exit code is 3 if the project is not trusted.
     Trust(TrustOptions),
     /// Explain decisions about commands, and manage rules.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{
     ApprovalPolicy, OutwardEffect, SandboxMode,
+    hooks::config::HooksConfig,
     instructions::DocumentSettings,
     mcp::config::McpServerConfig,
     model::{Provider, presets},
@@ -135,6 +136,8 @@ pub(crate) struct WindlassConfig {
     pub(crate) tools: ToolSwitches,
     /// MCP servers, by name. Their tools are offered as `mcp__NAME__TOOL`.
     pub(crate) mcp_servers: BTreeMap<String, McpServerConfig>,
+    /// Hooks: commands that are told about steps of a session, and may object.
+    pub(crate) hooks: HooksConfig,
     /// The clients of `windlass mcp gateway`.
     pub(crate) mcp_gateway: GatewaySettings,
     /// Agents that an agent may start.
@@ -238,6 +241,7 @@ impl Default for WindlassConfig {
             web_search: WebSearchMode::default(),
             tools: ToolSwitches::default(),
             mcp_servers: BTreeMap::new(),
+            hooks: HooksConfig::default(),
             mcp_gateway: GatewaySettings::default(),
             sub_agents: SubAgentLimits::default(),
             agents: BTreeMap::new(),

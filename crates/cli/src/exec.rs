@@ -22,7 +22,7 @@ use crate::{
     args::{CommonOptions, ExecAction, ExecArguments, ExecOptions},
     ask::with_elicitor,
     exit::ProgramExit,
-    ids, instructions, interrupts,
+    hooks, ids, instructions, interrupts,
     mcp::{self, SessionServers, with_servers},
     output::print,
     preview::RequestedPreview,
@@ -62,6 +62,7 @@ pub(crate) fn run(common: &CommonOptions, exec: ExecArguments) -> Result<Program
         }
         None => content(prompt, &options.image)?,
     };
+    hooks::report(&setup)?;
     let preview = RequestedPreview::new(options.preview, &setup)?;
     let stop = Stop::default();
     let output = ExecOutput::new(&setup, &options, &stop)?;
@@ -157,7 +158,9 @@ async fn turn(
         crate::note(&output.header(setup, agent.model(), agent.thread()));
     }
     let thread = agent.thread().clone();
-    Ok((agent.run(content, stop).await, thread))
+    let report = agent.run(content, stop).await;
+    agent.end_session("other").await;
+    Ok((report, thread))
 }
 
 fn finish(
@@ -172,6 +175,9 @@ fn finish(
         }
         Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Looping)) => {
             return Ok(ProgramExit::Limit);
+        }
+        Err(AgentError::Stopped(Reason::Hook) | AgentError::BlockedMessage { .. }) => {
+            return Ok(ProgramExit::Refused);
         }
         Err(AgentError::Model(_) | AgentError::Journal(_) | AgentError::UnfitAnswer { .. }) => {
             return Ok(ProgramExit::Failed);

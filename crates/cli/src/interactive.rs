@@ -23,7 +23,7 @@ use crate::{
     args::{ChatOptions, CliArgs, CliCommand, CommonOptions, ResumeOptions, SessionOptions},
     colour, earlier_conversation,
     exit::ProgramExit,
-    ids,
+    hooks, ids,
     instructions::{self, InstructionFiles, offered_prompts},
     interrupts,
     mcp::{self, SessionServers, StateOutput},
@@ -170,6 +170,7 @@ fn start(
 ) -> Result<ProgramExit, CliProblem> {
     trust::ask(&setup)?;
     instructions::report(&setup);
+    hooks::report(&setup)?;
     let setup = setup.limited(&options.limits)?;
     let machine = setup.machine()?.with_window(Window::of_terminal());
     let queue = Arc::<EventQueue>::default();

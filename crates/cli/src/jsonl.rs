@@ -106,6 +106,9 @@ impl JsonlWriter {
                 });
                 vec![line("approval.answered", fields)]
             }
+            Event::HookEnded { id, run } => {
+                vec![line("hook.ended", json!({"call_id": id, "hook": run}))]
+            }
             Event::CallStarted { call, effects } => started(state, call, effects),
             Event::CallEnded { call, effects, outcome } => {
                 let reason = outcome.receipt.refusal.as_deref();

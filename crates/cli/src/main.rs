@@ -20,6 +20,7 @@ mod feedback;
 mod fork;
 mod hidden_prompt;
 mod history;
+mod hooks;
 mod ids;
 mod init;
 mod instructions;
@@ -114,6 +115,7 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
         CliCommand::Skills(command) => instructions::run_skills(common, &command),
         CliCommand::Prompts(command) => instructions::run_prompts(common, &command),
         CliCommand::Trust(options) => trust::run(common, &options),
+        CliCommand::Hooks(command) => hooks::run(common, &command),
         CliCommand::Mcp(command) => mcp::run(common, command),
         CliCommand::Policy(policy) => policy::run(common, policy),
         CliCommand::Stats(stats) => stats::run(common, &stats),

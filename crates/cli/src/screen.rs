@@ -321,6 +321,7 @@ impl EventSink for ProgressScreen {
             | Event::ContextUsed { .. }
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
+            | Event::HookEnded { .. }
             | Event::EditStarted { .. }
             | Event::EditEnded { .. }
             | Event::TurnDiff { .. }

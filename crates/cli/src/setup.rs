@@ -39,6 +39,7 @@ use crate::{
     args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
     config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
     credentials::StoredKeys,
+    hooks,
     instructions::{InstructionFiles, SkillMentions},
     policy,
     problem::CliProblem,
@@ -318,7 +319,8 @@ impl ProgramSetup {
         let parallel_commands = config.parallel_commands;
         let policy = Policy { rules, unattended, parallel_commands, ..self.policy(approval) };
         let rulebook = policy::RuleWriter::new(&self.home, policy::project_root(&self.cwd));
-        Ok(Agent::builder()
+        let builder = hooks::with_hooks(self, Agent::builder())?;
+        Ok(builder
             .policy(policy)
             .rulebook(Arc::new(rulebook))
             .builtin(toolset)

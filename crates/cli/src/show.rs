@@ -103,6 +103,8 @@ fn held(receipt: &Value) -> Vec<String> {
     let denials = receipt["denials"].as_array().into_iter().flatten();
     lines.extend(denials.filter_map(|denial| Some(format!("denied: {}", denial["what"].as_str()?))));
     lines.extend(texts(&receipt["undo_limits"]).into_iter().map(str::to_owned));
+    lines.extend(texts(&receipt["hooks"]).into_iter().map(str::to_owned));
+    lines.extend(texts(&receipt["repairs"]).into_iter().map(|repair| format!("repaired: {repair}")));
     let refusal = receipt["refusal"].as_str();
     lines.extend(refusal.map(|why| format!("refused: {}", why.strip_prefix("refused: ").unwrap_or(why))));
     lines

@@ -17,7 +17,7 @@ pub(crate) use self::{
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::{Value, json};
-use windlass::{counted, instructions::FileDigests};
+use windlass::{counted, hooks::HookEvent, instructions::FileDigests};
 
 use self::{project::ProjectFault, store::TrustSubject};
 use crate::{
@@ -51,7 +51,7 @@ pub(crate) fn run(common: &CommonOptions, options: &TrustOptions) -> Result<Prog
     let found = Project::read(&setup).map_err(|fault| CliProblem::usage(fault.to_string()))?;
     let Some(project) = found else {
         let message = format!(
-            "there is no `.mcp.json`, skill or prompt in {}, so there is nothing to trust",
+            "there is no `.mcp.json`, `.windlass/hooks.json`, skill or prompt in {}, so there is nothing to trust",
             visible_path(root)
         );
         return Err(CliProblem::failed(message));
@@ -145,6 +145,7 @@ fn decide(
         }
         if let Some(servers) = &project.servers
             && !options.yes
+            && !servers.servers.is_empty()
             && agrees(TEST_QUESTION, "run `windlass mcp test`")?
         {
             // The result is shown; a server that fails does not change the decision.
@@ -188,7 +189,10 @@ pub(crate) fn ask(setup: &ProgramSetup) -> Result<(), CliProblem> {
 /// Describes what the servers of a project would start and reach.
 fn servers_description(project: &ProjectConfiguration) -> String {
     let count = counted(project.servers.len() as u64, "MCP server");
-    let mut text = format!("{} configures {count}:\n", visible_path(&project.path));
+    let mut text = match project.servers.len() {
+        0 => String::new(),
+        _ => format!("{} configures {count}:\n", visible_path(&project.path)),
+    };
     for (name, server) in &project.servers {
         let (target, reach) = (clean(&server.target()), server.confinement());
         text.push_str(&format!("  {}: {}\n    ({reach})\n", visible(name), visible(&target)));
@@ -200,12 +204,31 @@ fn servers_description(project: &ProjectConfiguration) -> String {
             text.push_str(&format!("    with the header {}: {}\n", visible(name), visible(&clean(value))));
         }
     }
+    text.push_str(&described_hooks(project));
     let variables = project.variables();
     if !variables.is_empty() {
         let names: Vec<_> = variables.iter().map(|name| visible(name)).collect();
         text.push_str(&format!("They get the values of these variables: {}\n", names.join(", ")));
     }
     text
+}
+
+/// Describes the hooks, which run in every session.
+fn described_hooks(project: &ProjectConfiguration) -> String {
+    let hooks = HookEvent::ALL.into_iter().flat_map(|event| {
+        let groups = project.hooks.groups(event).iter();
+        groups.flat_map(move |group| group.hooks.iter().map(move |hook| (event, group, hook)))
+    });
+    let lines = hooks.map(|(event, group, hook)| {
+        let matcher = group.matcher.as_deref().unwrap_or("*");
+        format!("  {event} {}: {}\n", visible(matcher), visible(&clean(&hook.command.to_string())))
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    let path = visible_path(&project.hooks_path());
+    format!("{path} configures hooks, which run in a read-only sandbox without network:\n{lines}")
 }
 
 pub(crate) fn clean(text: &str) -> String {
@@ -237,6 +260,7 @@ fn object(project: &Project, state: ProjectTrust) -> Value {
         "variables": servers.as_ref().map(ProjectConfiguration::variables).unwrap_or_default(),
         "skills": skills.collect::<Vec<_>>(),
         "prompts": prompts.collect::<Vec<_>>(),
+        "hooks": servers.as_ref().map(|file| &file.hooks),
     })
 }
 

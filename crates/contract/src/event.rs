@@ -11,6 +11,7 @@ use crate::{
     edit::Changed,
     effects::OutwardEffect,
     grant::millis,
+    hooks::HookRecord,
     id::ThreadId,
     model::Usage,
     outcome::Refusal,
@@ -123,6 +124,14 @@ pub enum Event {
         /// Time that the call waited for the answer.
         #[serde(rename = "waited_ms", with = "millis")]
         waited: Duration,
+    },
+    /// A hook has answered, or failed.
+    HookEnded {
+        /// The call that it was told about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<CallId>,
+        /// Its answer.
+        run: HookRecord,
     },
     /// A call passed the gate and is about to run.
     CallStarted {
@@ -264,6 +273,7 @@ impl Event {
             Self::PlanUpdated(_)
                 | Self::ApprovalAsked { .. }
                 | Self::ApprovalAnswered { .. }
+                | Self::HookEnded { .. }
                 | Self::Retrying { .. }
                 | Self::Warning { .. }
                 | Self::TurnStarted

@@ -19,6 +19,7 @@ pub mod elicitation;
 pub mod event;
 pub mod files;
 pub mod grant;
+pub mod hooks;
 pub mod host;
 pub mod id;
 pub mod insight;

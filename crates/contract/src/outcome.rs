@@ -214,6 +214,12 @@ pub struct Receipt {
     /// Differences between the arguments that ran and those the model wrote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
+    /// Hooks that were told about the call, each with its answer in one line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<String>,
+    /// Texts that hooks have added for the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hook_notes: Vec<String>,
     /// Changes of its command that cannot be undone, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undo_limits: Vec<String>,

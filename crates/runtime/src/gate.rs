@@ -23,7 +23,7 @@ use windlass_policy::{
 use windlass_seal::GrantSeal;
 use windlass_shape::{Failure, Secrets};
 
-use crate::Stop;
+use crate::{SessionHooks, Stop};
 use decision::GateDecision;
 use details::QuestionGrounds;
 use question::GivenApproval;
@@ -85,6 +85,16 @@ pub(crate) struct GateRequest<'a> {
     pub(crate) secrets: &'a [String],
     pub(crate) events: &'a dyn EventEmitter,
     pub(crate) stop: &'a Stop,
+    pub(crate) hooked: HookedRequest<'a>,
+}
+
+/// The hooks of a call at the gate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HookedRequest<'a> {
+    /// The reason that a hook has to ask a person.
+    pub(crate) asked: Option<&'a str>,
+    /// The hooks that are told about a question.
+    pub(crate) hooks: Option<&'a SessionHooks>,
 }
 
 /// The policy's judgement of the command of a call, or of the text it types.
@@ -308,7 +318,22 @@ impl Gate {
         }
     }
 
+    /// Decides by the policy. A hook that wants a question makes the decision stricter, never
+    /// milder.
     fn decide(&self, request: &GateRequest<'_>, judged: Option<CommandJudgement>) -> GateDecision {
+        let decision = self.decide_by_policy(request, judged);
+        match (request.hooked.asked, self.policy.approval) {
+            (None, _) => decision,
+            (Some(reason), ApprovalPolicy::Never) if !matches!(decision, GateDecision::Refuse { .. }) => {
+                let reason =
+                    format!("refused: {reason}, and nobody is asked; {}", self.policy.refusal_cause());
+                GateDecision::Refuse { reason }
+            }
+            (Some(reason), _) => decision.asked(reason),
+        }
+    }
+
+    fn decide_by_policy(&self, request: &GateRequest<'_>, judged: Option<CommandJudgement>) -> GateDecision {
         let effects = request.effects;
         if effects.remote.is_none() && !effects.may_change() && effects.reads.is_empty() {
             return GateDecision::Run {

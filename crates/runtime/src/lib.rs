@@ -17,6 +17,7 @@ mod review;
 mod router;
 mod schedule;
 mod search;
+mod session_hooks;
 mod spans;
 mod stages;
 mod stop;
@@ -31,6 +32,7 @@ pub use registry::{
 };
 pub use review::Review;
 pub use search::{Indexer, SearchForm};
+pub use session_hooks::{HookEffects, SessionHooks};
 pub use stages::{FinishedCall, PreparedCall};
 pub use stop::{Reason, Stop};
 pub use toolbox::Toolbox;

@@ -16,7 +16,7 @@ use windlass_shape::{Failure, Secrets};
 
 use crate::{
     Stop, Toolbox, decisions,
-    gate::{CallAdmission, GateRequest},
+    gate::{CallAdmission, GateRequest, HookedRequest},
     gate_time::GateTime,
     plan_mode,
     stages::{AttemptReport, RunnableCall},
@@ -38,6 +38,8 @@ pub(crate) struct CallAttempt<'a> {
     pub(crate) clean_call: &'a Clean<ToolCall>,
     pub(crate) stop: &'a Stop,
     pub(crate) gate_time: &'a GateTime,
+    /// The reason that a hook has to ask a person.
+    pub(crate) asked: Option<&'a str>,
 }
 
 impl CallAttempt<'_> {
@@ -49,7 +51,7 @@ impl CallAttempt<'_> {
         clean_effects: &Clean<Effects>,
         admission: CallAdmission,
     ) -> AttemptReport {
-        let Self { toolbox, call, clean_call, stop, gate_time } = *self;
+        let Self { toolbox, call, clean_call, stop, gate_time, .. } = *self;
         let effects = &runnable.effects;
         let CallAdmission { grant, decision } = admission;
         if let Err(failure) = self.intend(clean_effects, &decision) {
@@ -67,7 +69,8 @@ impl CallAttempt<'_> {
             || Secrets::kinds_in_call(call, clean_call),
             |judged| judged.secrets_in(call, clean_call, &toolbox.shaper.secrets),
         );
-        let request = GateRequest { call, effects, secrets: &secrets, events: &*toolbox.events, stop };
+        let (events, hooked) = (&*toolbox.events, self.hooked());
+        let request = GateRequest { call, effects, secrets: &secrets, events, stop, hooked };
         let further = async {
             tokio::select! {
                 biased;
@@ -97,6 +100,11 @@ impl CallAttempt<'_> {
         let host = self.toolbox.sandbox.confine(grant).map_err(|error| unheld(error, effects))?;
         let cx = self.cx(host);
         self.guarded(look.look(&cx), GRACE).await
+    }
+
+    /// Returns what the gate needs of the hooks.
+    pub(crate) fn hooked(&self) -> HookedRequest<'_> {
+        HookedRequest { asked: self.asked, hooks: self.toolbox.hooks.as_ref() }
     }
 
     fn cx(&self, host: Arc<dyn Host>) -> Cx {

@@ -108,6 +108,24 @@ impl CallPlace {
         }
     }
 
+    /// Returns true if a call with this place may do everything that a call with the other place
+    /// may.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let within = |paths: &[PathBuf], all: &[PathBuf]| {
+            paths.iter().all(|path| all.iter().any(|above| path.starts_with(above)))
+        };
+        match (&self.access, &other.access) {
+            (CallAccess::Alone, _) => true,
+            (CallAccess::ReadsAll, CallAccess::ReadsAll) => true,
+            (CallAccess::ReadsAll, CallAccess::Paths { writes, .. }) => writes.is_empty(),
+            (
+                CallAccess::Paths { reads, writes },
+                CallAccess::Paths { reads: other_reads, writes: other_writes },
+            ) => within(other_writes, writes) && within(other_reads, &[reads.as_slice(), writes].concat()),
+            (CallAccess::Paths { .. } | CallAccess::ReadsAll, _) => false,
+        }
+    }
+
     /// Returns true if as many calls of this kind run as may.
     pub(crate) fn is_full<'a>(&self, running: impl Iterator<Item = &'a Self>) -> bool {
         running.filter(|each| each.kind == self.kind).count() >= self.kind.max_parallel()
@@ -133,6 +151,21 @@ mod tests {
         let (one, other) = (place(one), place(other));
         assert_eq!(one.conflicts_with(&other), other.conflicts_with(&one));
         one.conflicts_with(&other)
+    }
+
+    #[test]
+    fn a_place_covers_no_more_than_was_declared() {
+        let covers = |one: &Effects, other: &Effects| place(one).covers(&place(other));
+        let edit = |path: &str| Effects { reads: vec![path.into()], ..Effects::write(path) };
+        assert!(covers(&edit("a"), &edit("a/b")) && covers(&edit("a"), &Effects::read("a")));
+        assert!(!covers(&edit("a"), &edit("b")) && !covers(&Effects::read("a"), &edit("a")));
+        assert!(!covers(&Effects::read("a"), &Effects::read("b")));
+        assert!(covers(&Effects::read("a"), &Effects::none()));
+        let command = Effects::command(CommandLine { argv: vec!["make".into()], cwd: None });
+        assert!(covers(&command, &edit("a")) && !covers(&edit("a"), &command));
+        let shared = CallPlace::shared_command(&command);
+        assert!(shared.covers(&place(&Effects::read("a"))) && !shared.covers(&place(&edit("a"))));
+        assert!(!shared.covers(&place(&command)) && place(&command).covers(&shared));
     }
 
     #[test]

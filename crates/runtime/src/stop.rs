@@ -24,6 +24,8 @@ pub enum Reason {
     TokenLimit,
     /// The model repeated calls without progress.
     Looping,
+    /// A hook of the user has ended the turn.
+    Hook,
 }
 
 impl Reason {
@@ -35,6 +37,7 @@ impl Reason {
             Self::TimeLimit => "aborted: the turn's time limit was reached",
             Self::TokenLimit => "aborted: the turn's token limit was reached",
             Self::Looping => "aborted: the model went in circles, and its calls brought nothing new",
+            Self::Hook => "aborted: a hook of the user has ended the turn",
         }
     }
 }

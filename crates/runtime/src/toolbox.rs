@@ -24,6 +24,7 @@ use crate::{
     preflight,
     router::{self, AcceptedCall, RoutedCall},
     schedule::CallPlace,
+    session_hooks::{HookEffects, HookedCall, MAX_PASSES, SessionHooks, changed_input, refused_by_hook},
     spans,
     stages::{AttemptReport, CalledTool, JudgedCall, RunnableCall, UnshapedCall},
 };
@@ -44,6 +45,8 @@ pub struct Toolbox {
     pub journal: Arc<dyn Journal>,
     /// Receives events.
     pub events: Arc<dyn EventEmitter>,
+    /// The hooks of the session, if there are any.
+    pub hooks: Option<SessionHooks>,
 }
 
 impl fmt::Debug for Toolbox {
@@ -133,12 +136,19 @@ impl Toolbox {
 
     async fn run_to_its_end(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
         let (began, gate_time) = (Instant::now(), GateTime::default());
+        let (prepared, hooked) = match &self.hooks {
+            Some(hooks) => gate_time.count(self.pass_hooks(hooks, prepared, stop)).await,
+            None => (prepared, HookedCall::default()),
+        };
         let PreparedCall { call, tool, arguments, repairs, judged, .. } = prepared;
+        let HookedCall { asked, answers: hooks, notes: hook_notes, changes } = hooked;
+        let repairs = changes.into_iter().chain(repairs).collect();
         let clean_call = self.shaper.secrets.clean_call(&call);
         let ended = match judged {
             Ok(judged) => {
                 let (call, clean_call, gate_time) = (&call, &clean_call, &gate_time);
-                let attempt = CallAttempt { toolbox: self, call, clean_call, stop, gate_time };
+                let asked = asked.as_deref();
+                let attempt = CallAttempt { toolbox: self, call, clean_call, stop, gate_time, asked };
                 self.perform(&attempt, judged).await
             }
             Err(failure) => self.not_started(Effects::none(), failure),
@@ -155,11 +165,23 @@ impl Toolbox {
         let duration = gate_time.running_time(began);
         let receipt =
             Receipt { decision, held, undo_limits, repairs, unknown_tool, duration, ..Receipt::default() };
+        let receipt = Receipt { hooks, hook_notes, ..receipt };
         let shape = || self.shaper.of(call.name.as_str()).shape(format, &criteria, result, receipt);
         let shaped = debug_span!("shape").in_scope(shape);
         let review = self.review.look(&call, may_change, &shaped, stop);
         let verdict = review.instrument(debug_span!("review")).await;
         let outcome = self.shaper.conclude(shaped, verdict);
+        let outcome = match &self.hooks {
+            // A call that did not run is not told about.
+            Some(hooks) if outcome.receipt.held.is_some() => {
+                let told = hooks.after_call(&call, &effects, &outcome, stop);
+                let HookEffects { denied, context, answers, .. } =
+                    until_stopped(told, stop).await.unwrap_or_default();
+                let notes = denied.into_iter().chain(context).collect();
+                self.shaper.with_hooks(outcome, answers, notes)
+            }
+            _ => outcome,
+        };
         decisions::judged(&call, &outcome);
         let record = Record::Outcome { call: &call.id, outcome: outcome.as_ref() };
         if let Err(error) = debug_span!("record").in_scope(|| self.journal.append(&record)) {
@@ -171,6 +193,58 @@ impl Toolbox {
             Event::CallEnded { call: clean_call, effects: clean_effects, outcome: Box::new(outcome.clone()) };
         self.events.emit(event);
         FinishedCall { call, arguments, effects, outcome }
+    }
+
+    /// Tells the hooks about a call that makes sense. One that they deny does not run. One whose
+    /// arguments they change is prepared again, and they are told about it again.
+    async fn pass_hooks(
+        &self,
+        hooks: &SessionHooks,
+        mut prepared: PreparedCall,
+        stop: &Stop,
+    ) -> (PreparedCall, HookedCall) {
+        let mut hooked = HookedCall::default();
+        for _pass in 0..MAX_PASSES {
+            let Ok(judged) = &prepared.judged else { return (prepared, hooked) };
+            let told = hooks.before_call(&prepared.call, &judged.effects, stop);
+            let Some(answered) = until_stopped(told, stop).await else {
+                prepared.judged = Err(orchestrator::aborted(stop));
+                return (prepared, hooked);
+            };
+            (hooked.asked, hooked.notes) = (answered.asked, answered.context);
+            hooked.answers.extend(answered.answers);
+            if let Some(reason) = answered.denied {
+                prepared.judged = Err(refused_by_hook(&prepared.call, &judged.effects, &reason));
+                return (prepared, hooked);
+            }
+            let Some(input) = answered.updated_input else { return (prepared, hooked) };
+            match changed_input(&prepared.call, &judged.effects, &input) {
+                Ok(None) => return (prepared, hooked),
+                Ok(Some(changed)) => {
+                    let input = self.shaper.secrets.clean(changed.input.as_str()).into_owned();
+                    hooked.changes = vec![format!("a PreToolUse hook changed them to {input}")];
+                    let place = prepared.place.clone();
+                    prepared = self.prepare(changed);
+                    if prepared.judged.is_ok() && !place.covers(&prepared.place) {
+                        // Other calls run beside it that it would have had to wait for.
+                        prepared.judged = Err(Failure::Refused(format!(
+                            "refused: a PreToolUse hook changed the arguments, and the call would touch more than it \
+                             was scheduled for; call the tool again with {input}"
+                        )));
+                    }
+                }
+                Err(problem) => {
+                    let reason =
+                        format!("refused: the answer of a PreToolUse hook cannot be used: {problem}");
+                    prepared.judged = Err(Failure::Refused(reason));
+                }
+            }
+        }
+        if prepared.judged.is_ok() {
+            let reason = "refused: PreToolUse hooks change the arguments of this call again and again";
+            prepared.judged = Err(Failure::Refused(reason.to_owned()));
+        }
+        (prepared, hooked)
     }
 
     /// Looks if the call must, passes the gate and runs. Each stage can end the call.
@@ -244,7 +318,8 @@ impl Toolbox {
             Some(judged) => judged.secrets_in(call, clean_call, &self.shaper.secrets),
             None => Secrets::kinds_in_call(call, clean_call),
         };
-        let request = GateRequest { call, effects, secrets: &secrets, events: &*self.events, stop };
+        let (events, hooked) = (&*self.events, attempt.hooked());
+        let request = GateRequest { call, effects, secrets: &secrets, events, stop, hooked };
         let admitted = async {
             tokio::select! {
                 biased;
@@ -269,6 +344,16 @@ impl Toolbox {
         let past = PastCall { changes: true, ..PastCall::new(&call, &outcome) };
         self.review.history().push(past);
         FinishedCall { call, arguments: None, effects: Effects::none(), outcome }
+    }
+}
+
+/// Returns the result of hooks, or `None` if the turn was stopped first. Hooks that are dropped are
+/// killed.
+async fn until_stopped<T>(hooks: impl Future<Output = T>, stop: &Stop) -> Option<T> {
+    tokio::select! {
+        biased;
+        told = hooks => Some(told),
+        _reason = stop.stopped() => None,
     }
 }
 

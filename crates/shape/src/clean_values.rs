@@ -12,6 +12,7 @@ use windlass_contract::{
     approval::{Answer, Beyond, Offer, Question, QuestionDetails},
     compaction::{CompactedHistory, FileInUse, WorkNotes},
     event::{FileEdit, Plan},
+    hooks::HookRecord,
     item::Body,
     outcome::Refusal,
 };
@@ -103,6 +104,11 @@ impl Secrets {
                 *tool = self.clean_name(tool);
                 self.replace(reason);
                 *beyond = self.clean_beyond(beyond);
+            }
+            Event::HookEnded { run, .. } => {
+                let HookRecord { hook, reason, context, updated_input, .. } = run;
+                let texts = [hook, reason].into_iter().chain(context).chain(updated_input);
+                texts.for_each(|text| self.replace(text));
             }
             Event::ApprovalAnswered { tool, answer, rule, .. } => {
                 *tool = self.clean_name(tool);

@@ -91,6 +91,8 @@ impl Shaper {
         receipt.refusal = receipt.refusal.map(|reason| self.clean_text(reason));
         receipt.decision = self.clean_text(receipt.decision);
         receipt.repairs = self.clean_lines(receipt.repairs);
+        receipt.hooks = self.clean_lines(receipt.hooks);
+        receipt.hook_notes = self.clean_lines(receipt.hook_notes);
         receipt.undo_limits = self.clean_lines(receipt.undo_limits);
         for denial in &mut receipt.denials {
             denial.what = self.clean_text(std::mem::take(&mut denial.what));
@@ -154,6 +156,19 @@ impl Shaper {
                 !outcome.verdict.success && says_more
             }
         };
+        Clean::new(CleanSeal, outcome)
+    }
+
+    /// Adds the answers of hooks to an outcome, and their texts for the model.
+    pub fn with_hooks(
+        &self,
+        outcome: Clean<Outcome>,
+        answers: Vec<String>,
+        notes: Vec<String>,
+    ) -> Clean<Outcome> {
+        let mut outcome = outcome.into_inner();
+        outcome.receipt.hooks.extend(self.clean_lines(answers));
+        outcome.receipt.hook_notes.extend(self.clean_lines(notes));
         Clean::new(CleanSeal, outcome)
     }
 

@@ -236,6 +236,7 @@ impl WorkerThread {
                 }
                 self.queue.push(SessionMessage::Idle);
             }
+            agent.end_session("prompt_input_exit").await;
             agent.toolbox().sandbox.close().await;
         });
     }

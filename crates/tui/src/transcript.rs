@@ -264,6 +264,7 @@ impl Transcript {
             | Event::TurnStarted
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }
+            | Event::HookEnded { .. }
             | Event::EditStarted { .. }
             | Event::TurnDiff { .. }
             | Event::EditEnded { .. } => {}

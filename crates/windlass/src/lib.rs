@@ -95,10 +95,10 @@
 
 pub use windlass_agent::{
     Agent, AgentBuilder, AgentError, AgentRole, AnswerSchema, BuildError, CommandSessions, ContextSettings,
-    EditTools, Family, FileTools, ForkedSession, McpServers, MentionLoader, ReviewSettings, RunningCommand,
-    SessionFork, SessionForkError, ShellKind, StandingInstructions, SteeringInput, StorageSettings,
-    SubAgentSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport, UndoRecording,
-    built_in_roles, image_url, index, program, recover_edits, usage,
+    EditTools, Family, FileTools, ForkedSession, HookCommands, McpServers, MentionLoader, ReviewSettings,
+    RunningCommand, SessionFork, SessionForkError, ShellKind, StandingInstructions, SteeringInput,
+    StorageSettings, SubAgentSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport,
+    UndoRecording, built_in_roles, image_url, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
@@ -156,6 +156,12 @@ pub mod instructions {
 pub mod mcp {
     pub use windlass_contract::remote::*;
     pub use windlass_mcp::*;
+}
+
+/// Hooks: their configuration, and what they are told.
+pub mod hooks {
+    pub use windlass_contract::hooks::*;
+    pub use windlass_hooks::*;
 }
 
 /// Clients of models.

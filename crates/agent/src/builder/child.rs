@@ -21,6 +21,7 @@ impl AgentBuilder {
             policy: self.policy.clone(),
             approver: self.approver.clone(),
             elicitor: self.elicitor.clone(),
+            hooks: self.hooks.clone(),
             mentions: self.mentions.clone(),
             rulebook: self.rulebook.clone(),
             events: Arc::new(Silent),

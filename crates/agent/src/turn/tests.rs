@@ -173,6 +173,7 @@ impl World {
             review: Review::default(),
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             events: Arc::clone(&self.watcher) as _,
+            hooks: None,
         });
         let mut history = ConversationHistory::new(
             Vec::new(),

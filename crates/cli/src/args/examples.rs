@@ -1,7 +1,7 @@
 //! Examples for the help of commands that have none beside their definition.
 
 /// The lines after `windlass`, by command. The first word of the path is below the root.
-pub(super) const EXAMPLES: [(&[&str], &[&str]); 59] = [
+pub(super) const EXAMPLES: [(&[&str], &[&str]); 62] = [
     (
         &[],
         &[
@@ -53,6 +53,9 @@ pub(super) const EXAMPLES: [(&[&str], &[&str]); 59] = [
     (&["mcp", "prompts"], &["mcp prompts", "mcp prompts notes review file=main.rs"]),
     (&["mcp", "get"], &["mcp get files"]),
     (&["mcp", "remove"], &["mcp remove files"]),
+    (&["hooks"], &["hooks list", "hooks test"]),
+    (&["hooks", "list"], &["hooks list", "hooks list --json"]),
+    (&["hooks", "test"], &["hooks test", "hooks test format --json"]),
     (&["instructions"], &["instructions", "instructions --full"]),
     (&["skills"], &["skills list", "skills show pdf"]),
     (&["skills", "list"], &["skills list --json"]),

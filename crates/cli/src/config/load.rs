@@ -180,6 +180,10 @@ impl MergedConfig {
             let source = loaded.origin(&ConfigKey::from(["model_provider"])).to_string();
             return Err(ConfigProblem { source, excerpt: None, message }.into());
         }
+        if let Err(error) = loaded.config.hooks.check() {
+            let source = loaded.first_origin(&ConfigKey::from(["hooks"])).to_string();
+            return Err(ConfigProblem { source, excerpt: None, message: error.to_string() }.into());
+        }
         if let Some((name, message)) = loaded.config.faulty_server() {
             let source = loaded.first_origin(&ConfigKey::from(["mcp_servers", name])).to_string();
             return Err(ConfigProblem { source, excerpt: None, message }.into());

@@ -11,7 +11,7 @@ use std::{
 use rustix::{fs::statvfs, termios::tcgetwinsize};
 use serde_json::{Value, json};
 use windlass::{
-    Mechanism,
+    Mechanism, counted,
     host::Diagnosis,
     model::Provider,
     record::{CallIndexError, Calls},
@@ -21,6 +21,7 @@ use crate::{
     args::CommonOptions,
     colour, config,
     credentials::StoredKeys,
+    hooks,
     models::listing,
     problem::{CliProblem, chain},
     screen::{visible, visible_path},
@@ -112,6 +113,7 @@ pub(super) fn run(common: &CommonOptions, network: bool, diagnosis: &Diagnosis) 
         }));
         checks.extend([index(&home), disk(&home)]);
     }
+    checks.extend(hook_check(common));
     checks.extend([shell(), git(), terminal()]);
     checks
 }
@@ -129,6 +131,24 @@ fn sandbox(diagnosis: &Diagnosis) -> DoctorCheck {
         }
         Some(rung) => DoctorCheck::ok(NAME, Mechanism::name(rung)),
     }
+}
+
+/// Checks that the program of each hook exists. Without hooks there is nothing to check.
+fn hook_check(common: &CommonOptions) -> Option<DoctorCheck> {
+    const NAME: &str = "hooks";
+    let setup = ProgramSetup::for_tools(common).ok()?;
+    let (count, missing) = match hooks::check(&setup) {
+        Ok((0, _)) => return None,
+        Ok(checked) => checked,
+        Err(problem) => return Some(DoctorCheck::failed(NAME, problem.message, "windlass config edit")),
+    };
+    Some(if missing.is_empty() {
+        let count = counted(count as u64, "hook");
+        DoctorCheck::ok(NAME, format!("{count}; `windlass hooks test` runs them once"))
+    } else {
+        let fix = "install the programs, or correct the hooks: windlass config edit";
+        DoctorCheck::failed(NAME, visible(&missing.join("; ")), fix)
+    })
 }
 
 fn configuration(common: &CommonOptions) -> DoctorCheck {

@@ -85,7 +85,7 @@ impl ConfiguredServers {
             )
         };
         Self {
-            notes: why.map(note).into_iter().collect(),
+            notes: why.filter(|_| !project.servers.is_empty()).map(note).into_iter().collect(),
             untrusted: project.servers,
             servers: BTreeMap::new(),
         }

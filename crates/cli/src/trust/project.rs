@@ -1,4 +1,5 @@
-//! The configuration in a project: the servers of `.mcp.json` at its root.
+//! The configuration in a project: the servers of `.mcp.json` at its root, and the hooks of
+//! `.windlass/hooks.json`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +12,10 @@ use std::{
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use windlass::mcp::config::McpServerConfig;
+use windlass::{
+    hooks::{HookEvent, config::HooksConfig},
+    mcp::config::McpServerConfig,
+};
 
 use super::variables::{collect, expanded};
 use crate::{
@@ -22,6 +26,13 @@ use crate::{
 
 /// The name of the file.
 const NAME: &str = ".mcp.json";
+
+/// The file with hooks, and the directory of their scripts.
+const HOOKS: &str = ".windlass/hooks.json";
+const SCRIPTS: &str = ".windlass/hooks";
+
+/// Maximum number of scripts of hooks.
+const MAX_SCRIPTS: usize = 200;
 
 /// Maximum size of the file.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -37,6 +48,8 @@ pub(crate) struct ProjectConfiguration {
     pub(crate) sha256: String,
     /// Its servers, with variables as they are written.
     pub(crate) servers: BTreeMap<String, ConfiguredServer>,
+    /// Its hooks.
+    pub(crate) hooks: HooksConfig,
 }
 
 /// A file that cannot be used.
@@ -74,20 +87,36 @@ const KEYS: [&str; 6] = ["type", "command", "args", "env", "url", "headers"];
 impl ProjectConfiguration {
     /// Reads the file of a project; `None` if there is none.
     pub(crate) fn read(root: &Path) -> Result<Option<Self>, ProjectFault> {
-        let path = root.join(NAME);
-        let fault = |reason: String| ProjectFault { path: path.clone(), reason };
-        let bytes = match whole(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(fault(format!("cannot be read: {error}"))),
+        let (servers_path, hooks_path) = (root.join(NAME), root.join(HOOKS));
+        let (file, hooks_file) = (optional(&servers_path)?, optional(&hooks_path)?);
+        let path = match (&file, &hooks_file) {
+            (None, None) => return Ok(None),
+            (Some(_), _) => servers_path,
+            (None, Some(_)) => hooks_path.clone(),
         };
+        let fault = |reason: String| ProjectFault { path: path.clone(), reason };
         let root = fs::canonicalize(root).map_err(|error| fault(format!("cannot be read: {error}")))?;
         if root.to_str().is_none() {
             return Err(fault("the name of its directory is not UTF-8".to_owned()));
         }
-        let sha256 = digest(&SHA256, &bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        let servers = parse(&bytes, &root).map_err(fault)?;
-        Ok(Some(Self { root, path, sha256, servers }))
+        let hooks_fault = |reason: String| ProjectFault { path: hooks_path.clone(), reason };
+        let mut content = file.clone().unwrap_or_default();
+        let hooks = match &hooks_file {
+            Some(bytes) => {
+                content.extend(hooks_content(&root, bytes).map_err(hooks_fault)?);
+                parse_hooks(bytes).map_err(hooks_fault)?
+            }
+            None => HooksConfig::default(),
+        };
+        let sha256 = digest(&SHA256, &content).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let servers =
+            file.map_or_else(|| Ok(BTreeMap::new()), |bytes| parse(&bytes, &root)).map_err(fault)?;
+        Ok(Some(Self { root, path, sha256, servers, hooks }))
+    }
+
+    /// Returns the file with its hooks.
+    pub(crate) fn hooks_path(&self) -> PathBuf {
+        self.root.join(HOOKS)
     }
 
     /// Returns the variables that its servers get.
@@ -135,6 +164,71 @@ fn each_text(
     let texts = config.command.iter_mut().chain(&mut config.args).chain(config.env.values_mut());
     let mut texts = texts.chain(&mut config.url).chain(config.http_headers.values_mut());
     texts.try_for_each(visit)
+}
+
+/// Reads a file that need not exist.
+fn optional(path: &Path) -> Result<Option<Vec<u8>>, ProjectFault> {
+    match whole(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(ProjectFault { path: path.to_owned(), reason: format!("cannot be read: {error}") }),
+    }
+}
+
+/// Returns everything that a decision about hooks is bound to: the file, and the scripts beside it.
+fn hooks_content(root: &Path, file: &[u8]) -> Result<Vec<u8>, String> {
+    let mut content = part("hooks.json", file);
+    let entries = match fs::read_dir(root.join(SCRIPTS)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(content),
+        Err(error) => return Err(format!("its scripts cannot be read: {error}")),
+    };
+    let mut scripts = Vec::new();
+    for entry in entries {
+        scripts.push(entry.map_err(|error| format!("its scripts cannot be read: {error}"))?.path());
+        if scripts.len() > MAX_SCRIPTS {
+            return Err(format!("`{SCRIPTS}` has more than {MAX_SCRIPTS} files"));
+        }
+    }
+    scripts.sort();
+    for path in scripts {
+        let bytes =
+            whole(&path).map_err(|error| format!("{} cannot be read: {error}", visible_path(&path)))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        content.extend(part(&name, &bytes));
+    }
+    Ok(content)
+}
+
+/// Returns a file so that no other files have the same content together.
+fn part(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let head = format!("\0{}:{name}\0{}:", name.len(), bytes.len());
+    [head.as_bytes(), bytes].concat()
+}
+
+/// The file with hooks, in the form that other agents use.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HooksFile {
+    hooks: HooksConfig,
+}
+
+/// Reads the hooks of a project. They run in the default sandbox: a repository cannot allow its
+/// hooks more.
+fn parse_hooks(bytes: &[u8]) -> Result<HooksConfig, String> {
+    let HooksFile { hooks } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    hooks.check().map_err(|error| error.to_string())?;
+    let groups = HookEvent::ALL.iter().flat_map(|event| hooks.groups(*event));
+    let mut handlers = groups.flat_map(|group| &group.hooks);
+    if let Some(hook) = handlers.find(|hook| !hook.is_confined_as_usual()) {
+        return Err(format!(
+            "the hook `{}` sets `sandbox`, `network`, `writable` or `env`; only your own configuration can do that",
+            visible(&hook.title())
+        ));
+    }
+    Ok(hooks)
 }
 
 /// Reads a regular file of limited size, without waiting for the writer of a pipe.

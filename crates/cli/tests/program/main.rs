@@ -49,6 +49,8 @@ mod first_run;
 #[cfg(test)]
 mod help;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod ids;
 #[cfg(test)]
 mod instructions;

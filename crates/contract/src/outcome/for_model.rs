@@ -76,6 +76,7 @@ impl Outcome {
             let note = format!("Note: the arguments were repaired before the call ran: {repairs}\n");
             told.push(Content::Text(note));
         }
+        told.extend(self.receipt.hook_notes.iter().map(|note| Content::Text(format!("Note of a {note}\n"))));
         if self.view.verdict {
             match told.last_mut() {
                 Some(Content::Text(text)) if text.ends_with('\n') => text.push_str(&self.verdict.line()),

@@ -95,6 +95,7 @@ impl World {
             review: Review::default(),
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             events: Arc::clone(&self.watcher) as _,
+            hooks: None,
         };
         Batch::new(Arc::new(toolbox), self.stop.clone())
     }

@@ -59,11 +59,17 @@ impl Gate {
         question: &Question,
         request: &GateRequest<'_>,
     ) -> Result<GivenApproval, Failure> {
-        if self.memory.allows(&question.keys) {
+        if self.memory.allows(&question.keys) && request.hooked.asked.is_none() {
             answered(question, request, &Answer::Session, AnsweredBy::Session, Duration::ZERO);
             return Ok(GivenApproval::lasting("approved for the session"));
         }
         let Question { call, tool, reason, beyond, effects, .. } = question;
+        if let Some(hooks) = request.hooked.hooks
+            && self.approver.is_some()
+            && let Some(reason) = hooks.before_question(request.call, request.effects, reason).await
+        {
+            return Err(Failure::Refused(format!("refused by a {reason}")));
+        }
         tracing::info!(call.id = %call, tool.name = %tool, "approval asked");
         request.events.emit(Event::ApprovalAsked {
             id: call.clone(),

@@ -24,7 +24,14 @@ use leaving::AllIn;
 /// Admits a call without secrets and without an event sink.
 async fn admitted(gate: &Gate, call: &ToolCall, effects: &Effects) -> Result<CallAdmission, Failure> {
     let stop = Stop::default();
-    let request = GateRequest { call, effects, secrets: &[], events: &Silent, stop: &stop };
+    let request = GateRequest {
+        call,
+        effects,
+        secrets: &[],
+        events: &Silent,
+        stop: &stop,
+        hooked: HookedRequest::default(),
+    };
     gate.admit(request, gate.judge(effects)).await
 }
 
@@ -234,8 +241,14 @@ async fn a_secret_in_the_arguments_is_asked_about_by_policies_that_ask() {
         let sandbox = SandboxMode::WorkspaceWrite;
         let policy = Policy { cwd: "/w".into(), approval, sandbox, ..Policy::default() };
         let gate = Gate::new(policy, Some(person.clone()));
-        let request =
-            GateRequest { call: &call, effects: &effects, secrets: &kinds, events: &Silent, stop: &stop };
+        let request = GateRequest {
+            call: &call,
+            effects: &effects,
+            secrets: &kinds,
+            events: &Silent,
+            stop: &stop,
+            hooked: HookedRequest::default(),
+        };
         gate.admit(request, gate.judge(&effects)).await.unwrap();
         let asked: Vec<_> = person.1.lock().unwrap().iter().map(|asked| asked.reason.clone()).collect();
         let expected =
@@ -259,8 +272,14 @@ async fn a_question_and_its_answer_are_events() {
     let events = |answer: Option<Answer>| async move {
         let (watched, call, stop, effects) = (Watched::default(), call(), Stop::default(), command());
         let gate = gate(SandboxMode::WorkspaceWrite, ApprovalPolicy::Untrusted, answer);
-        let request =
-            GateRequest { call: &call, effects: &effects, secrets: &[], events: &watched, stop: &stop };
+        let request = GateRequest {
+            call: &call,
+            effects: &effects,
+            secrets: &[],
+            events: &watched,
+            stop: &stop,
+            hooked: HookedRequest::default(),
+        };
         for _ in 0..2 {
             let _decided = gate.admit(request, gate.judge(&effects)).await;
         }
@@ -358,7 +377,14 @@ async fn what_was_judged_before_an_answer_made_a_rule_is_judged_again() {
     let text = "[[rule]]\nprefix = [\"make\"]\ndecision = \"allow\"\n";
     let made = Rules::load(&[RuleFile { name: "answer", text, trust: Trust::User }]).unwrap();
     gate.rules.add(made);
-    let request = GateRequest { call: &call, effects: &effects, secrets: &[], events: &Silent, stop: &stop };
+    let request = GateRequest {
+        call: &call,
+        effects: &effects,
+        secrets: &[],
+        events: &Silent,
+        stop: &stop,
+        hooked: HookedRequest::default(),
+    };
     assert!(gate.admit(request, judged).await.is_ok());
 }
 
@@ -467,8 +493,14 @@ async fn no_rule_is_made_of_a_secret() {
         let policy = Policy { approval: ApprovalPolicy::Untrusted, ..Policy::default() };
         let gate = Gate::new(policy, Some(person.clone()));
         let secrets: Vec<_> = secrets.iter().map(ToString::to_string).collect();
-        let request =
-            GateRequest { call: &call, effects: &effects, secrets: &secrets, events: &Silent, stop: &stop };
+        let request = GateRequest {
+            call: &call,
+            effects: &effects,
+            secrets: &secrets,
+            events: &Silent,
+            stop: &stop,
+            hooked: HookedRequest::default(),
+        };
         gate.admit(request, gate.judge(&effects)).await.unwrap();
         let asked = person.1.lock().unwrap().pop().unwrap();
         asked.rule.is_some()

@@ -137,6 +137,7 @@ async fn run(approval: ApprovalPolicy, answers: &[Answer]) -> (Status, String, V
         review: Review::default(),
         journal: journal.clone(),
         events: Arc::new(EventRecorder::default()),
+        hooks: None,
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
@@ -242,6 +243,7 @@ async fn steps(effects: Effects, flush_fails: bool) -> (Status, Vec<&'static str
         review: Review::default(),
         journal: steps.clone(),
         events: Arc::new(EventRecorder::default()),
+        hooks: None,
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "put".into(), input };
@@ -291,6 +293,7 @@ async fn is_cancelled_in_order(effects: Effects, needed: Duration) -> bool {
         review: Review::default(),
         journal: Arc::new(Steps::default()),
         events: Arc::new(EventRecorder::default()),
+        hooks: None,
     };
     let input = windlass_contract::Input::Json("{}".into());
     let call = ToolCall { id: "c".into(), name: "slow".into(), input };

@@ -88,6 +88,7 @@ async fn run(program: &'static str) -> (Status, String, Vec<String>, Effects) {
         shaper: Shaper::default(),
         journal: journal.clone(),
         events: watcher.clone(),
+        hooks: None,
     };
     let call = ToolCall { id: "c".into(), name: "careful".into(), input: Input::Json("{}".into()) };
     let outcome = toolbox.run(toolbox.prepare(call), &Stop::default()).await.outcome;

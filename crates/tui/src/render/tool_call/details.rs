@@ -151,7 +151,7 @@ impl CallDetails<'_> {
     }
 
     fn add_outcome(&mut self, outcome: &Outcome, view: &ToolCallView<'_>) {
-        let Receipt { held, decision, denials, refusal, repairs, undo_limits, .. } = &outcome.receipt;
+        let Receipt { held, decision, denials, refusal, repairs, undo_limits, hooks, .. } = &outcome.receipt;
         if !decision.is_empty() {
             self.add_fact("allowed because", decision);
         }
@@ -167,6 +167,7 @@ impl CallDetails<'_> {
         }
         let Verdict { reasons, suggestions, .. } = &outcome.verdict;
         self.add_facts("arguments repaired", repairs);
+        self.add_facts("hooks", hooks);
         self.add_facts("verdict", reasons);
         self.add_facts("try", suggestions);
         self.add_facts("cannot be undone", undo_limits);
