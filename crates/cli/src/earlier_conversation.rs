@@ -1,6 +1,6 @@
 //! The earlier conversation of a session that is resumed, for its screen.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, thread};
 
 use windlass::{
     Body, Content, Item, Role,
@@ -8,23 +8,28 @@ use windlass::{
     is_of_program,
     record::{self, SessionEntry, Which},
 };
-use windlass_tui::EarlierEntry;
+use windlass_tui::{EarlierConversation, EarlierEntry};
 
 use crate::setup::ProgramSetup;
 
 /// Maximum number of messages and calls that are shown.
 const MAX_ENTRIES: usize = 50;
 
-/// Returns the end of the conversation. A session that cannot be read has none here: resuming it
-/// reports the error.
-pub(crate) fn of_session(setup: &ProgramSetup, which: &Which) -> Vec<EarlierEntry> {
+/// Begins to read the end of the conversation, while the agent is built from the same file. A
+/// session that cannot be read has none here: resuming it reports the error.
+pub(crate) fn read(setup: &ProgramSetup, which: &Which) -> EarlierConversation {
     let path = match which {
         Which::Id(id) => record::find(&setup.home, id).ok().map(|(_, path)| path),
         Which::Last => newest(setup, |entry| !entry.is_of_sub_agent()),
         Which::LastIn(cwd) => newest(setup, |entry| entry.cwd == *cwd && !entry.is_of_sub_agent()),
     };
-    let session = path.and_then(|path| record::load(&path).ok());
-    session.map(|session| last_entries(session.transcript(), &setup.secrets())).unwrap_or_default()
+    let secrets = setup.secrets();
+    let load = move || {
+        let session = path.and_then(|path| record::load(&path).ok());
+        session.map(|session| last_entries(session.transcript(), &secrets)).unwrap_or_default()
+    };
+    let thread = thread::Builder::new().name("windlass-earlier".to_owned()).spawn(load);
+    Box::new(move || thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_default())
 }
 
 fn newest(setup: &ProgramSetup, is_wanted: impl Fn(&SessionEntry) -> bool) -> Option<PathBuf> {

@@ -181,7 +181,7 @@ fn start(
     let settings = agents.settings();
     let mut builder = agents.builder(&setup, &settings)?;
     let is_new = beginning.resume.is_none();
-    let earlier = beginning.resume.as_ref().map(|which| earlier_conversation::of_session(&setup, which));
+    let earlier = beginning.resume.as_ref().map(|which| earlier_conversation::read(&setup, which));
     if let Some(which) = beginning.resume {
         builder = builder.resume(which);
         if !setup.has_chosen_provider() {
@@ -200,7 +200,7 @@ fn start(
         info: info(&setup, settings, &colours.theme),
         display: if options.fullscreen { Display::Fullscreen } else { Display::Inline },
         is_plain: is_plain(options, &setup),
-        earlier: earlier.unwrap_or_default(),
+        earlier: earlier.unwrap_or_else(|| Box::new(Vec::new)),
         notifications: NotificationSettings::new(config.tui.notifications, config.notify.clone(), &variable),
         editor: editor(),
         detects_background: colours.detects_background,

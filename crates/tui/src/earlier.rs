@@ -15,6 +15,9 @@ use crate::{
     text_lines::{faint, wrapped},
 };
 
+/// A function that returns an earlier conversation.
+pub type EarlierConversation = Box<dyn FnOnce() -> Vec<EarlierEntry>>;
+
 /// A part of an earlier conversation.
 #[derive(Debug, Clone)]
 pub enum EarlierEntry {

@@ -33,7 +33,7 @@ mod text_lines;
 mod transcript;
 
 pub use approver::QueueApprover;
-pub use earlier::EarlierEntry;
+pub use earlier::{EarlierConversation, EarlierEntry};
 pub use elicitor::QueueElicitor;
 pub use end_watch::EndProcess;
 pub use event_queue::{EventQueue, QueueSink};

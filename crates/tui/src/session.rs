@@ -15,7 +15,7 @@ use windlass::{AgentBuilder, BuildError, ThreadId};
 use crate::{
     app::App,
     composer::Composer,
-    earlier::EarlierEntry,
+    earlier::EarlierConversation,
     end_watch::{EndProcess, EndWatch},
     event_queue::EventQueue,
     external_editor::ExternalEditor,
@@ -90,8 +90,9 @@ pub struct InteractiveSession<'a> {
     pub display: Display,
     /// A session of lines without a picture, for screen readers.
     pub is_plain: bool,
-    /// The earlier conversation, if the session is resumed.
-    pub earlier: Vec<EarlierEntry>,
+    /// Returns the earlier conversation, if the session is resumed. It is called once, after the
+    /// agent is built.
+    pub earlier: EarlierConversation,
     /// The ways of notifying.
     pub notifications: NotificationSettings,
     /// The editor for messages.
@@ -171,7 +172,7 @@ impl InteractiveSession<'_> {
         }
         let mut app = App::new(info, composer);
         app.share(links.clone(), self.agents.secrets());
-        app.add_earlier(&self.earlier, screen.as_ref().map_or_else(terminal::width, Screen::width));
+        app.add_earlier(&(self.earlier)(), screen.as_ref().map_or_else(terminal::width, Screen::width));
         self.note.iter().for_each(|note| app.note(note));
         if let Some(prompt) = self.prompt {
             app.submit(prompt, Instant::now());

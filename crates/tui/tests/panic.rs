@@ -115,7 +115,7 @@ fn session_with_a_fault() {
         info: SessionInfo { cwd: "/".into(), status, theme, settings, prompts: Vec::new(), vi_keys: false },
         display: Display::Fullscreen,
         is_plain: false,
-        earlier: Vec::new(),
+        earlier: Box::new(Vec::new),
         notifications: NotificationSettings::new(false, Vec::new(), &|_| None),
         editor: ExternalEditor { command: None, directory: "/nowhere".into() },
         detects_background: false,

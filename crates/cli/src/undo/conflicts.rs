@@ -6,13 +6,14 @@ use std::{
     io,
     os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use windlass::{
-    FileError, counted,
+    FileError, Version, counted,
     host::{EntryStanding, inspect_changes},
     patch::{Side, diff},
-    record::{Edit, EditedFile, KeptKind},
+    record::{Edit, EditedFile, KeptKind, KeptVersion},
 };
 
 use super::{UndoRun, session};
@@ -39,7 +40,7 @@ impl EditConflicts {
         let (of_commands, of_tools): (Vec<_>, Vec<_>) =
             seen.into_values().partition(|(edit, _)| edit.command.is_some());
         let of_commands: Vec<_> = of_commands.into_iter().map(|(_, file)| file).collect();
-        let mut changed = BTreeMap::new();
+        let mut changed = changed_between(undo, chosen)?;
         for file in entries_in_conflict(&of_commands)? {
             changed.insert(file.path.clone(), difference(undo, file).await?);
         }
@@ -62,6 +63,58 @@ impl EditConflicts {
             "not undone, because files have changed since; `--keep-changed` skips them and undoes the rest. Changed files:\n{}",
             differences.trim_end()
         )
+    }
+}
+
+/// Finds files that something else changed between two of these edits, such as a person, or a
+/// command that was killed before its changes were recorded. Undoing the older edit would lose that
+/// change.
+fn changed_between(undo: &UndoRun<'_>, chosen: &[&Edit]) -> Result<BTreeMap<PathBuf, String>, CliProblem> {
+    let mut found = BTreeMap::new();
+    let mut newer: BTreeMap<&Path, Option<&KeptVersion>> = BTreeMap::new();
+    for file in chosen.iter().flat_map(|edit| &edit.files) {
+        let next = newer.insert(&file.path, file.before.as_ref());
+        let Some(next) = next.filter(|next| !is_same_version(*next, file.after.as_ref())) else { continue };
+        let load = |kept: Option<&KeptVersion>| -> Result<Option<Version>, CliProblem> {
+            let kept = kept.filter(|kept| kept.kind == KeptKind::File);
+            kept.map(|kept| undo.edits.version(kept)).transpose().map_err(|error| session(&error))
+        };
+        let (left, next) = (load(file.after.as_ref())?, load(next)?);
+        let bytes = |version: &Option<Version>| version.as_ref().map(|version| Arc::clone(&version.bytes));
+        if left.is_some() && bytes(&left) == bytes(&next) {
+            continue;
+        }
+        let path = visible_path(&file.path);
+        let is_small = |version: &Option<Version>| {
+            version.as_ref().is_none_or(|version| version.bytes.len() as u64 <= MAX_DIFF_FILE_BYTES)
+        };
+        let shown = if is_small(&left) && is_small(&next) {
+            let name = path.trim_start_matches('/');
+            let shown = diff(
+                left.as_ref().map(|version| as_side(name, version)),
+                next.as_ref().map(|version| as_side(name, version)),
+            );
+            visible_lines(&shown)
+        } else {
+            String::new()
+        };
+        let text = format!("{path}: was also changed between these changes, which was not recorded\n{shown}");
+        found.insert(file.path.clone(), text);
+    }
+    Ok(found)
+}
+
+fn as_side<'a>(path: &'a str, version: &'a Version) -> Side<'a> {
+    Side { path, bytes: &version.bytes, executable: version.mode & 0o111 != 0 }
+}
+
+/// Returns true if two versions are the same by the names of their contents.
+fn is_same_version(one: Option<&KeptVersion>, other: Option<&KeptVersion>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => one.kind == other.kind && one.content == other.content,
+        // A directory that a command made may be removed with its last entry, and made again.
+        (Some(only), None) | (None, Some(only)) => only.kind == KeptKind::Directory,
     }
 }
 

@@ -133,6 +133,30 @@ fn a_file_that_has_changed_since_is_shown_before_anything_changes() {
 }
 
 #[test]
+fn a_change_between_two_changes_is_shown_before_anything_changes() {
+    let user = User::new();
+    user.file("a", "0\n");
+    let step = |line: &str| [shell(line), json!({"text": "done"})];
+    let script = user.script(&json!([step("echo 1 >> a; echo x > b"), step("echo 2 >> a")].concat()));
+    let turn = |rest: &[&str]| {
+        user.run(&[&["exec", "-s", "workspace-write", "--script", &script], rest].concat()).assert_code(0);
+    };
+    turn(&["one"]);
+    user.file("a", "0\n1\nmine\n");
+    turn(&["resume", "--last", "two"]);
+    let ended = user.run(&["rewind", "1"]);
+    ended.assert_code(1);
+    let said = "was also changed between these changes, which was not recorded";
+    assert!(ended.stderr.contains(said) && ended.stderr.contains("+mine"), "{ended:#?}");
+    assert_eq!((user.read("a"), user.read("b")), ("0\n1\nmine\n2\n".to_owned(), "x\n".to_owned()));
+    user.run(&["rewind", "2"]).assert_code(0);
+    assert_eq!(user.read("a"), "0\n1\nmine\n");
+    user.file("a", "0\n1\n");
+    user.run(&["rewind", "1"]).assert_code(0);
+    assert_eq!(user.read("a"), "0\n");
+}
+
+#[test]
 fn files_can_stay_as_they_are() {
     let user = User::new();
     three_turns(&user);
