@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tracing::Instrument;
 use windlass_contract::{
     Content, Event, Item, Journal,
+    compaction::CompactionReason,
     event::EventEmitter,
     id::ThreadId,
     item::{Body, Role},
@@ -16,7 +17,7 @@ use windlass_contract::{
 use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
-    AgentBuilder, AgentError, AnswerSchema, SteeringInput, TurnLimits,
+    AgentBuilder, AgentError, AnswerSchema, CompactionReport, SteeringInput, TurnLimits,
     context_gauge::ContextGauge,
     history::ConversationHistory,
     loop_detector::LoopDetector,
@@ -132,7 +133,27 @@ impl Agent {
             let (end, usage) = (Err(error), Usage::default());
             return self.report(TurnReport { end, usage, declined: false, refusals: Vec::new() });
         }
-        let mut turn = Turn {
+        let limits = self.limits;
+        let mut turn = self.begin_turn(stop);
+        let end = within(limits.time, stop, turn.run()).await;
+        let Turn { mut spending, refusals, answer, declined, .. } = turn;
+        if let Some(agents) = &self.sub_agents {
+            agents.end_turn(&*self.events).await;
+            spending.add(agents.take_usage());
+        }
+        let end = end.map(|()| answer);
+        if let Err(AgentError::Stopped(reason)) = &end {
+            self.leave_word(*reason);
+        }
+        if self.single_turn {
+            self.end_sessions().await;
+        }
+        self.report(TurnReport { end, usage: spending.reported(), declined, refusals: refusals.list() })
+    }
+
+    /// Returns the state of a turn that begins.
+    fn begin_turn<'a>(&'a mut self, stop: &'a Stop) -> Turn<'a> {
+        Turn {
             model: &*self.model,
             toolbox: &self.toolbox,
             events: &*self.events,
@@ -156,21 +177,13 @@ impl Agent {
             refusals: TurnRefusals::default(),
             answer: String::new(),
             declined: false,
-        };
-        let end = within(self.limits.time, stop, turn.run()).await;
-        let Turn { mut spending, refusals, answer, declined, .. } = turn;
-        if let Some(agents) = &self.sub_agents {
-            agents.end_turn(&*self.events).await;
-            spending.add(agents.take_usage());
         }
-        let end = end.map(|()| answer);
-        if let Err(AgentError::Stopped(reason)) = &end {
-            self.leave_word(*reason);
-        }
-        if self.single_turn {
-            self.end_sessions().await;
-        }
-        self.report(TurnReport { end, usage: spending.reported(), declined, refusals: refusals.list() })
+    }
+
+    /// Makes the conversation shorter now. `wish` says in words what the summary should keep.
+    pub async fn compact(&mut self, wish: Option<&str>, stop: &Stop) -> Result<CompactionReport, AgentError> {
+        self.history.close_open_calls()?;
+        self.begin_turn(stop).compact(CompactionReason::Request, wish).await
     }
 
     /// Ends running sessions, and emits a warning with their commands.

@@ -18,7 +18,7 @@ use windlass_contract::{
     remote::ToolSource,
 };
 use windlass_host::Machine;
-use windlass_record::{Edits, SessionError, Which, outputs_directory};
+use windlass_record::{Edits, SessionError, StoredOutputs, Which, outputs_directory};
 use windlass_runtime::{
     Budget, CleanEvents, Deferral, DefinitionErrors, Gate, LiveRules, Policy, Registry, RegistryBuilder,
     Review, SearchForm, Secrets, SessionApprovals, SessionHooks, Shaper, Toolbox,
@@ -332,9 +332,10 @@ impl AgentBuilder {
             let _ = outputs.set(outputs_directory(home, &begun.thread)?);
         }
         let events = self.announcer(&journal);
-        let offered = OfferedTools::from_history(&begun.history, &registry);
-        let mut history = ConversationHistory::new(begun.history, Arc::clone(&journal), self.secrets.clone());
-        begun.opening.into_iter().try_for_each(|item| history.push(item))?;
+        let offered = OfferedTools::from_history(&begun.found_tools, &begun.history.items, &registry);
+        let mut history = ConversationHistory::new(begun.history, Arc::clone(&journal), self.secrets.clone())
+            .with_stored_outputs(outputs.get().cloned().map(StoredOutputs::new));
+        history.open(begun.opening)?;
         events.emit(Event::ThreadStarted { thread: begun.thread.clone() });
         self.recover_edits(&*events);
         if let Some(message) = warning {
@@ -357,6 +358,7 @@ impl AgentBuilder {
         };
         let session = SessionIdentity { thread: &begun.thread, model: &context.model };
         let hooks = self.session_hooks(Some(&session), &events);
+        let usual_budget = self.context.output_budget(family.budget, window);
         let parts = ToolboxParts {
             registry,
             hooks,
@@ -364,7 +366,7 @@ impl AgentBuilder {
             edits,
             journal: Arc::clone(&journal),
             events: Arc::clone(&events),
-            usual_budget: family.budget,
+            usual_budget,
             review,
         };
         Ok(Agent {
@@ -375,7 +377,7 @@ impl AgentBuilder {
             parallel_calls: self.context.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
             counter: TokenCounter::new(family.vocabulary),
-            gauge: ContextGauge::new(window),
+            gauge: ContextGauge::new(window, self.context.compact_at),
             limits: self.limits,
             single_turn: self.single_turn,
             steering: self.steering.clone(),

@@ -1,28 +1,54 @@
-//! The conversation so far. It only grows at the end, and every call in it is followed by exactly
-//! one output.
+//! The conversation so far. It only grows at the end, except for compactions, and every call in it
+//! is followed by exactly one output.
 
 use std::sync::Arc;
 
 use windlass_contract::{
     Clean, Item, Journal, Outcome, ToolCall,
+    compaction::{CompactedHistory, OutputDigest, OutputDigests, WorkNotes},
+    event::ContextParts,
+    insight::Detail,
     item::{Body, Cached, Role},
     journal::{JournalError, Record},
 };
-use windlass_record::OutputSubstitute;
-use windlass_runtime::Secrets;
+use windlass_record::{OutputSubstitute, StoredOutputs};
+use windlass_runtime::{FinishedCall, Secrets};
 
-/// The conversation, recorded as it grows.
+use crate::spending::item_tokens;
+
+/// The name of the tool that changes the plan.
+const PLAN_TOOL: &str = "update_plan";
+
+/// The conversation, recorded as it grows. Only a compaction changes what is in it.
 pub(crate) struct ConversationHistory {
     entries: Vec<Cached<Item>>,
+    /// The number of entries before the first request of the user.
+    opening_items: usize,
+    /// Estimated tokens of the entries, by their part.
+    parts: ContextParts,
+    digests: OutputDigests,
+    notes: WorkNotes,
+    /// The place of outputs that a compaction takes out.
+    stored: Option<StoredOutputs>,
     journal: Arc<dyn Journal>,
     /// Secrets that must not be recorded.
     secrets: Secrets,
 }
 
+/// The state of a recorded conversation.
+#[derive(Default)]
+pub(crate) struct RecordedHistory {
+    pub(crate) items: Vec<Item>,
+    pub(crate) opening_items: usize,
+    pub(crate) digests: OutputDigests,
+    pub(crate) notes: WorkNotes,
+}
+
 impl ConversationHistory {
     /// Resumes a recorded conversation. Reasoning without a following item is left out, because
     /// servers refuse it. It remains if the process was killed before the next item was recorded.
-    pub(crate) fn new(items: Vec<Item>, journal: Arc<dyn Journal>, secrets: Secrets) -> Self {
+    pub(crate) fn new(recorded: RecordedHistory, journal: Arc<dyn Journal>, secrets: Secrets) -> Self {
+        let RecordedHistory { items, opening_items, digests, notes } = recorded;
         let mut loose = true;
         let kept = items.into_iter().rev().filter(|item| match item.body {
             Body::Reasoning { .. } => !loose,
@@ -33,7 +59,33 @@ impl ConversationHistory {
         });
         let mut items: Vec<_> = kept.collect();
         items.reverse();
-        Self { entries: items.into_iter().map(Cached::new).collect(), journal, secrets }
+        let parts = ContextParts::default();
+        let mut history = Self {
+            entries: Vec::new(),
+            opening_items,
+            parts,
+            digests,
+            notes,
+            stored: None,
+            journal,
+            secrets,
+        };
+        history.extend(items);
+        history
+    }
+
+    /// Keeps outputs that a compaction takes out in this directory.
+    pub(crate) fn with_stored_outputs(mut self, stored: Option<StoredOutputs>) -> Self {
+        self.stored = stored;
+        self
+    }
+
+    /// Records the first items of a conversation.
+    pub(crate) fn open(&mut self, items: Vec<Item>) -> Result<(), JournalError> {
+        if self.entries.is_empty() {
+            self.opening_items = items.len();
+        }
+        items.into_iter().try_for_each(|item| self.push(item))
     }
 
     /// Returns the entries that the model is sent.
@@ -44,8 +96,94 @@ impl ConversationHistory {
     /// Records an item, then adds it.
     pub(crate) fn push(&mut self, item: Item) -> Result<(), JournalError> {
         self.journal.append(&Record::Item(self.secrets.clean_item(&item).as_deref()))?;
-        self.entries.push(item.into());
+        self.extend([item]);
         Ok(())
+    }
+
+    /// Records a compaction, then replaces the conversation.
+    pub(crate) fn replace(&mut self, compacted: CompactedHistory) -> Result<(), JournalError> {
+        self.journal.append(&Record::Compacted(self.secrets.clean_compacted(&compacted).as_ref()))?;
+        let CompactedHistory { history, opening_items, .. } = compacted;
+        self.entries.clear();
+        (self.opening_items, self.parts) = (opening_items, ContextParts::default());
+        self.extend(history);
+        let entries = &self.entries;
+        self.digests.retain(|id, _| {
+            entries.iter().any(|entry| matches!(&entry.get().body, Body::Output { call, .. } if call == id))
+        });
+        Ok(())
+    }
+
+    /// Notes which files a call read and changed, the plan, and the line that can stand for its
+    /// output.
+    pub(crate) fn note(&mut self, done: &FinishedCall) {
+        let FinishedCall { call, arguments, effects, outcome } = done;
+        let file = outcome.insight.as_ref().and_then(|insight| match &insight.detail {
+            Detail::File(file) => Some(file),
+            Detail::Command(_) | Detail::Search(_) => None,
+        });
+        let summary = outcome.insight.as_ref().map(|insight| insight.summary.as_str());
+        let digest = OutputDigest { is_file: file.is_some(), ..OutputDigest::new(outcome, summary) };
+        self.digests.insert(call.id.clone(), digest);
+        if !outcome.verdict.success {
+            return;
+        }
+        if let Some(file) = file {
+            self.notes.file_read(&file.path);
+        }
+        effects.writes.iter().for_each(|path| self.notes.file_changed(path));
+        if call.name.as_str() == PLAN_TOOL
+            && let Some(plan) = arguments.as_ref().and_then(|plan| serde_json::from_value(plan.clone()).ok())
+        {
+            self.notes.plan = Some(plan);
+        }
+    }
+
+    /// Returns the number of entries before the first request of the user.
+    pub(crate) fn opening_items(&self) -> usize {
+        self.opening_items
+    }
+
+    /// Returns the estimated tokens of all entries.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.parts.total()
+    }
+
+    /// Returns the estimated tokens of the entries, by their part.
+    pub(crate) fn parts(&self) -> &ContextParts {
+        &self.parts
+    }
+
+    pub(crate) fn digests(&self) -> &OutputDigests {
+        &self.digests
+    }
+
+    pub(crate) fn notes(&self) -> &WorkNotes {
+        &self.notes
+    }
+
+    pub(crate) fn stored_outputs(&self) -> Option<&StoredOutputs> {
+        self.stored.as_ref()
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    fn extend(&mut self, items: impl IntoIterator<Item = Item>) {
+        for item in items {
+            let tokens = item_tokens(&item);
+            let part = match &item.body {
+                _ if self.entries.len() < self.opening_items => &mut self.parts.instructions,
+                Body::Output { call, .. } if self.digests.get(call).is_some_and(|digest| digest.is_file) => {
+                    &mut self.parts.files
+                }
+                Body::Output { .. } => &mut self.parts.outputs,
+                _ => &mut self.parts.conversation,
+            };
+            *part = part.saturating_add(tokens);
+            self.entries.push(item.into());
+        }
     }
 
     /// Gives every call without an output one that says its result is unknown. There is one only if
@@ -78,11 +216,12 @@ impl ConversationHistory {
             return Ok(());
         }
         self.journal.append(&Record::Outputs { calls: &calls })?;
-        self.entries.extend(done.map(|(call, outcome)| {
+        let outputs = done.map(|(call, outcome)| {
             let (content, failed) = (outcome.for_model(), !outcome.verdict.success);
             let (call, input) = (call.id.clone(), call.input.kind());
-            Cached::new(Body::Output { call, input, content, failed }.into())
-        }));
+            Body::Output { call, input, content, failed }.into()
+        });
+        self.extend(outputs.collect::<Vec<_>>());
         Ok(())
     }
 }
@@ -105,7 +244,9 @@ mod tests {
             thought("loose"),
             thought("loose"),
         ];
-        let history = ConversationHistory::new(items, Arc::new(MemoryJournal::default()), Secrets::default());
+        let recorded = RecordedHistory { items, ..RecordedHistory::default() };
+        let history =
+            ConversationHistory::new(recorded, Arc::new(MemoryJournal::default()), Secrets::default());
         let thoughts = history.entries().iter().filter_map(|entry| match &entry.get().body {
             Body::Reasoning { summary, .. } => Some(summary.join("")),
             _ => None,

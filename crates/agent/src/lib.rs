@@ -8,6 +8,7 @@ mod announce;
 mod answer_schema;
 mod builder;
 mod catalogue;
+mod compaction;
 mod context;
 mod context_gauge;
 mod described_tools;
@@ -39,6 +40,7 @@ pub use agent::{Agent, TurnReport};
 pub use answer_schema::AnswerSchema;
 pub use builder::{AgentBuilder, BuildError, UndoRecording};
 pub use catalogue::{index, usage};
+pub use compaction::CompactionReport;
 pub use error::AgentError;
 pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use hook_commands::HookCommands;
@@ -46,7 +48,9 @@ pub use mcp_servers::McpServers;
 pub use mentions::MentionLoader;
 pub use recover_edits::recover_edits;
 pub use session_fork::{ForkedSession, SessionFork, SessionForkError};
-pub use settings::{ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits};
+pub use settings::{
+    CompactAt, ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits,
+};
 pub use standing::StandingInstructions;
 pub use steering::SteeringInput;
 pub use sub_agents::{AgentRole, DEFAULT_ROLE, SubAgentSettings, built_in_roles};

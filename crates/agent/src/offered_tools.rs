@@ -1,6 +1,8 @@
 //! The tools that requests offer to the model. They only grow at the end, to keep the prompt cache
 //! of servers valid.
 
+use std::collections::BTreeMap;
+
 use windlass_contract::{
     Content, Item, ToolCall, ToolName, ToolSpec,
     item::{Body, Cached},
@@ -16,17 +18,24 @@ const MAX_MISSING: usize = 1000;
 /// this list does not change.
 pub(crate) struct OfferedTools {
     specs: Cached<Vec<ToolSpec>>,
+    /// Estimated tokens of the tools, by server.
+    tokens: BTreeMap<String, u64>,
     grows: bool,
     /// Names in the conversation that no tool has yet. Their servers may not have started.
     missing: Vec<ToolName>,
 }
 
 impl OfferedTools {
-    /// Creates the list at the end of a conversation.
-    pub(crate) fn from_history(history: &[Item], registry: &Registry) -> Self {
+    /// Creates the list at the end of a conversation, with the tools that were found before its
+    /// last compaction.
+    pub(crate) fn from_history(found: &[ToolName], history: &[Item], registry: &Registry) -> Self {
         let specs = registry.specs();
         let grows = !has_search_item(&specs);
-        let mut offered = Self { specs: specs.into(), grows, missing: Vec::new() };
+        let tokens = tokens_by_server(&specs);
+        let mut offered = Self { specs: specs.into(), tokens, grows, missing: Vec::new() };
+        for name in found {
+            offered.add(name, registry);
+        }
         for item in history {
             match &item.body {
                 Body::Call(call) => offered.learn(call, &[], registry),
@@ -42,6 +51,29 @@ impl OfferedTools {
     /// Returns the specifications for a request.
     pub(crate) fn specs(&self) -> &Cached<Vec<ToolSpec>> {
         &self.specs
+    }
+
+    /// Returns the tools that the model has found.
+    pub(crate) fn found(&self, registry: &Registry) -> Vec<ToolName> {
+        let is_found = |name: &ToolName| {
+            registry.resolve(name.as_str()).is_some_and(|(tool, _)| tool.exposure == Exposure::Deferred)
+        };
+        let names = self.specs.get().iter().map(|spec| &spec.name);
+        names.filter(|name| is_found(name)).chain(&self.missing).cloned().collect()
+    }
+
+    /// Estimates the tokens of all tools.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens.values().sum()
+    }
+
+    /// Estimates the tokens of the tools, by MCP server; those of no server are `built-in`.
+    pub(crate) fn tokens_by_server(&self) -> &BTreeMap<String, u64> {
+        &self.tokens
+    }
+
+    fn set_specs(&mut self, specs: Vec<ToolSpec>) {
+        (self.tokens, self.specs) = (tokens_by_server(&specs), specs.into());
     }
 
     /// Adds the tools that a call has found, and its own tool if the model knew it already.
@@ -66,7 +98,7 @@ impl OfferedTools {
         specs.extend(advertised.iter().cloned());
         if is_changed {
             self.grows &= !has_search_item(advertised);
-            self.specs = specs.into();
+            self.set_specs(specs);
         }
         let known: Vec<_> = self.missing.extract_if(.., |name| deferred.contains(name)).collect();
         for name in known {
@@ -85,9 +117,23 @@ impl OfferedTools {
         if self.grows && tool.exposure == Exposure::Deferred && !known() {
             let mut specs = self.specs.get().clone();
             specs.push(tool.spec.clone());
-            self.specs = specs.into();
+            self.set_specs(specs);
         }
     }
+}
+
+/// The prefix of the names of MCP tools, and what separates the server from the tool.
+const MCP_PREFIX: &str = "mcp__";
+const MCP_DELIMITER: &str = "__";
+
+fn tokens_by_server(specs: &[ToolSpec]) -> BTreeMap<String, u64> {
+    let mut tokens = BTreeMap::new();
+    for spec in specs {
+        let name = spec.name.as_str().strip_prefix(MCP_PREFIX);
+        let server = name.and_then(|name| name.split(MCP_DELIMITER).next()).unwrap_or("built-in");
+        *tokens.entry(server.to_owned()).or_default() += u64::try_from(spec.tokens()).unwrap_or(u64::MAX);
+    }
+    tokens
 }
 
 /// Returns true if the wire protocol has an item for searches.

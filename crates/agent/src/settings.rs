@@ -13,6 +13,9 @@ use crate::Family;
 /// share.
 pub const TOOL_CONTEXT_PERCENT: u8 = 10;
 
+/// Minimum budget of an output in a small window.
+const MIN_OUTPUT_TOKENS: usize = 250;
+
 /// Limits of each turn. By default there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnLimits {
@@ -21,6 +24,25 @@ pub struct TurnLimits {
     /// Maximum number of tokens.
     pub tokens: Option<u64>,
 }
+
+/// The share of the context window at which a conversation is made shorter by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactAt {
+    /// In per cent of the window.
+    Percent(u8),
+    /// Never; only on request, or if the server refuses a request as too long.
+    Off,
+}
+
+impl Default for CompactAt {
+    fn default() -> Self {
+        Self::Percent(DEFAULT_COMPACT_PERCENT)
+    }
+}
+
+/// Default share of the context window at which a conversation is made shorter. The rest is for the
+/// answer, and for errors of the estimate.
+const DEFAULT_COMPACT_PERCENT: u8 = 85;
 
 /// The instructions of the model, and the use of its context window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +56,8 @@ pub struct ContextSettings {
     pub opening_messages: Vec<String>,
     /// The context window of the model in tokens. The default depends on the name of the model.
     pub window: Option<NonZeroU64>,
+    /// The share of the window at which the conversation is made shorter.
+    pub compact_at: CompactAt,
     /// Maximum share of the context window for added tools, in percent. If they need more, the
     /// model searches for them instead.
     pub tool_percent: u8,
@@ -53,6 +77,7 @@ impl Default for ContextSettings {
             developer_instructions: None,
             opening_messages: Vec::new(),
             window: None,
+            compact_at: CompactAt::default(),
             tool_percent: TOOL_CONTEXT_PERCENT,
             parallel_calls: None,
             output_budget: None,
@@ -71,6 +96,16 @@ impl ContextSettings {
     pub(crate) fn tool_tokens(&self, family: &Family) -> usize {
         usize::try_from(self.window_tokens(family).saturating_mul(self.tool_percent.into()) / 100)
             .unwrap_or(usize::MAX)
+    }
+
+    /// Returns the budget of an output: the configured one, or else the usual one, which is at most
+    /// an eighth of the window.
+    pub(crate) fn output_budget(&self, usual: Budget, window: Option<u64>) -> Budget {
+        let most = window.map_or(usize::MAX, |window| usize::try_from(window / 8).unwrap_or(usize::MAX));
+        self.output_budget.unwrap_or(match usual {
+            usual if usual.bytes() / 4 <= most => usual,
+            _ => Budget::Tokens(most.max(MIN_OUTPUT_TOKENS)),
+        })
     }
 
     /// Returns the size of the smallest output budget. `usual` applies if no budget is set.

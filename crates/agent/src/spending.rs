@@ -3,7 +3,7 @@
 use windlass_contract::{Item, model::Usage};
 use windlass_tokens::quarter_tokens;
 
-use crate::token_counter::{IMAGE_TOKENS, ItemPart, for_each_part};
+use crate::token_counter::{IMAGE_TOKENS, ITEM_TOKENS, ItemPart, for_each_part};
 
 /// The tokens of a turn.
 #[derive(Debug, Default)]
@@ -77,6 +77,16 @@ impl TokenSpending {
     fn arrived(&self) -> u64 {
         self.items.saturating_add(self.pieces) / 4
     }
+}
+
+/// Estimates the tokens of an item in a request.
+pub(crate) fn item_tokens(item: &Item) -> u64 {
+    item_quarters(item) / 4 + ITEM_TOKENS
+}
+
+/// Estimates the tokens of a text.
+pub(crate) fn text_tokens(text: &str) -> u64 {
+    quarter_tokens(text) / 4
 }
 
 /// Estimates an item in quarters of tokens, in time for every piece of a stream.

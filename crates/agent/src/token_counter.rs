@@ -11,7 +11,7 @@ use windlass_contract::{
 use windlass_tokens::{Vocabulary, estimate};
 
 /// Tokens around the text of an item: its role and its ends.
-const ITEM_TOKENS: u64 = 4;
+pub(crate) const ITEM_TOKENS: u64 = 4;
 
 /// Tokens around name, description and parameters of a tool.
 const TOOL_TOKENS: u64 = 15;
@@ -161,6 +161,17 @@ impl TokenCounter {
         }
         let tools = request.tools.get().len();
         self.last = Some(ReportedContext { tokens: usage.total(), entries: answered, tools });
+    }
+
+    /// Learns the size of a request from the message with which its server refused it.
+    pub(crate) fn learn_refused(&mut self, tokens: u64, request: &RequestParts<'_>) {
+        let permille = tokens.saturating_mul(1000) / self.request(request).max(1);
+        self.correction_permille = permille.clamp(*CORRECTION_PERMILLE.start(), *CORRECTION_PERMILLE.end());
+    }
+
+    /// Forgets the last report, because the conversation that it is about was replaced.
+    pub(crate) fn forget_report(&mut self) {
+        self.last = None;
     }
 
     fn name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use std::{
 use tracing::{Instrument, Span};
 use windlass_contract::{
     Content, Event, Item,
-    event::EventEmitter,
+    event::{ContextParts, EventEmitter},
     id::ThreadId,
     item::{Body, Role},
     model::{Finish, ModelClient, ModelError, ModelEvent, ModelStream, Prompt, Usage},
@@ -28,7 +28,7 @@ use crate::{
     retries::{AnswerRetries, FailedStage, NextTry},
     reviewer::ReviewExchange,
     spans,
-    spending::TokenSpending,
+    spending::{TokenSpending, text_tokens},
     sub_agents::SubAgents,
     token_counter::{RequestParts, TokenCounter},
     turn_hooks::{TurnHooks, context_item},
@@ -106,6 +106,7 @@ impl Turn<'_> {
         loop {
             self.take_steering().await?;
             self.take_new_tools();
+            self.compact_if_full().await?;
             let more = self.sample().await? || !self.steering.is_empty();
             match more {
                 false => return Ok(()),
@@ -159,7 +160,7 @@ impl Turn<'_> {
     /// Gets one answer, with the provider's number of retries. Returns true if more is to come.
     async fn sample(&mut self) -> Result<bool, AgentError> {
         let mut retries = AnswerRetries::new(self.model.info());
-        self.warn_of_length();
+        let mut is_compacted = false;
         loop {
             let span = spans::chat(self.fixed.thread, self.model.info());
             let began = Instant::now();
@@ -176,6 +177,10 @@ impl Turn<'_> {
                 Err(AgentError::Model(error)) => (error, FailedStage::Request),
                 Err(error) => return Err(error),
             };
+            if !is_compacted && self.compact_after_refusal(&error).await? {
+                is_compacted = true;
+                continue;
+            }
             let Some(NextTry { delay, event }) = retries.next(&error, stage) else {
                 tracing::debug!(%error, ?stage, "the request is not sent again");
                 return Err(error.into());
@@ -186,21 +191,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Warns before a request that fills the context window.
-    fn warn_of_length(&mut self) {
-        let Some(threshold) = self.gauge.next_warning() else { return };
-        let request = self.request_parts();
-        if !self.counter.may_exceed(&request, threshold) {
-            return;
-        }
-        let tokens = self.counter.context(&request);
-        if let Some(message) = self.gauge.note(tokens) {
-            self.events.emit(Event::Warning { message });
-        }
-    }
-
     /// Returns the parts of the next request.
-    fn request_parts(&self) -> RequestParts<'_> {
+    pub(crate) fn request_parts(&self) -> RequestParts<'_> {
         RequestParts {
             instructions: self.fixed.instructions,
             entries: self.history.entries(),
@@ -237,6 +229,7 @@ impl Turn<'_> {
         self.spending.add(self.sub_agents.map(SubAgents::take_usage).unwrap_or_default());
         for finished in &done {
             self.refusals.note(finished);
+            self.history.note(finished);
             self.offered.learn(&finished.call, &finished.outcome.content, &self.toolbox.registry);
         }
         self.history.push_outputs(done.iter().map(|finished| (&finished.call, &finished.outcome)))?;
@@ -342,8 +335,17 @@ impl Turn<'_> {
         spending.complete_answer(reported, || counter.corrected(counter.request(&request)));
         if let Some(usage) = reported {
             counter.learn(usage, &request, entries.len() + uncommitted);
-            self.events.emit(Event::ContextUsed { tokens: usage.total(), window: gauge.window() });
+            let (tokens, window, parts) = (usage.total(), gauge.window(), Box::new(self.parts()));
+            self.events.emit(Event::ContextUsed { tokens, window, usage: Some(usage), parts });
         }
+    }
+
+    /// Estimates the tokens of a request by their part.
+    pub(crate) fn parts(&self) -> ContextParts {
+        let mut parts = self.history.parts().clone();
+        parts.instructions = parts.instructions.saturating_add(text_tokens(self.fixed.instructions));
+        parts.tools.clone_from(self.offered.tokens_by_server());
+        parts
     }
 
     /// Adds items to the history, and announces each one afterwards.
@@ -362,7 +364,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    async fn pause(&self, delay: Duration) -> Result<(), AgentError> {
+    pub(crate) async fn pause(&self, delay: Duration) -> Result<(), AgentError> {
         tokio::select! {
             () = tokio::time::sleep(delay) => Ok(()),
             reason = self.stop.stopped() => Err(AgentError::Stopped(reason)),

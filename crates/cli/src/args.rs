@@ -4,6 +4,7 @@
 mod agent;
 mod calls;
 mod command;
+mod context;
 mod examples;
 mod hooks;
 mod instructions;
@@ -24,6 +25,7 @@ pub(crate) use self::{
         UndoOptions,
     },
     command::command,
+    context::{CompactOptions, ContextOptions},
     hooks::HooksCommand,
     instructions::{InstructionsOptions, PromptsCommand, SkillsCommand},
     interactive::{ChatOptions, ForkOptions, ResumeOptions, RewindOptions, SessionOptions},
@@ -169,6 +171,13 @@ pub(crate) enum CliCommand {
     /// List, show, search, name, export and delete sessions.
     #[command(subcommand)]
     Sessions(SessionsCommand),
+    /// Show what fills the context window of a session, and the use of the prompt cache.
+    Context(ContextOptions),
+    /// Make the conversation of a session shorter: a summary replaces its earlier part.
+    ///
+    /// The model of the session writes the summary; offline, rules do. The session file keeps
+    /// everything.
+    Compact(CompactOptions),
     /// Rate a call as good or bad; ratings affect the ranking of tools.
     Feedback(FeedbackOptions),
     /// Verify a session file, or export it as a bug report.

@@ -155,6 +155,11 @@ pub(crate) struct WindlassConfig {
     pub(crate) tool_output_token_limits: BTreeMap<String, NonZeroU64>,
     /// The size of the context window, in tokens. Unset means the known size for the model's name.
     pub(crate) model_context_window: Option<NonZeroU64>,
+    /// The share of the context window, in percent, at which the conversation is made shorter. 0
+    /// switches that off; `/compact` and `windlass compact` still do it.
+    #[serde(deserialize_with = "percent_or_off")]
+    #[schemars(range(min = 0, max = 95))]
+    pub(crate) compact_at: u8,
     /// The share of the context window that tools that are not built in may take, in percent. If
     /// they would take more, the model finds them with `tool_search`.
     #[serde(deserialize_with = "percent")]
@@ -199,6 +204,11 @@ pub(crate) struct WindlassConfig {
     /// Accepted for compatibility with other agents; has no effect. Reasoning is shown whenever the
     /// server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
+}
+
+fn percent_or_off<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    let percent = u8::deserialize(from)?;
+    if percent <= 95 { Ok(percent) } else { Err(D::Error::custom("not from 0 to 95")) }
 }
 
 fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
@@ -249,6 +259,10 @@ impl Default for WindlassConfig {
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),
             model_context_window: None,
+            compact_at: match windlass::CompactAt::default() {
+                windlass::CompactAt::Percent(percent) => percent,
+                windlass::CompactAt::Off => 0,
+            },
             tool_context_percent: windlass::TOOL_CONTEXT_PERCENT,
             judge: VerdictJudge::default(),
             judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,

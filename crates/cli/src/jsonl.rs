@@ -116,6 +116,22 @@ impl JsonlWriter {
                 state.hints.extend(hint.map(|hint| (call.id.clone(), hint)));
                 ended(state, call, effects, outcome)
             }
+            Event::CompactionStarted { reason, tokens, window } => {
+                let fields = json!({"reason": reason, "tokens_before": tokens, "window": window});
+                vec![line("compaction.started", fields)]
+            }
+            Event::CompactionEnded { reason, method, tokens_before, tokens_after, window } => {
+                let fields = json!({
+                    "reason": reason, "method": method, "tokens_before": tokens_before,
+                    "tokens_after": tokens_after, "window": window,
+                });
+                vec![line("compaction.completed", fields)]
+            }
+            Event::ContextUsed { tokens, window, usage, parts } => {
+                let usage = usage.as_ref().map(cost);
+                let fields = json!({"tokens": tokens, "window": window, "usage": usage, "parts": parts});
+                vec![line("context.used", fields)]
+            }
             Event::PlanUpdated(plan) => vec![planned(state, plan)],
             Event::AgentUpdated { agent, thread, status, activity } => {
                 let mut fields = json!({"agent": agent, "thread_id": thread, "status": status});
@@ -148,7 +164,6 @@ impl JsonlWriter {
             | Event::CallOutput { .. }
             | Event::ColouredOutput { .. }
             | Event::UserMessage { .. }
-            | Event::ContextUsed { .. }
             | Event::EditEnded { .. } => Vec::new(),
             Event::TurnCompleted { usage, declined, refusals } => {
                 let mut fields = json!({"usage": cost(usage), "refusals": with_hints(state, refusals)});

@@ -11,6 +11,7 @@ mod colour;
 mod completions;
 mod config;
 mod confirm;
+mod context;
 mod credentials;
 mod doctor;
 mod earlier_conversation;
@@ -122,6 +123,8 @@ fn dispatch(common: &CommonOptions, command: CliCommand) -> ExitCode {
         CliCommand::History(history) => history::run(common, &history),
         CliCommand::Show { call, json } => show::run(common, &call, json),
         CliCommand::Sessions(sessions) => sessions::run(common, &sessions),
+        CliCommand::Context(options) => context::run(common, &options),
+        CliCommand::Compact(options) => context::compact(common, &options),
         CliCommand::Feedback(feedback) => feedback::run(common, &feedback),
         CliCommand::Audit(audit) => audit::run(common, &audit),
         CliCommand::Redact(redact) => redact::run(common, &redact),

@@ -308,6 +308,10 @@ impl EventSink for ProgressScreen {
                 self.show(state, &style.red(&format!("error: {}", visible(message))));
             }
             Event::Message { text } => self.show_message(state, text),
+            Event::CompactionStarted { .. } => self.terminal.begin_waiting("making the context shorter"),
+            Event::CompactionEnded { method, tokens_before, tokens_after, .. } => {
+                self.show(state, &style.dim(&method.describe(*tokens_before, *tokens_after)));
+            }
             Event::EditEnded { id, files, success: true, changed } => {
                 let lines = EditLines { style, paths: &self.paths, secrets: &self.secrets };
                 if let Some(call) = state.calls.get_mut(id) {

@@ -32,11 +32,11 @@ pub(crate) use self::{
 };
 
 use self::{
-    flags::{agent_flags, choice_flags, common_flags, exec_flags},
+    flags::{agent_flags, choice_flags, common_flags, compact_flags, exec_flags},
     machine::{home_in, variable, working_directory},
 };
 use crate::{
-    args::{CommonOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
+    args::{CommonOptions, CompactOptions, ExecOptions, LimitChoice, ModelChoice, SessionOptions},
     config::{self, ConfigFlag, ConfigSources, LoadedConfig, WindlassConfig},
     credentials::StoredKeys,
     hooks,
@@ -76,6 +76,14 @@ impl ProgramSetup {
     /// offline rules answer.
     pub(crate) fn for_exec(common: &CommonOptions, options: &ExecOptions) -> Result<Self, CliProblem> {
         Self::for_agent(common, exec_flags(options)?)
+    }
+
+    /// Creates a setup for an agent that only makes its conversation shorter.
+    pub(crate) fn for_compaction(
+        common: &CommonOptions,
+        options: &CompactOptions,
+    ) -> Result<Self, CliProblem> {
+        Self::for_agent(common, compact_flags(options)?)
     }
 
     /// Creates a setup for an interactive session, with the same choice of a model.

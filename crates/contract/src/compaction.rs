@@ -59,6 +59,17 @@ pub enum CompactionMethod {
 }
 
 impl CompactionMethod {
+    /// Describes a compaction for a person.
+    pub fn describe(self, tokens_before: u64, tokens_after: u64) -> String {
+        let how = match self {
+            Self::Outputs => "old outputs left out",
+            Self::Summary => "summarized by the model",
+            Self::Rules => "summarized by rules",
+            Self::None => return "the conversation cannot be made shorter".to_owned(),
+        };
+        format!("context made shorter: about {tokens_before} to {tokens_after} tokens, {how}")
+    }
+
     /// Returns the name used in session files and events.
     pub fn name(self) -> &'static str {
         match self {

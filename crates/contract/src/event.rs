@@ -1,6 +1,6 @@
 //! Events that front ends and logs receive during a turn.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CallId, Clean, Effects, Outcome, ToolCall, ToolName,
     approval::{Answer, AnsweredBy, Beyond},
+    compaction::{CompactionMethod, CompactionReason},
     edit::Changed,
     effects::OutwardEffect,
     grant::millis,
@@ -65,6 +66,35 @@ pub enum Event {
     ContextUsed {
         /// Tokens of the request and the answer.
         tokens: u64,
+        /// Tokens that the model can read; `None` if that is not known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+        /// Tokens of this request and its answer, as the server reports them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// Estimated tokens of the request by their part.
+        parts: Box<ContextParts>,
+    },
+    /// The conversation is being made shorter.
+    CompactionStarted {
+        /// The reason for it.
+        reason: CompactionReason,
+        /// Estimated tokens of a request.
+        tokens: u64,
+        /// Tokens that the model can read; `None` if that is not known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+    },
+    /// The conversation was made shorter, or cannot be.
+    CompactionEnded {
+        /// The reason for it.
+        reason: CompactionReason,
+        /// The way it was done.
+        method: CompactionMethod,
+        /// Estimated tokens of a request before.
+        tokens_before: u64,
+        /// Estimated tokens of a request after.
+        tokens_after: u64,
         /// Tokens that the model can read; `None` if that is not known.
         #[serde(skip_serializing_if = "Option::is_none")]
         window: Option<u64>,
@@ -271,6 +301,7 @@ impl Event {
         matches!(
             self,
             Self::PlanUpdated(_)
+                | Self::ContextUsed { .. }
                 | Self::ApprovalAsked { .. }
                 | Self::ApprovalAnswered { .. }
                 | Self::HookEnded { .. }
@@ -280,6 +311,31 @@ impl Event {
                 | Self::TurnCompleted { .. }
                 | Self::TurnFailed { .. }
         )
+    }
+}
+
+/// Estimated tokens of a request by their part.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextParts {
+    /// Standing instructions, and the messages before the first request of the user.
+    pub instructions: u64,
+    /// Tools by MCP server; those of no server are `built-in`.
+    #[serde(default)]
+    pub tools: BTreeMap<String, u64>,
+    /// Outputs that are parts of files.
+    pub files: u64,
+    /// Other outputs of calls.
+    pub outputs: u64,
+    /// Messages, reasoning and calls.
+    pub conversation: u64,
+}
+
+impl ContextParts {
+    /// Returns the sum of all parts.
+    pub fn total(&self) -> u64 {
+        let Self { instructions, tools, files, outputs, conversation } = self;
+        let fixed = [instructions, files, outputs, conversation];
+        fixed.into_iter().chain(tools.values()).fold(0, |sum, part| sum.saturating_add(*part))
     }
 }
 

@@ -43,6 +43,14 @@ pub struct ModelInfo {
     pub retry_budget: Duration,
 }
 
+impl ModelInfo {
+    /// Returns true if a model answers that can be asked anything. Rules and scripts answer only
+    /// what they were written for.
+    pub fn answers_questions(&self) -> bool {
+        !matches!(self.wire, "builtin" | "rules" | "scripted")
+    }
+}
+
 /// Everything the model receives in one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt<'a> {
@@ -111,6 +119,22 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the usage since an earlier one of the same count.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_sub(earlier.cached_input_tokens),
+            cache_write_input_tokens: self
+                .cache_write_input_tokens
+                .saturating_sub(earlier.cache_write_input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            reasoning_output_tokens: self
+                .reasoning_output_tokens
+                .saturating_sub(earlier.reasoning_output_tokens),
+        }
+    }
+
     /// Returns the tokens read and written.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
@@ -185,9 +209,15 @@ pub enum ModelError {
     },
     /// The conversation exceeds the context window.
     #[error(
-        "the conversation is longer than the model's context window; start a new session or use a larger model"
+        "the request is longer than the model's context window{}; `windlass context` shows what fills it",
+        .window.map(|window| format!(" of {window} tokens")).unwrap_or_default()
     )]
-    ContextWindowExceeded,
+    ContextWindowExceeded {
+        /// The context window in tokens, if the server names it.
+        window: Option<u64>,
+        /// Tokens of the request, if the server names them.
+        requested: Option<u64>,
+    },
     /// The server is overloaded.
     #[error("the model's server is overloaded: {message}; {}", later(*.retry_after))]
     Overloaded {
@@ -387,7 +417,7 @@ impl ModelError {
             | Self::Provider { .. }
             | Self::Unauthorized { .. }
             | Self::QuotaExceeded { .. }
-            | Self::ContextWindowExceeded
+            | Self::ContextWindowExceeded { .. }
             | Self::InvalidRequest { .. }
             | Self::NotAStream { .. }
             | Self::Unreadable { .. }

@@ -18,9 +18,11 @@ pub const SKILL_START: &str = "<skill>\n";
 /// The start of the message about agents of an earlier run.
 pub const AGENTS_START: &str = "<agents>\n";
 
+/// The start of the message with a summary, which takes the place of the earlier conversation.
+pub const SUMMARY_START: &str = "<conversation_summary>\n";
+
 /// Returns true for a message that the program wrote.
 pub fn is_of_program(text: &str) -> bool {
-    [AGENTS_START, ENVIRONMENT_START, ABORTED_START, DOCUMENTS_START, SKILL_LIST_START, SKILL_START]
-        .iter()
-        .any(|start| text.starts_with(start))
+    let starts = [ENVIRONMENT_START, ABORTED_START, DOCUMENTS_START, SKILL_LIST_START, SKILL_START];
+    [AGENTS_START, SUMMARY_START].iter().chain(&starts).any(|start| text.starts_with(start))
 }

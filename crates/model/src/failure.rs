@@ -1,17 +1,16 @@
 //! Errors that a server reports, in the body of a response or inside a stream, as a [`ModelError`].
 
+mod context_length;
+
 use std::time::Duration;
 
 use serde_json::Value;
 use windlass_contract::model::ModelError;
 
+use self::context_length::RequestSizes;
+
 /// Maximum length of a server's message.
 const MAX_MESSAGE_CHARS: usize = 500;
-
-/// Phrases of messages about a context window that is too small, from servers that send no code of
-/// their own for it: vLLM and Anthropic.
-const TOO_LONG: [&str; 3] =
-    ["maximum context length", "prompt is too long", "`max_tokens` exceed context limit"];
 
 /// Maximum length of the excerpt of an unreadable event.
 const MAX_EVENT_CHARS: usize = 200;
@@ -25,6 +24,8 @@ pub(crate) struct ServerFailure {
     words: Vec<String>,
     /// `code`, if it is an HTTP status.
     status: Option<u16>,
+    /// The size of the request and of the window, if the server names them as numbers.
+    sizes: RequestSizes,
 }
 
 /// Cause of a failure, from the error codes that servers use.
@@ -62,6 +63,7 @@ impl ServerFailure {
             message: one_line(&message),
             words: [text("code"), text("type")].into_iter().flatten().map(str::to_owned).collect(),
             status: code.filter(|code| (400..600).contains(code)),
+            sizes: RequestSizes::from_fields(error),
         }
     }
 
@@ -86,7 +88,7 @@ impl ServerFailure {
         let retry_after = retry_after.or_else(|| self.requested_delay());
         let message = self.message.clone();
         match (self.kind(), status) {
-            (FailureKind::ContextWindow, _) => ModelError::ContextWindowExceeded,
+            (FailureKind::ContextWindow, _) => self.too_long(),
             (FailureKind::Quota, _) | (_, 402) => ModelError::QuotaExceeded { message },
             (FailureKind::Overloaded, _) | (_, 529) => ModelError::Overloaded { message, retry_after },
             (_, 429) => ModelError::RateLimited { message, retry_after },
@@ -100,7 +102,7 @@ impl ServerFailure {
         let retry_after = self.requested_delay();
         let message = self.message.clone();
         match (self.kind(), self.status) {
-            (FailureKind::ContextWindow, _) => ModelError::ContextWindowExceeded,
+            (FailureKind::ContextWindow, _) => self.too_long(),
             (FailureKind::Quota, _) | (_, Some(402)) => ModelError::QuotaExceeded { message },
             (FailureKind::Overloaded, _) | (_, Some(503 | 529)) => {
                 ModelError::Overloaded { message, retry_after }
@@ -130,13 +132,19 @@ impl ServerFailure {
             "rate_limit_exceeded" | "rate_limit_error" => Some(FailureKind::RateLimit),
             _ => None,
         };
-        if TOO_LONG.iter().any(|phrase| self.message.contains(phrase)) {
+        if context_length::is_too_long(&self.message) {
             return FailureKind::ContextWindow;
         }
         if self.message.contains("credit balance is too low") {
             return FailureKind::Quota;
         }
         self.words.iter().find_map(kind).unwrap_or(FailureKind::Unknown)
+    }
+
+    /// Returns the error for a request that is too long, with the sizes that the server names.
+    fn too_long(&self) -> ModelError {
+        let RequestSizes { window, requested } = self.sizes.or(RequestSizes::from_message(&self.message));
+        ModelError::ContextWindowExceeded { window, requested }
     }
 
     /// Returns the delay that the message asks for: "try again in 1.5s", "in 20 ms", "in 3 seconds"
@@ -234,9 +242,11 @@ mod tests {
         let rejected = ModelError::InvalidRequest { status: 400, message: text() };
         assert_eq!(error(400, "invalid_request_error", "m"), rejected);
         let long = "prompt is too long: 210000 tokens > 200000 maximum";
-        assert_eq!(error(400, "invalid_request_error", long), ModelError::ContextWindowExceeded);
+        let too_long =
+            |window, requested| ModelError::ContextWindowExceeded { window: Some(window), requested };
+        assert_eq!(error(400, "invalid_request_error", long), too_long(200_000, Some(210_000)));
         let both = "input length and `max_tokens` exceed context limit: 1 + 2 > 2";
-        assert_eq!(error(400, "invalid_request_error", both), ModelError::ContextWindowExceeded);
+        assert_eq!(error(400, "invalid_request_error", both), too_long(2, Some(3)));
         let poor = "Your credit balance is too low to access the API.";
         assert_eq!(
             error(400, "invalid_request_error", poor),
@@ -262,10 +272,13 @@ mod tests {
     fn words_and_statuses_decide_what_a_failure_in_a_stream_means() {
         let error = |value: Value| ServerFailure::from_error(&value).into_stream_error();
         let message = || "m".to_owned();
-        assert_eq!(error(json!({"code": "context_length_exceeded"})), ModelError::ContextWindowExceeded);
+        let too_long = ModelError::ContextWindowExceeded { window: None, requested: None };
+        assert_eq!(error(json!({"code": "context_length_exceeded"})), too_long);
         assert_eq!(
-            error(json!({"code": 400, "type": "exceed_context_size_error", "message": "m"})),
-            ModelError::ContextWindowExceeded
+            error(
+                json!({"code": 400, "type": "exceed_context_size_error", "message": "m", "n_ctx": 8, "n_prompt_tokens": 9})
+            ),
+            ModelError::ContextWindowExceeded { window: Some(8), requested: Some(9) }
         );
         assert_eq!(
             error(json!({"code": "insufficient_quota", "message": "m"})),

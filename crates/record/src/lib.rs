@@ -46,6 +46,7 @@
 
 mod calls;
 mod chain;
+mod context_history;
 mod disk_cache;
 mod edits;
 mod error;
@@ -73,6 +74,7 @@ pub use calls::{
     SuccessfulRequest, ToolReliability,
 };
 pub use chain::{BreakReason, ChainAudit, ChainBreak, ChainHead, LineHash, verify};
+pub use context_history::{CompactionSummary, ContextHistory, context_of};
 pub use disk_cache::DiskCache;
 pub use edits::{CommandNote, Edit, EditedFile, Edits, KeptKind, KeptVersion, UNDO, UnkeptFile};
 pub use error::SessionError;

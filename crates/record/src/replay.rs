@@ -40,7 +40,7 @@ pub struct LoadedSession {
     pub history: Vec<Item>,
     /// The turns of the conversation, without those that were taken back.
     pub turns: Vec<LoadedTurn>,
-    /// The number of items at the beginning of the history, before the first request of the user.
+    /// The number of items at the beginning of the history, before the first request of a person.
     pub opening_items: usize,
     /// The items that compactions have replaced.
     pub replaced: Vec<Item>,

@@ -86,6 +86,11 @@ impl<'a> LineEnvelope<'a> {
     pub(crate) fn parse(text: &'a [u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| problem("line", &error))
     }
+
+    /// Parses the payload as one kind of record.
+    pub(crate) fn parse_payload<T: DeserializeOwned>(&self) -> Result<T, String> {
+        read(self.payload)
+    }
 }
 
 impl SessionLine {

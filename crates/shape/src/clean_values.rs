@@ -136,6 +136,8 @@ impl Secrets {
             | Event::TurnStarted
             | Event::UserMessage { .. }
             | Event::ContextUsed { .. }
+            | Event::CompactionStarted { .. }
+            | Event::CompactionEnded { .. }
             | Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
             | Event::Message { .. }

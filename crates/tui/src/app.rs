@@ -68,6 +68,8 @@ pub(crate) enum AppAction {
     EndCommand(u32),
     /// Begin a new session with the same settings.
     NewSession,
+    /// Make the conversation shorter. The text says what to keep; it may be empty.
+    Compact(String),
     /// Copy a text to the clipboard.
     Copy(String),
     /// Scroll everything off the screen.

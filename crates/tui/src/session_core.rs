@@ -67,6 +67,7 @@ impl SessionCore<'_> {
         match action {
             AppAction::Prompt(text) => self.order(WorkOrder::Turn(text)),
             AppAction::Shell(command) => self.order(WorkOrder::Shell(command)),
+            AppAction::Compact(wish) => self.order(WorkOrder::Compact(wish)),
             AppAction::Cancel => self.worker.cancel(),
             AppAction::Change(settings) => self.change(settings),
             AppAction::NewSession => self.begin_session(),

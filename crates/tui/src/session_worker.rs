@@ -33,6 +33,8 @@ pub(crate) enum WorkOrder {
     Turn(String),
     /// A command of the person, through the same pipeline as a call of the model.
     Shell(String),
+    /// A shorter conversation. The text says what to keep; it may be empty.
+    Compact(String),
     /// Other settings.
     Rebuild(Box<AgentRebuild>),
     /// Give the session up until the next order, which must be a `Rebuild`. Others can then write
@@ -225,6 +227,7 @@ impl WorkerThread {
                 match order {
                     WorkOrder::Turn(text) => self.run_turn(&mut agent, text, &stop).await,
                     WorkOrder::Shell(command) => self.run_command(&agent, &command, &stop).await,
+                    WorkOrder::Compact(wish) => self.compact(&mut agent, &wish, &stop).await,
                     WorkOrder::Rebuild(rebuild) => match self.rebuild(agent, *rebuild) {
                         Some(next) => agent = next,
                         None => return,
@@ -298,6 +301,15 @@ impl WorkerThread {
                 drop(agent.run(content, stop).await);
             }
             Err(problem) => warn(format!("{problem}; the message was not sent (Up brings it back)")),
+        }
+    }
+
+    async fn compact(&self, agent: &mut Agent, wish: &str, stop: &Stop) {
+        let wish = Some(wish).filter(|wish| !wish.is_empty());
+        // An event tells how it ends.
+        if let Err(error) = agent.compact(wish, stop).await {
+            let message = format!("the conversation stays as it was: {error}");
+            self.queue.push(SessionMessage::Event(Box::new(Event::Warning { message })));
         }
     }
 

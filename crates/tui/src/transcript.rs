@@ -249,6 +249,9 @@ impl Transcript {
             Event::PlanUpdated(plan) => (self.plan, self.has_live_plan) = (Some(plan), true),
             Event::Retrying { of, left, reason, .. } => self.show_retry(of, left, reason),
             Event::Warning { message } => self.warning(&message),
+            Event::CompactionEnded { method, tokens_before, tokens_after, .. } => {
+                self.note(&method.describe(tokens_before, tokens_after));
+            }
             Event::TurnCompleted { usage, .. } => self.end_turn(usage),
             Event::TurnFailed { message, usage, .. } => {
                 self.end_turn(usage);
@@ -261,6 +264,7 @@ impl Transcript {
             Event::ThreadStarted { .. }
             | Event::UserMessage { .. }
             | Event::ContextUsed { .. }
+            | Event::CompactionStarted { .. }
             | Event::TurnStarted
             | Event::ApprovalAsked { .. }
             | Event::ApprovalAnswered { .. }

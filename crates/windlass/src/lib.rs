@@ -94,24 +94,26 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, AgentRole, AnswerSchema, BuildError, CommandSessions, ContextSettings,
-    EditTools, Family, FileTools, ForkedSession, HookCommands, McpServers, MentionLoader, ReviewSettings,
-    RunningCommand, SessionFork, SessionForkError, ShellKind, StandingInstructions, SteeringInput,
-    StorageSettings, SubAgentSettings, TOOL_CONTEXT_PERCENT, Toolset, TurnDiff, TurnLimits, TurnReport,
-    UndoRecording, built_in_roles, image_url, index, program, recover_edits, usage,
+    Agent, AgentBuilder, AgentError, AgentRole, AnswerSchema, BuildError, CommandSessions, CompactAt,
+    CompactionReport, ContextSettings, EditTools, Family, FileTools, ForkedSession, HookCommands, McpServers,
+    MentionLoader, ReviewSettings, RunningCommand, SessionFork, SessionForkError, ShellKind,
+    StandingInstructions, SteeringInput, StorageSettings, SubAgentSettings, TOOL_CONTEXT_PERCENT, Toolset,
+    TurnDiff, TurnLimits, TurnReport, UndoRecording, built_in_roles, image_url, index, program,
+    recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,
     Outcome, Output, ParsedCall, Ready, Sandbox, Tool, ToolCall, ToolError, ToolName, ToolSpec, Verdict,
     approval::{Answer, AnsweredBy, Approver, Beyond, Offer, Question, QuestionDetails, Reach, Rulebook},
     call::InputKind,
+    compaction::{CompactedHistory, CompactionMethod, CompactionReason, FileInUse, WorkNotes},
     edit::{Action, Archive, Change, Changed, CommitError, Expected, Version},
     effects::{CommandLine, Escalation, Network, OutwardEffect, Typed},
     elicitation::{
         Asker, ChoiceOption, ChoiceQuestion, Elicitation, ElicitationAnswer, ElicitationForm, Elicitor,
     },
     erase,
-    event::{EditKind, EventEmitter, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
+    event::{ContextParts, EditKind, EventEmitter, EventSink, FileEdit, Plan, PlanStatus, PlanStep, Silent},
     files::{FileError, FileKind, Files, OpenFile},
     grant::{Confinement, DefaultLimits, DirectProgram, Held, Limits, Mechanism, Quota, SandboxRules},
     host::{ApartOutput, Command, ConfineError, Exit, FinishedCommand, HostError, Layer, Proof},

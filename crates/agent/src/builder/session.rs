@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use windlass_contract::{
-    Content, Event, Item, Journal,
+    Content, Event, Item, Journal, ToolName,
     event::EventEmitter,
     id::ThreadId,
     item::{Body, Role},
@@ -22,6 +22,7 @@ use super::{AgentBuilder, BuildError};
 use crate::{
     EditTools, StandingInstructions, StorageSettings,
     context::{EnvironmentContext, opening_items},
+    history::RecordedHistory,
     sub_agents::report_recorded,
 };
 
@@ -90,7 +91,13 @@ impl AgentBuilder {
             thread: session.meta.id,
             instructions: session.meta.instructions,
             journal: Arc::new(self.indexed_session(file, storage)),
-            history: session.history,
+            history: RecordedHistory {
+                items: session.history,
+                opening_items: session.opening_items,
+                digests: session.digests,
+                notes: session.notes,
+            },
+            found_tools: session.found_tools,
             repairs: session.repaired,
             opening,
         })
@@ -111,9 +118,9 @@ impl AgentBuilder {
         let added = self.context.developer_instructions.as_deref();
         let documents = &self.context.opening_messages;
         let opening = opening_items(&self.environment_context(&self.shell()), added, documents);
-        let (history, repairs) = (Vec::new(), Vec::new());
+        let (history, found_tools, repairs) = (RecordedHistory::default(), Vec::new(), Vec::new());
         let warnings = Vec::new();
-        Ok(OpenedSession { thread, instructions, journal, history, repairs, opening, warnings })
+        Ok(OpenedSession { thread, instructions, journal, history, found_tools, repairs, opening, warnings })
     }
 
     /// Returns the part of the policy that is recorded with every turn. If it changes between two
@@ -155,8 +162,9 @@ pub(super) struct OpenedSession {
     pub(super) thread: ThreadId,
     pub(super) instructions: String,
     pub(super) journal: Arc<dyn Journal>,
-    /// Items that are recorded already.
-    pub(super) history: Vec<Item>,
+    /// The conversation that is recorded already.
+    pub(super) history: RecordedHistory,
+    pub(super) found_tools: Vec<ToolName>,
     pub(super) repairs: Vec<SessionRepair>,
     /// Items that are not recorded yet.
     pub(super) opening: Vec<Item>,

@@ -22,8 +22,10 @@ use windlass_runtime::{Gate, Policy, Registry, RegistryBuilder, Review, Secrets,
 use windlass_contract::ToolCall;
 
 use super::*;
+use crate::{CompactAt, history::RecordedHistory};
 
 mod answers;
+mod compaction;
 mod joining;
 mod retries;
 mod steering;
@@ -33,6 +35,8 @@ struct FakeModel {
     info: ModelInfo,
     answers: Mutex<std::collections::VecDeque<Vec<Step>>>,
     heard: Mutex<Vec<Vec<Value>>>,
+    /// The answers to requests for a summary, which are not among the heard ones.
+    summaries: Mutex<std::collections::VecDeque<Vec<Step>>>,
     /// The names of the tools in each request.
     tools: Mutex<Vec<Vec<String>>>,
 }
@@ -61,6 +65,11 @@ impl ModelClient for FakeModel {
     }
 
     fn open<'a>(&'a self, prompt: Prompt<'a>) -> BoxFuture<'a, Result<Box<dyn ModelStream>, ModelError>> {
+        if !prompt.instructions.is_empty() {
+            assert!(prompt.tools.get().is_empty(), "a summary needs no tools");
+            let steps = self.summaries.lock().unwrap().pop_front().expect("a summary too many");
+            return Box::pin(async { Ok(Box::new(FakeStream(steps.into_iter())) as Box<dyn ModelStream>) });
+        }
         let history = prompt.history.iter().map(|entry| serde_json::to_value(&entry.get().body).unwrap());
         self.heard.lock().unwrap().push(history.collect());
         let tools = prompt.tools.get().iter().map(|spec| spec.name.to_string());
@@ -109,6 +118,7 @@ struct World {
     sandbox: SandboxMode,
     output_schema: Option<AnswerSchema>,
     window: Option<u64>,
+    compact_at: CompactAt,
     source: Option<Arc<dyn ToolSource>>,
 }
 
@@ -131,7 +141,13 @@ impl World {
         };
         let answers = Mutex::new(answers.into_iter().collect());
         Self {
-            model: FakeModel { info, answers, heard: Mutex::default(), tools: Mutex::default() },
+            model: FakeModel {
+                info,
+                answers,
+                heard: Mutex::default(),
+                summaries: Mutex::default(),
+                tools: Mutex::default(),
+            },
             journal: Arc::default(),
             watcher: Arc::default(),
             ran: Arc::default(),
@@ -140,6 +156,7 @@ impl World {
             sandbox: SandboxMode::DangerFullAccess,
             output_schema: None,
             window: None,
+            compact_at: CompactAt::Off,
             source: None,
         }
     }
@@ -176,17 +193,17 @@ impl World {
             hooks: None,
         });
         let mut history = ConversationHistory::new(
-            Vec::new(),
+            RecordedHistory::default(),
             Arc::clone(&self.journal) as Arc<dyn Journal>,
             Secrets::default(),
         );
         history.push(Item::message(Role::User, "go")).unwrap();
         let thread = "t".into();
-        let mut offered = OfferedTools::from_history(&[], &toolbox.registry);
+        let mut offered = OfferedTools::from_history(&[], &[], &toolbox.registry);
         let output_schema = self.output_schema.as_ref();
         let fixed =
             RequestConstants { thread: &thread, instructions: "", parallel_calls: true, output_schema };
-        let mut gauge = ContextGauge::new(self.window);
+        let mut gauge = ContextGauge::new(self.window, self.compact_at);
         let mut counter = TokenCounter::new(None);
         let mut turn = Turn {
             model: &self.model,
@@ -389,8 +406,9 @@ async fn a_stream_that_keeps_breaking_ends_the_turn_with_its_reason() {
 
 #[tokio::test]
 async fn what_would_fail_again_is_not_tried_again() {
-    let world = World::new([vec![Step::Fail(ModelError::ContextWindowExceeded)]]);
-    assert!(matches!(world.turn().await.result, Err(AgentError::Model(ModelError::ContextWindowExceeded))));
+    let refused = ModelError::InvalidRequest { status: 400, message: "no".into() };
+    let world = World::new([vec![Step::Fail(refused.clone())]]);
+    assert!(matches!(world.turn().await.result, Err(AgentError::Model(error)) if error == refused));
 }
 
 #[tokio::test(start_paused = true)]

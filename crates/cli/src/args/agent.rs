@@ -86,6 +86,9 @@ pub(crate) struct ExecOptions {
     /// Stop the turn after this many tokens (exit code 4).
     #[arg(long, value_name = "TOKENS", global = true)]
     pub(crate) token_limit: Option<u64>,
+    /// Make the conversation shorter when it fills this share of the context window; 0: never.
+    #[arg(long, value_name = "PERCENT", global = true)]
+    pub(crate) compact_at: Option<u8>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
     #[command(flatten)]

@@ -3,8 +3,8 @@
 use std::{num::NonZeroU64, path::Path, time::Duration};
 
 use windlass::{
-    Budget, ContextSettings, Family, ReviewSettings, StorageSettings, TurnLimits, Verdicts, host::Machine,
-    instructions::DocumentSettings,
+    Budget, CompactAt, ContextSettings, Family, ReviewSettings, StorageSettings, TurnLimits, Verdicts,
+    host::Machine, instructions::DocumentSettings,
 };
 
 use super::{ShowVerdict, VerdictJudge, WindlassConfig};
@@ -27,6 +27,10 @@ impl WindlassConfig {
             developer_instructions: self.developer_instructions.clone(),
             opening_messages: Vec::new(),
             window: Some(self.model_context_window.unwrap_or(family.context_window)),
+            compact_at: match self.compact_at {
+                0 => CompactAt::Off,
+                percent => CompactAt::Percent(percent),
+            },
             tool_percent: self.tool_context_percent,
             parallel_calls: self.parallel_tool_calls,
             output_budget: self.tool_output_token_limit.map(budget),
@@ -125,6 +129,15 @@ mod tests {
             ..ContextSettings::default()
         };
         assert_eq!(set.context_settings(&family), expected);
+    }
+
+    #[test]
+    fn a_conversation_is_made_shorter_at_its_share_or_never() {
+        let family = Family::of("gpt-5");
+        let compact_at = |toml: &str| config(toml).context_settings(&family).compact_at;
+        assert_eq!(compact_at("compact_at = 60"), CompactAt::Percent(60));
+        assert_eq!(compact_at("compact_at = 0"), CompactAt::Off);
+        assert_eq!(compact_at(""), CompactAt::default());
     }
 
     #[test]

@@ -268,7 +268,7 @@ fn is_final(error: &ModelError) -> bool {
         | ModelError::NotAStream { .. }
         | ModelError::Script { .. } => true,
         ModelError::Status { status, .. } => *status == 404,
-        ModelError::ContextWindowExceeded
+        ModelError::ContextWindowExceeded { .. }
         | ModelError::Overloaded { .. }
         | ModelError::InvalidRequest { .. }
         | ModelError::Failed { .. }

@@ -6,7 +6,7 @@ use toml::Value;
 use windlass::{ApprovalPolicy, SandboxMode};
 
 use crate::{
-    args::{CommonOptions, ExecOptions, ModelChoice},
+    args::{CommonOptions, CompactOptions, ExecOptions, ModelChoice},
     config::ConfigFlag,
     problem::CliProblem,
     screen::visible_path,
@@ -73,7 +73,15 @@ pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<ConfigFlag>, CliPr
     if let Some(tokens) = options.token_limit {
         set("--token-limit", "turn_token_limit", number("--token-limit", tokens)?);
     }
+    if let Some(percent) = options.compact_at {
+        set("--compact-at", "compact_at", number("--compact-at", percent.into())?);
+    }
     Ok(flags)
+}
+
+/// Returns the options of `compact` that stand for a key.
+pub(super) fn compact_flags(options: &CompactOptions) -> Result<Vec<ConfigFlag>, CliProblem> {
+    agent_flags(&options.choice, options.script.as_deref(), &[])
 }
 
 /// Returns a table with one key.

@@ -104,13 +104,15 @@ fn a_text_that_only_shows_a_call_is_the_answer() {
 fn a_context_window_that_fills_is_warned_of() {
     let user = User::new();
     let call = || json!({"calls": [{"name": "shell_command", "arguments": {"command": "seq 1 5000"}}]});
-    let script = user.script(&json!([call(), call(), call(), call(), call(), {"text": "done"}]));
-    let ended = user.run(&["exec", "--script", &script, "-c", "model_context_window=12000", "go"]);
+    let turns: Vec<_> = (0..8).map(|_| call()).chain([json!({"text": "done"})]).collect();
+    let script = user.script(&json!(turns));
+    let off = ["-c", "model_context_window=20000", "--compact-at", "0"];
+    let ended = user.run(&[&["exec", "--script", &script], &off[..], &["go"]].concat());
     ended.assert_code(0);
     let warnings = ended.stderr.matches("(`model_context_window`)").count();
     assert_eq!(warnings, 2, "once when nearly full, once when full: {ended:#?}");
     assert!(
-        ended.stderr.contains("% of the 12000") && ended.stderr.contains("more than the 12000"),
+        ended.stderr.contains("% of the 20000") && ended.stderr.contains("more than the 20000"),
         "{ended:#?}"
     );
 }

@@ -29,6 +29,8 @@ mod config;
 #[cfg(test)]
 mod config_changes;
 #[cfg(test)]
+mod context;
+#[cfg(test)]
 mod denials;
 #[cfg(test)]
 mod doctor;

@@ -41,6 +41,7 @@ impl App {
             SlashCommand::Processes => self.list_processes(argument),
             SlashCommand::Diff => self.actions.push(AppAction::List(SessionList::Diff)),
             SlashCommand::Expand => self.expand(argument),
+            SlashCommand::Compact => self.compact(argument, now),
             SlashCommand::Status => self.show_status(),
             SlashCommand::Copy => self.copy_answer(),
             SlashCommand::Clear => self.actions.push(AppAction::Clear),
@@ -206,6 +207,15 @@ impl App {
         }
         (self.working, self.work) = (Some(now), WorkKind::Other);
         self.actions.push(AppAction::NewSession);
+    }
+
+    /// Asks for a shorter conversation.
+    fn compact(&mut self, wish: &str, now: Instant) {
+        if self.working.is_some() {
+            return self.note_working();
+        }
+        (self.working, self.work) = (Some(now), WorkKind::Other);
+        self.actions.push(AppAction::Compact(wish.to_owned()));
     }
 
     /// Notes the session that the agent works on.

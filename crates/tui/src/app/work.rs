@@ -40,14 +40,20 @@ impl App {
                 self.turn_tokens = 0;
             }
             Event::TurnFailed { .. } => (self.last_turn, self.turn_tokens) = (LastTurn::Failed, 0),
-            Event::ContextUsed { tokens, window } => {
+            Event::ContextUsed { tokens, window, .. } => {
                 self.turn_tokens = self.turn_tokens.saturating_add(*tokens);
-                let percent = |window: u64| tokens.saturating_mul(100) / window.max(1);
-                self.info.status.context_percent =
-                    window.map(|window| u8::try_from(percent(window)).unwrap_or(u8::MAX));
+                self.show_context(*tokens, *window);
             }
+            Event::CompactionEnded { tokens_after, window, .. } => self.show_context(*tokens_after, *window),
             _ => {}
         }
+    }
+
+    /// Shows how full the window is in the status line.
+    fn show_context(&mut self, tokens: u64, window: Option<u64>) {
+        let percent = |window: u64| tokens.saturating_mul(100) / window.max(1);
+        self.info.status.context_percent =
+            window.map(|window| u8::try_from(percent(window)).unwrap_or(u8::MAX));
     }
 
     /// Begins what waits for the agent.

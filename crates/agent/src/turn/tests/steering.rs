@@ -57,7 +57,7 @@ async fn the_context_in_use_is_announced_with_every_answer() {
     world.model.answers.lock().unwrap().extend(answers);
     world.turn().await.result.unwrap();
     let used = world.watcher.events().into_iter().filter_map(|event| match event {
-        Event::ContextUsed { tokens, window } => Some((tokens, window)),
+        Event::ContextUsed { tokens, window, .. } => Some((tokens, window)),
         _ => None,
     });
     assert_eq!(used.collect::<Vec<_>>(), [(50, Some(1000)), (70, Some(1000))]);

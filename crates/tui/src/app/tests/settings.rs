@@ -110,8 +110,11 @@ fn a_plan_can_be_worked_on_or_left() {
 #[test]
 fn the_context_in_use_is_shown_in_percent_if_the_window_is_known() {
     let (mut app, now) = (app(), Instant::now());
-    app.on_event(Event::ContextUsed { tokens: 340, window: Some(1000) }, now);
+    app.on_event(
+        Event::ContextUsed { tokens: 340, window: Some(1000), usage: None, parts: Box::default() },
+        now,
+    );
     assert!(screen(&mut app, now).last().unwrap().contains("ctx 34 %"));
-    app.on_event(Event::ContextUsed { tokens: 340, window: None }, now);
+    app.on_event(Event::ContextUsed { tokens: 340, window: None, usage: None, parts: Box::default() }, now);
     assert!(!screen(&mut app, now).last().unwrap().contains("34 %"));
 }

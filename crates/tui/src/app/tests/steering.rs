@@ -112,7 +112,10 @@ fn tokens_are_counted_while_the_turn_runs_and_only_once() {
     let (mut app, now) = working();
     app.on_event(Event::TurnStarted, now);
     for _ in 0..2 {
-        app.on_event(Event::ContextUsed { tokens: 400, window: None }, now);
+        app.on_event(
+            Event::ContextUsed { tokens: 400, window: None, usage: None, parts: Box::default() },
+            now,
+        );
     }
     let status = |app: &mut App| app.status(200).to_string();
     assert!(status(&mut app).contains("800 tokens"), "{}", status(&mut app));
