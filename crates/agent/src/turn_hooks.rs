@@ -1,4 +1,4 @@
-//! What hooks are told about the turns of a session, and what their answers do.
+//! Hooks around the turns of a session, and the effects of their answers.
 
 use std::time::Duration;
 

@@ -149,8 +149,9 @@ pub(crate) enum CliCommand {
     /// Decide whether the configuration in a project is used.
     ///
     /// It is in `.mcp.json` (MCP servers) and `.windlass/hooks.json` (hooks) at its root, and in its
-    /// skills and prompts. Nothing in a repository is configuration before its directory is trusted. A decision counts
-    /// for each part until it changes. The exit code is 3 if the project is not trusted.
+    /// skills and prompts. Nothing in a repository is configuration before its directory is
+    /// trusted. A decision counts for each part until it changes. The exit code is 3 if the project
+    /// is not trusted.
     Trust(TrustOptions),
     /// Explain decisions about commands, and manage rules.
     #[command(subcommand)]

@@ -23,11 +23,19 @@ use crate::{
     trust::{ProjectConfiguration, ProjectTrust, TrustStore},
 };
 
+/// Commands that a shell may run without a program of that name.
+const SHELL_WORDS: [&str; 18] = [
+    "cd", "echo", "exit", "export", "eval", "exec", "false", "if", "for", "case", "printf", "read", "set",
+    "test", "true", "while", "cat", ":",
+];
+
 /// Runs the command.
 pub(crate) fn run(common: &CommonOptions, command: &HooksCommand) -> Result<ProgramExit, CliProblem> {
     let setup = ProgramSetup::for_tools(common)?;
     let ConfiguredHooks { hooks, notes } = ConfiguredHooks::of(&setup)?;
-    notes.iter().for_each(|text| note(&format!("note: {text}")));
+    for text in notes {
+        note(&format!("note: {text}"));
+    }
     match command {
         HooksCommand::List { json } => list(&hooks, *json),
         HooksCommand::Test { name, json } => test(&setup, &hooks, name.as_deref(), *json),
@@ -99,7 +107,9 @@ pub(crate) fn report(setup: &ProgramSetup) -> Result<(), CliProblem> {
         return Ok(());
     }
     let ConfiguredHooks { hooks, notes } = ConfiguredHooks::of(setup)?;
-    notes.iter().for_each(|text| note(&format!("note: {text}")));
+    for text in notes {
+        note(&format!("note: {text}"));
+    }
     for (hook, problem) in unusable(&hooks, &setup.cwd) {
         let effect =
             if hook.handler.denies_on_failure(hook.event) { "; what it guards is refused" } else { "" };
@@ -135,10 +145,6 @@ fn missing_program(program: &str, cwd: &Path) -> Option<String> {
         let path = cwd.join(program);
         return (!path.is_file()).then(|| format!("there is no file {}", visible_path(&path)));
     }
-    const SHELL_WORDS: [&str; 18] = [
-        "cd", "echo", "exit", "export", "eval", "exec", "false", "if", "for", "case", "printf", "read",
-        "set", "test", "true", "while", "cat", ":",
-    ];
     let directories = env::var_os("PATH").unwrap_or_default();
     let is_found = env::split_paths(&directories).any(|directory| directory.join(program).is_file());
     (!is_found && !SHELL_WORDS.contains(&program))

@@ -153,11 +153,8 @@ impl JsonlWriter {
             }
             Event::InputAwaited { id } => input_awaited(state, id),
             Event::CallProgress { id, progress, total, message } => {
-                let known = state.open.get(id);
                 let fields = json!({"progress": progress, "total": total, "message": message});
-                let updated =
-                    known.map(|id| line("item.progress", json!({"item_id": id, "progress": fields})));
-                updated.into_iter().collect()
+                progressed(state, id, &fields)
             }
             Event::TextDelta { .. }
             | Event::ReasoningDelta { .. }
@@ -182,6 +179,12 @@ impl JsonlWriter {
             }
         }
     }
+}
+
+fn progressed(state: &JsonlState, id: &CallId, fields: &Value) -> Vec<Value> {
+    let known = state.open.get(id);
+    let updated = known.map(|id| line("item.progress", json!({"item_id": id, "progress": fields})));
+    updated.into_iter().collect()
 }
 
 fn line(kind: &str, fields: Value) -> Value {

@@ -98,7 +98,7 @@ impl fmt::Display for HookEvent {
 pub struct HookStep {
     /// The step.
     pub event: HookEvent,
-    /// What a matcher may match.
+    /// The text that a matcher is compared with.
     pub names: Vec<String>,
     /// The object that a hook reads from its input.
     pub input: Map<String, Value>,

@@ -27,7 +27,7 @@ pub struct EndedHook {
     pub stderr: Vec<u8>,
 }
 
-/// What a hook has answered.
+/// The answer of a hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookAnswer {
     /// The answer in one word; never a failure.
@@ -92,7 +92,7 @@ impl HookAnswer {
     }
 }
 
-/// What a hook prints.
+/// The output of a hook, as it is printed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct HookOutput {
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    fn printed(event: HookEvent, output: impl ToString) -> Result<HookAnswer, String> {
+    fn printed(event: HookEvent, output: &impl ToString) -> Result<HookAnswer, String> {
         let stdout = output.to_string().into_bytes();
         HookAnswer::parse(event, &EndedHook { code: 0, stdout, stderr: Vec::new() })
     }
@@ -236,18 +236,18 @@ mod tests {
             ("block", HookVerdict::Deny),
         ] {
             let fields = json!({"permissionDecision": word, "permissionDecisionReason": "why"});
-            let answer = printed(event, specific(event, fields)).unwrap();
+            let answer = printed(event, &specific(event, fields)).unwrap();
             assert_eq!((answer.verdict, answer.reason.as_str()), (verdict, "why"), "{word}");
-            let answer = printed(event, json!({"decision": word, "reason": "why"})).unwrap();
+            let answer = printed(event, &json!({"decision": word, "reason": "why"})).unwrap();
             assert_eq!((answer.verdict, answer.reason.as_str()), (verdict, "why"), "{word}");
             let event = HookEvent::PermissionRequest;
             let fields = json!({"decision": {"behavior": word, "message": "why"}});
-            let answer = printed(event, specific(event, fields)).unwrap();
+            let answer = printed(event, &specific(event, fields)).unwrap();
             assert_eq!((answer.verdict, answer.reason.as_str()), (verdict, "why"), "{word}");
         }
         let mut both = specific(event, json!({"permissionDecision": "allow"}));
         both["decision"] = json!("block");
-        assert_eq!(printed(event, both).unwrap().verdict, HookVerdict::Deny);
+        assert_eq!(printed(event, &both).unwrap().verdict, HookVerdict::Deny);
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
             "null",
             "{} {\"decision\": \"block\"}",
         ] {
-            assert!(printed(event, output).is_err(), "{output}");
+            assert!(printed(event, &output).is_err(), "{output}");
         }
         let ended = EndedHook { stdout: vec![0xff, 0xfe], ..EndedHook::default() };
         assert!(HookAnswer::parse(event, &ended).is_err());
@@ -273,15 +273,15 @@ mod tests {
 
     #[test]
     fn texts_are_read_bounded_and_without_control_characters() {
-        let answer = printed(HookEvent::UserPromptSubmit, "branch: \u{7}main\n").unwrap();
+        let answer = printed(HookEvent::UserPromptSubmit, &"branch: \u{7}main\n").unwrap();
         assert_eq!(answer.context.as_deref(), Some("branch: main"));
-        assert_eq!(printed(HookEvent::Stop, "a log line").unwrap().context, None);
+        assert_eq!(printed(HookEvent::Stop, &"a log line").unwrap().context, None);
         let event = HookEvent::PostToolUse;
         let fields = json!({"additionalContext": "x".repeat(50_000), "unknown": 1});
         let mut output = specific(event, fields);
         output["systemMessage"] = json!("seen");
         output["suppressOutput"] = json!(true);
-        let answer = printed(event, output).unwrap();
+        let answer = printed(event, &output).unwrap();
         assert!(answer.context.unwrap().chars().count() <= MAX_CONTEXT_CHARS + 1);
         assert_eq!(answer.message.as_deref(), Some("seen"));
     }
@@ -298,6 +298,6 @@ mod tests {
         let input = json!({"command": "ls"});
         let event = HookEvent::PreToolUse;
         let fields = json!({"permissionDecision": "allow", "updatedInput": input});
-        assert_eq!(printed(event, specific(event, fields)).unwrap().updated_input, Some(input));
+        assert_eq!(printed(event, &specific(event, fields)).unwrap().updated_input, Some(input));
     }
 }

@@ -12,7 +12,7 @@ use windlass_contract::{
 use crate::command_hooks::HookMatcher;
 
 /// Time limit of a hook that sets none.
-const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(60);
+const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// The hooks, by the step that they are told about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

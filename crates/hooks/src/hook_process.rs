@@ -37,8 +37,8 @@ pub(crate) async fn run(
 ) -> Result<EndedHook, String> {
     let deadline = Instant::now() + time_limit;
     let too_late = || format!("it did not end within {} s and was killed", time_limit.as_secs());
-    let launched = timeout_at(deadline, launcher.launch(command)).await.map_err(|_late| too_late())?;
-    let LaunchedServer { stdin, stdout, stderr, process } = launched.map_err(|error| chain(&error))?;
+    let started = timeout_at(deadline, launcher.launch(command)).await.map_err(|_late| too_late())?;
+    let LaunchedServer { stdin, stdout, stderr, process } = started.map_err(|error| chain(&error))?;
     let pipes = nonblocking(stdin).and_then(Sender::from_owned_fd_unchecked).and_then(|stdin| {
         let stdout = nonblocking(stdout).and_then(Receiver::from_owned_fd_unchecked)?;
         let stderr = nonblocking(stderr).and_then(Receiver::from_owned_fd_unchecked)?;

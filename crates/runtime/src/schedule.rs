@@ -115,8 +115,7 @@ impl CallPlace {
             paths.iter().all(|path| all.iter().any(|above| path.starts_with(above)))
         };
         match (&self.access, &other.access) {
-            (CallAccess::Alone, _) => true,
-            (CallAccess::ReadsAll, CallAccess::ReadsAll) => true,
+            (CallAccess::Alone, _) | (CallAccess::ReadsAll, CallAccess::ReadsAll) => true,
             (CallAccess::ReadsAll, CallAccess::Paths { writes, .. }) => writes.is_empty(),
             (
                 CallAccess::Paths { reads, writes },

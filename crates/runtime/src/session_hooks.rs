@@ -39,7 +39,7 @@ impl fmt::Debug for SessionHooks {
     }
 }
 
-/// What the answers of hooks amount to.
+/// The answers of hooks, taken together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookEffects {
     /// The step must not happen, for this reason.
@@ -173,7 +173,7 @@ impl SessionHooks {
                 "content": outcome.text(),
                 "status": outcome.status.name(),
                 "success": outcome.verdict.success,
-                "exit_code": outcome.facts.exit().map(|exit| exit.code()),
+                "exit_code": outcome.facts.exit().map(windlass_contract::host::Exit::code),
             });
             fields.insert("tool_response".to_owned(), response);
             fields

@@ -129,7 +129,8 @@ impl Toolbox {
     /// returned.
     pub async fn run(&self, prepared: PreparedCall, stop: &Stop) -> FinishedCall {
         let span = spans::execute_tool(&prepared.call);
-        let finished = self.run_to_its_end(prepared, stop).instrument(span.clone()).await;
+        let run = Box::pin(self.run_to_its_end(prepared, stop));
+        let finished = run.instrument(span.clone()).await;
         spans::ended(&span, &finished.outcome);
         finished
     }

@@ -17,7 +17,7 @@ fn user_with_workers(turns: &Value) -> User {
     user
 }
 
-fn call(name: &str, arguments: Value) -> Value {
+fn call(name: &str, arguments: &Value) -> Value {
     json!({"calls": [{"name": name, "arguments": arguments}]})
 }
 
@@ -44,13 +44,13 @@ fn tree(user: &User) -> Vec<Value> {
 #[test]
 fn an_agent_works_in_a_session_of_its_own_that_is_linked_to_its_parent() {
     let user = user_with_workers(&json!([
-        call("shell_command", json!({"command": "echo child >> out"})),
+        call("shell_command", &json!({"command": "echo child >> out"})),
         {"text": "wrote it"},
     ]));
     let script = user.script(&json!([
         {"calls": [spawn("write out"), spawn("write out, too")]},
-        call("wait", json!({"ids": ["worker-1"]})),
-        call("wait", json!({"ids": ["root/worker-2"]})),
+        call("wait", &json!({"ids": ["worker-1"]})),
+        call("wait", &json!({"ids": ["root/worker-2"]})),
         {"text": "all done"},
         {"text": "and again"},
     ]));
@@ -87,15 +87,15 @@ fn an_agent_works_in_a_session_of_its_own_that_is_linked_to_its_parent() {
 fn an_agent_that_was_killed_with_its_parent_is_reported_and_goes_on() {
     let block = "exec 3> held; echo > started; exec sleep 60";
     let user = user_with_workers(&json!([
-        call("shell_command", json!({"command": block, "timeout_ms": 60_000})),
+        call("shell_command", &json!({"command": block, "timeout_ms": 60_000})),
         {"text": "finished after all"},
     ]));
     let script = user.script(&json!([
         {"calls": [spawn("work")]},
-        call("wait", json!({"ids": ["worker-1"], "timeout_ms": 60_000})),
-        call("wait", json!({"ids": ["worker-1"]})),
-        call("send_input", json!({"id": "worker-1", "message": "go on"})),
-        call("wait", json!({"ids": ["worker-1"]})),
+        call("wait", &json!({"ids": ["worker-1"], "timeout_ms": 60_000})),
+        call("wait", &json!({"ids": ["worker-1"]})),
+        call("send_input", &json!({"id": "worker-1", "message": "go on"})),
+        call("wait", &json!({"ids": ["worker-1"]})),
         {"text": "done"},
     ]));
     let gone = user.named_pipe("held").listen();

@@ -11,7 +11,7 @@ fn offered(wire: Wire, options: &[&str]) -> (Vec<(String, Value)>, String) {
     user.use_server(&server, wire);
     let ended = user.run(&[&["exec"], options, &["go"]].concat());
     ended.assert_code(0);
-    let tools = server.requests()[0].body["tools"].as_array().unwrap().clone();
+    let tools = server.requests()[0].body["tools"].as_array().cloned().unwrap_or_default();
     let function = |tool: Value| if wire == Wire::Chat { tool["function"].clone() } else { tool };
     let named = |tool: Value| (tool["name"].as_str().unwrap_or_default().to_owned(), tool);
     (tools.into_iter().map(function).map(named).collect(), ended.stderr)

@@ -53,7 +53,7 @@ impl World {
                     say("begins");
                     match name {
                         "wait" => release.notified().await,
-                        "meet" => drop(meeting.wait().await),
+                        "meet" => _ = meeting.wait().await,
                         "fail" => return Err(ToolError::failed("no luck")),
                         "crash" => panic!("on purpose"),
                         "hang" => std::future::pending().await,
@@ -149,7 +149,7 @@ async fn writes_to_different_files_run_at_the_same_time() {
     batch.submit(call_on("a", "meet", "one"));
     batch.submit(call_on("b", "meet", "two"));
     // Each ends only while the other runs.
-    let done = tokio::time::timeout(std::time::Duration::from_secs(60), results(batch)).await;
+    let done = tokio::time::timeout(std::time::Duration::from_mins(1), results(batch)).await;
     let done = done.expect("they met");
     assert!(done.iter().all(|(_, status, _)| *status == Status::Success), "{done:?}");
 }
