@@ -90,7 +90,7 @@ fn agent(calls: usize, home: &std::path::Path) -> Result<(Agent, Arc<CallingMode
         sandbox: SandboxMode::DangerFullAccess,
         ..Policy::default()
     };
-    let context = ContextSettings { compact_at: CompactAt::Off, ..ContextSettings::default() };
+    let context = ContextSettings { compact_at: Some(CompactAt::Off), ..ContextSettings::default() };
     let agent = Agent::builder()
         .model(Arc::clone(&model) as Arc<dyn ModelClient>)
         .tool(Arc::new(work.description("Works.")))

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use tokio::time::Instant;
 use tracing::Instrument;
 use windlass_contract::{
     Content, Event, Item, Journal,
@@ -17,7 +18,8 @@ use windlass_contract::{
 use windlass_runtime::{Reason, Stop, Toolbox};
 
 use crate::{
-    AgentBuilder, AgentError, AnswerSchema, CompactionReport, SteeringInput, TurnLimits,
+    AgentBuilder, AgentError, AnswerSchema, CompactionReport, ModelPrices, SessionBudget, SteeringInput,
+    TurnLimits,
     context_gauge::ContextGauge,
     history::ConversationHistory,
     loop_detector::LoopDetector,
@@ -50,6 +52,8 @@ pub struct Agent {
     pub(crate) gauge: ContextGauge,
     pub(crate) context: TurnContext,
     pub(crate) limits: TurnLimits,
+    pub(crate) budget: SessionBudget,
+    pub(crate) prices: Option<ModelPrices>,
     pub(crate) single_turn: bool,
     pub(crate) steering: SteeringInput,
     pub(crate) mentions: Option<Arc<dyn MentionLoader>>,
@@ -105,6 +109,11 @@ impl Agent {
         &self.steering
     }
 
+    /// Returns the budget of the session. A child session draws from it, too.
+    pub fn budget(&self) -> &SessionBudget {
+        &self.budget
+    }
+
     /// Returns the toolbox, for calls without a model.
     pub fn toolbox(&self) -> &Arc<Toolbox> {
         &self.toolbox
@@ -129,17 +138,23 @@ impl Agent {
 
     async fn turn(&mut self, input: Vec<Content>, stop: &Stop) -> TurnReport {
         self.events.emit(Event::TurnStarted);
-        if let Err(error) = self.open(input, stop).await {
+        if let Err(error) = self.begin(input, stop).await {
             let (end, usage) = (Err(error), Usage::default());
             return self.report(TurnReport { end, usage, declined: false, refusals: Vec::new() });
         }
-        let limits = self.limits;
+        let limits = [
+            self.limits.time.map(|time| (time, Reason::TimeLimit)),
+            self.budget.time_left().map(|time| (time, Reason::TimeBudget)),
+        ];
+        let limit = limits.into_iter().flatten().min_by_key(|(time, _)| *time);
+        let began = Instant::now();
         let mut turn = self.begin_turn(stop);
-        let end = within(limits.time, stop, turn.run()).await;
+        let end = within(limit, stop, turn.run()).await;
         let Turn { mut spending, refusals, answer, declined, .. } = turn;
+        self.budget.add_time(began.elapsed());
         if let Some(agents) = &self.sub_agents {
             agents.end_turn(&*self.events).await;
-            spending.add(agents.take_usage());
+            spending.add_of_agents(agents.take_usage());
         }
         let end = end.map(|()| answer);
         if let Err(AgentError::Stopped(reason)) = &end {
@@ -170,7 +185,7 @@ impl Agent {
             mentions: self.mentions.as_deref(),
             sub_agents: self.sub_agents.as_deref(),
             reviews: &self.reviews,
-            spending: TokenSpending::new(self.limits.tokens),
+            spending: TokenSpending::new(self.limits.tokens).with_budget(self.budget.clone(), self.prices),
             loop_detector: LoopDetector::new(&self.toolbox.review.history()),
             counter: &mut self.counter,
             gauge: &mut self.gauge,
@@ -195,6 +210,15 @@ impl Agent {
             let message = format!("sessions that still ran at the end and were ended: {count} ({commands})");
             self.events.emit(Event::Warning { message });
         }
+    }
+
+    /// Begins a turn if the budget of the session has one left.
+    async fn begin(&mut self, input: Vec<Content>, stop: &Stop) -> Result<(), AgentError> {
+        if let Some(reason) = self.budget.reached() {
+            return Err(AgentError::Stopped(reason));
+        }
+        self.budget.begin_turn().map_err(AgentError::Stopped)?;
+        self.open(input, stop).await
     }
 
     async fn open(&mut self, input: Vec<Content>, stop: &Stop) -> Result<(), AgentError> {
@@ -233,20 +257,23 @@ impl Agent {
         let (usage, refusals) = (*usage, refusals.clone());
         self.events.emit(match end {
             Ok(_) => Event::TurnCompleted { usage, declined: *declined, refusals },
-            Err(error) => Event::TurnFailed { message: error.to_string(), usage, refusals },
+            Err(error) => {
+                let (message, reason) = (error.to_string(), error.reason().to_owned());
+                Event::TurnFailed { message, reason, usage, refusals }
+            }
         });
         report
     }
 }
 
 /// Runs a turn and stops it when its time is up. The turn itself then ends in order.
-async fn within<T>(limit: Option<Duration>, stop: &Stop, turn: impl Future<Output = T>) -> T {
+async fn within<T>(limit: Option<(Duration, Reason)>, stop: &Stop, turn: impl Future<Output = T>) -> T {
     let mut turn = std::pin::pin!(turn);
-    let Some(limit) = limit else { return turn.await };
+    let Some((limit, reason)) = limit else { return turn.await };
     tokio::select! {
         end = &mut turn => end,
         () = tokio::time::sleep(limit) => {
-            stop.stop(Reason::TimeLimit);
+            stop.stop(reason);
             turn.await
         }
     }

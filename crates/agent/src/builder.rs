@@ -29,8 +29,8 @@ pub use self::undo::UndoRecording;
 
 use self::{hooks::SessionIdentity, session::NullJournal};
 use crate::{
-    Agent, AnswerSchema, ContextSettings, Family, MentionLoader, ReviewSettings, SteeringInput,
-    StorageSettings, Toolset, TurnLimits,
+    Agent, AnswerSchema, ContextSettings, Family, MentionLoader, ModelTable, ReviewSettings, SessionBudget,
+    SteeringInput, StorageSettings, Toolset, TurnLimits,
     announce::{RecordedEvents, TurnDiffEvents},
     catalogue::catalogue,
     context_gauge::ContextGauge,
@@ -66,6 +66,8 @@ pub struct AgentBuilder {
     pub(crate) context: ContextSettings,
     pub(crate) storage: Option<StorageSettings>,
     pub(crate) limits: TurnLimits,
+    models: ModelTable,
+    pub(crate) budget: SessionBudget,
     review: ReviewSettings,
     pub(crate) resume: Option<Which>,
     same_provider: bool,
@@ -102,6 +104,8 @@ impl Default for AgentBuilder {
             context: ContextSettings::default(),
             storage: None,
             limits: TurnLimits::default(),
+            models: ModelTable::default(),
+            budget: SessionBudget::default(),
             review: ReviewSettings::default(),
             resume: None,
             same_provider: false,
@@ -144,6 +148,15 @@ pub enum BuildError {
     OtherProvider {
         /// The last provider of the session.
         provider: String,
+        /// The model.
+        model: String,
+    },
+    /// The cost is limited, and the model has no prices.
+    #[error(
+        "`budget.max_cost_usd` cannot be kept: the prices of `{model}` are not set; in US dollars per \
+         million tokens: `[models.\"{model}\".prices]` with `input` and `output`"
+    )]
+    UnknownPrice {
         /// The model.
         model: String,
     },
@@ -194,6 +207,10 @@ impl AgentBuilder {
         storage(settings: StorageSettings) = Some(settings);
         /// Limits of each turn.
         limits(limits: TurnLimits) = limits;
+        /// The budget of the session. Agents can share it.
+        budget(budget: SessionBudget) = budget;
+        /// The traits of models by name. The default is the built-in table.
+        models(models: ModelTable) = models;
         /// The judgement of calls that have ended.
         review(settings: ReviewSettings) = settings;
         /// Resumes an earlier session instead of starting one.
@@ -304,7 +321,11 @@ impl AgentBuilder {
         let sub_agents = SubAgents::new(&self);
         let model = self.model.take().ok_or(BuildError::NoModel)?;
         let info = model.info().clone();
-        let family = Family::of(&info.model);
+        let family = self.models.family(&info.model);
+        // The offline rules cost nothing.
+        if self.budget.limits().cost.is_some() && family.prices.is_none() && info.wire != "builtin" {
+            return Err(BuildError::UnknownPrice { model: info.model });
+        }
         // Before anything is recorded: an error in a tool must not leave a session behind.
         let form = if info.wire == "responses" { family.search } else { SearchForm::Function };
         if self.machine.has_preview() {
@@ -377,8 +398,10 @@ impl AgentBuilder {
             parallel_calls: self.context.parallel_calls.unwrap_or(family.parallel_calls),
             output_schema: self.output_schema.take(),
             counter: TokenCounter::new(family.vocabulary),
-            gauge: ContextGauge::new(window, self.context.compact_at),
+            gauge: ContextGauge::new(window, self.context.compact_at.unwrap_or(family.compact_at)),
             limits: self.limits,
+            budget: self.budget.clone(),
+            prices: family.prices,
             single_turn: self.single_turn,
             steering: self.steering.clone(),
             mentions: self.mentions.clone(),

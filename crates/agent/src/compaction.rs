@@ -199,13 +199,18 @@ impl Turn<'_> {
         Ok((CompactionMethod::Rules, Some(summary)))
     }
 
-    /// Asks the model for a summary. Returns `None` if it has none to give.
+    /// Asks the model for a summary. Returns `None` if it has none to give, or if the budget of the
+    /// session allows no request.
     async fn ask_for_summary(
         &mut self,
         division: &HistoryDivision<'_>,
         budget: &CompactionBudget,
         wish: Option<&str>,
     ) -> Result<Option<String>, AgentError> {
+        let session = self.spending.budget();
+        if session.reached().is_some() || session.begin_request().is_err() {
+            return Ok(None);
+        }
         let mut retries = AnswerRetries::new(self.model.info());
         let mut record_tokens = budget.ceiling.saturating_sub(budget.summary) * 3 / 5;
         for attempt in 1..=MAX_SUMMARY_TRIES {

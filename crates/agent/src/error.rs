@@ -29,3 +29,16 @@ pub enum AgentError {
         problem: String,
     },
 }
+
+impl AgentError {
+    /// Returns the name for programs, from a closed list.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Model(_) => "model_error",
+            Self::Journal(_) => "journal_error",
+            Self::Stopped(reason) => reason.name(),
+            Self::BlockedMessage { .. } => "blocked_message",
+            Self::UnfitAnswer { .. } => "unfit_answer",
+        }
+    }
+}

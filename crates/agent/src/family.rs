@@ -1,13 +1,19 @@
-//! Traits of models by name: the tools they were trained on, and their abilities.
+//! Traits of models: the tools they were trained on, their abilities, limits and prices.
 
 use std::num::NonZeroU64;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use windlass_runtime::{Budget, SearchForm};
 use windlass_tokens::Vocabulary;
 
+use crate::{CompactAt, ModelPrices, ModelTable};
+
 /// The shell tool that a model is offered. The others can still be called, for models trained on
 /// them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum ShellKind {
     /// `shell`: program and arguments as a list.
     Shell,
@@ -22,7 +28,9 @@ pub enum ShellKind {
 }
 
 /// The exposure of the tools that read files: `read_file`, `grep_files` and `list_dir`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ModelFileTools")]
 pub enum FileTools {
     /// Offered to the model.
     Offered,
@@ -33,15 +41,19 @@ pub enum FileTools {
 }
 
 /// The tools for changing files that a model is offered. The others can still be called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum EditTools {
     /// None.
     Disabled,
     /// `apply_patch`, with the patch as plain text under a grammar.
+    #[serde(rename = "apply_patch_freeform")]
     FreeformPatch,
     /// `apply_patch` as a function.
+    #[serde(rename = "apply_patch")]
     Patch,
     /// `edit_file` and `write_file`, for models that were not trained on patches.
+    #[serde(rename = "edit_file")]
     Strings,
 }
 
@@ -68,116 +80,47 @@ pub struct Family {
     pub search: SearchForm,
     /// The vocabulary of its tokenizer, if it is known.
     pub vocabulary: Option<Vocabulary>,
+    /// The share of the context window at which the conversation is made shorter.
+    pub compact_at: CompactAt,
+    /// Its prices, if they are set.
+    pub prices: Option<ModelPrices>,
 }
-
-/// Default context window of current models.
-const DEFAULT_WINDOW: NonZeroU64 = tokens(200_000);
-
-const BYTES: Budget = Budget::Bytes(10_000);
-const TOKENS: Budget = Budget::Tokens(10_000);
-/// The offline rules read fast, pay no tokens, and must not miss a name in a listing.
-const RULES: Budget = Budget::Bytes(2_000_000);
-
-/// Prefix of a model's name and its traits. The first match counts, so longer prefixes come first.
-#[rustfmt::skip]
-const FAMILIES: &[(&str, Family)] = &[
-    ("o3",                  family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).counted_by(Vocabulary::O200k)),
-    ("o4-mini",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).counted_by(Vocabulary::O200k)),
-    ("codex-mini-latest",   family(ShellKind::LocalShell,   EditTools::Patch,         false, BYTES,  true).counted_by(Vocabulary::O200k)),
-    ("gpt-4.1",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(1_000_000).counted_by(Vocabulary::O200k)),
-    ("gpt-4o",              family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).reading(128_000).counted_by(Vocabulary::O200k)),
-    ("gpt-3.5",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(16_000).counted_by(Vocabulary::Cl100k)),
-    ("gpt-oss",             family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  false).without_images().reading(128_000).counted_by(Vocabulary::O200k)),
-    ("gpt-5.2-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("gpt-5.1-codex",       family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("gpt-5-codex",         family(ShellKind::ShellCommand, EditTools::FreeformPatch, false, TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("gpt-5.4",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire().counted_by(Vocabulary::O200k)),
-    ("gpt-5.5",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire().counted_by(Vocabulary::O200k)),
-    ("gpt-5.6",             family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).searching_by_wire().counted_by(Vocabulary::O200k)),
-    ("exp-codex",           family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  TOKENS, true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("exp-",                family(ShellKind::UnifiedExec,  EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("gpt-5.",              family(ShellKind::ShellCommand, EditTools::FreeformPatch, true,  BYTES,  true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("gpt-5",               family(ShellKind::Shell,        EditTools::Patch,         false, BYTES,  true).reading(272_000).counted_by(Vocabulary::O200k)),
-    ("claude-3-7",          family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  true).with_file_tools()),
-    ("claude-3",            family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  false).with_file_tools()),
-    ("claude-",             family(ShellKind::ShellCommand, EditTools::Strings,       true,  BYTES,  true).with_file_tools()),
-    ("rules",               family(ShellKind::ShellCommand, EditTools::Strings,       false, RULES,  false).with_file_tools().without_images()),
-];
 
 /// Traits of an unknown model. Every model has seen shell lines, but not lists of arguments. Tools
 /// that read files are easier for small models than shell commands. Local models seldom read more.
-const UNKNOWN: Family =
-    family(ShellKind::ShellCommand, EditTools::Strings, true, BYTES, false).with_file_tools().reading(32_000);
-
-const fn family(
-    shell: ShellKind,
-    edits: EditTools,
-    parallel_calls: bool,
-    budget: Budget,
-    reasoning: bool,
-) -> Family {
-    Family {
-        shell,
-        edits,
-        parallel_calls,
-        budget,
-        files: FileTools::Callable,
-        shows_images: true,
-        reasoning,
-        context_window: DEFAULT_WINDOW,
-        search: SearchForm::Function,
-        vocabulary: None,
-    }
-}
-
-const fn tokens(count: u64) -> NonZeroU64 {
-    match NonZeroU64::new(count) {
-        Some(count) => count,
-        None => NonZeroU64::MIN,
-    }
-}
+pub(crate) const UNKNOWN: Family = Family {
+    shell: ShellKind::ShellCommand,
+    edits: EditTools::Strings,
+    parallel_calls: true,
+    budget: Budget::Bytes(10_000),
+    files: FileTools::Offered,
+    shows_images: true,
+    reasoning: false,
+    context_window: NonZeroU64::new(32_000).unwrap(),
+    search: SearchForm::Function,
+    vocabulary: None,
+    compact_at: CompactAt::USUAL,
+    prices: None,
+};
 
 impl Family {
-    const fn with_file_tools(mut self) -> Self {
-        self.files = FileTools::Offered;
-        self
-    }
-
-    const fn reading(mut self, count: u64) -> Self {
-        self.context_window = tokens(count);
-        self
-    }
-
-    const fn searching_by_wire(mut self) -> Self {
-        self.search = SearchForm::Wire;
-        self
-    }
-
-    const fn counted_by(mut self, vocabulary: Vocabulary) -> Self {
-        self.vocabulary = Some(vocabulary);
-        self
-    }
-
-    const fn without_images(mut self) -> Self {
-        self.shows_images = false;
-        self
-    }
-
-    /// Returns the family of a model. A provider's prefix (`openai/gpt-5`) is ignored.
+    /// Returns the family of a model in the built-in table. A provider's prefix (`openai/gpt-5`) is
+    /// ignored.
     pub fn of(model: &str) -> Self {
-        let name = model.rsplit('/').next().unwrap_or(model);
-        FAMILIES.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or(UNKNOWN, |(_, family)| *family)
+        ModelTable::builtin().family(model)
     }
 
     /// Returns true for a model that is in the table.
     pub(crate) fn is_known(model: &str) -> bool {
-        FAMILIES.iter().any(|(prefix, _)| model.starts_with(prefix))
+        ModelTable::builtin().knows_window(model)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TOKENS: Budget = Budget::Tokens(10_000);
 
     #[test]
     fn the_longest_prefix_counts() {
@@ -197,13 +140,5 @@ mod tests {
         assert_eq!(Family::of("gpt-5.2-codex").edits, EditTools::FreeformPatch);
         assert_eq!(Family::of("gpt-oss:20b").edits, EditTools::Patch);
         assert_eq!(Family::of("llama3.2").edits, EditTools::Strings);
-    }
-
-    #[test]
-    fn no_prefix_hides_a_longer_one_behind_it() {
-        for (at, (prefix, _)) in FAMILIES.iter().enumerate() {
-            let hidden = FAMILIES[at + 1..].iter().find(|(later, _)| later.starts_with(prefix));
-            assert_eq!(hidden.map(|(name, _)| name), None, "hidden by {prefix}");
-        }
     }
 }

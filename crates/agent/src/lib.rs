@@ -19,11 +19,14 @@ mod hook_commands;
 mod loop_detector;
 mod mcp_servers;
 mod mentions;
+mod model_table;
 mod offered_tools;
+mod prices;
 mod recover_edits;
 mod refusals;
 mod retries;
 mod reviewer;
+mod session_budget;
 mod session_fork;
 mod settings;
 mod spans;
@@ -46,7 +49,10 @@ pub use family::{EditTools, Family, FileTools, ShellKind};
 pub use hook_commands::HookCommands;
 pub use mcp_servers::McpServers;
 pub use mentions::MentionLoader;
+pub use model_table::{ModelEntry, ModelTable, ModelTokenizer};
+pub use prices::{ModelPrices, MoneySpent, TokenPrice};
 pub use recover_edits::recover_edits;
+pub use session_budget::{BudgetLimits, BudgetSpent, SessionBudget, ToolBudget};
 pub use session_fork::{ForkedSession, SessionFork, SessionForkError};
 pub use settings::{
     CompactAt, ContextSettings, ReviewSettings, StorageSettings, TOOL_CONTEXT_PERCENT, TurnLimits,

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU64, path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use windlass_host::SnapshotLimits;
 use windlass_record::{DurabilityMode, Keep};
 use windlass_runtime::{Budget, Verdicts};
@@ -25,8 +26,10 @@ pub struct TurnLimits {
     pub tokens: Option<u64>,
 }
 
-/// The share of the context window at which a conversation is made shorter by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The share of the context window at which a conversation is made shorter by itself. In files it
+/// is a number, and 0 stands for `Off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub enum CompactAt {
     /// In per cent of the window.
     Percent(u8),
@@ -34,15 +37,35 @@ pub enum CompactAt {
     Off,
 }
 
-impl Default for CompactAt {
-    fn default() -> Self {
-        Self::Percent(DEFAULT_COMPACT_PERCENT)
+impl CompactAt {
+    /// The share for models of which no other is known. The rest is for the answer, and for errors
+    /// of the estimate.
+    pub(crate) const USUAL: Self = Self::Percent(85);
+
+    /// Maximum share: the answer needs some room.
+    const MAX_PERCENT: u8 = 95;
+}
+
+impl TryFrom<u8> for CompactAt {
+    type Error = &'static str;
+
+    fn try_from(percent: u8) -> Result<Self, Self::Error> {
+        match percent {
+            0 => Ok(Self::Off),
+            1..=Self::MAX_PERCENT => Ok(Self::Percent(percent)),
+            _ => Err("not from 0 to 95"),
+        }
     }
 }
 
-/// Default share of the context window at which a conversation is made shorter. The rest is for the
-/// answer, and for errors of the estimate.
-const DEFAULT_COMPACT_PERCENT: u8 = 85;
+impl From<CompactAt> for u8 {
+    fn from(at: CompactAt) -> Self {
+        match at {
+            CompactAt::Percent(percent) => percent,
+            CompactAt::Off => 0,
+        }
+    }
+}
 
 /// The instructions of the model, and the use of its context window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +79,9 @@ pub struct ContextSettings {
     pub opening_messages: Vec<String>,
     /// The context window of the model in tokens. The default depends on the name of the model.
     pub window: Option<NonZeroU64>,
-    /// The share of the window at which the conversation is made shorter.
-    pub compact_at: CompactAt,
+    /// The share of the window at which the conversation is made shorter. The default depends on
+    /// the name of the model.
+    pub compact_at: Option<CompactAt>,
     /// Maximum share of the context window for added tools, in percent. If they need more, the
     /// model searches for them instead.
     pub tool_percent: u8,
@@ -77,7 +101,7 @@ impl Default for ContextSettings {
             developer_instructions: None,
             opening_messages: Vec::new(),
             window: None,
-            compact_at: CompactAt::default(),
+            compact_at: None,
             tool_percent: TOOL_CONTEXT_PERCENT,
             parallel_calls: None,
             output_budget: None,

@@ -1,14 +1,21 @@
 //! Counts the tokens of a turn against its limit. Usage that a server does not report is estimated.
 
 use windlass_contract::{Item, model::Usage};
+use windlass_runtime::Reason;
 use windlass_tokens::quarter_tokens;
 
-use crate::token_counter::{IMAGE_TOKENS, ITEM_TOKENS, ItemPart, for_each_part};
+use crate::{
+    ModelPrices, SessionBudget,
+    token_counter::{IMAGE_TOKENS, ITEM_TOKENS, ItemPart, for_each_part},
+};
 
 /// The tokens of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct TokenSpending {
     limit: Option<u64>,
+    /// The budget of the session, which all tokens count towards, and their prices.
+    budget: SessionBudget,
+    prices: Option<ModelPrices>,
     reported: Usage,
     /// Tokens that count towards the limit: the reported ones, and estimates where none are
     /// reported.
@@ -24,6 +31,17 @@ impl TokenSpending {
         Self { limit, ..Self::default() }
     }
 
+    /// Spends a budget, at these prices.
+    pub(crate) fn with_budget(mut self, budget: SessionBudget, prices: Option<ModelPrices>) -> Self {
+        (self.budget, self.prices) = (budget, prices);
+        self
+    }
+
+    /// Returns the budget of the session.
+    pub(crate) fn budget(&self) -> &SessionBudget {
+        &self.budget
+    }
+
     /// Returns the usage reported by servers.
     pub(crate) fn reported(&self) -> Usage {
         self.reported
@@ -32,7 +50,20 @@ impl TokenSpending {
     /// Adds usage reported by a server.
     pub(crate) fn add(&mut self, usage: Usage) {
         self.reported += usage;
+        self.count(&usage);
+    }
+
+    /// Adds usage of agents that this one has started. They have spent it from the budget.
+    pub(crate) fn add_of_agents(&mut self, usage: Usage) {
+        self.reported += usage;
         self.counted = self.counted.saturating_add(usage.total());
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.counted = self.counted.saturating_add(usage.total());
+        if usage.total() > 0 {
+            self.budget.add_usage(usage, self.prices.as_ref());
+        }
     }
 
     /// Counts a piece of an item.
@@ -54,7 +85,9 @@ impl TokenSpending {
         (self.items, self.pieces) = (0, 0);
         match reported {
             Some(usage) => self.add(usage),
-            None => self.counted = self.counted.saturating_add(arrived).saturating_add(sent()),
+            None => {
+                self.count(&Usage { input_tokens: sent(), output_tokens: arrived, ..Usage::default() });
+            }
         }
     }
 
@@ -65,13 +98,26 @@ impl TokenSpending {
     }
 
     /// Returns true if no more requests are allowed.
-    pub(crate) fn is_used_up(&self) -> bool {
+    fn is_used_up(&self) -> bool {
         self.limit.is_some_and(|limit| self.counted >= limit)
     }
 
     /// Returns true if the answer that is arriving exceeds the limit.
-    pub(crate) fn is_exceeded(&self) -> bool {
+    fn is_exceeded(&self) -> bool {
         self.limit.is_some_and(|limit| self.counted.saturating_add(self.arrived()) > limit)
+    }
+
+    /// Returns the limit that allows no more requests, if one is reached.
+    pub(crate) fn reached(&self) -> Option<Reason> {
+        if self.is_used_up() { Some(Reason::TokenLimit) } else { self.budget.reached() }
+    }
+
+    /// Returns the limit that the arriving answer exceeds, if it does.
+    pub(crate) fn exceeded(&self) -> Option<Reason> {
+        if self.is_exceeded() {
+            return Some(Reason::TokenLimit);
+        }
+        self.budget.is_exceeded_by(self.arrived()).then_some(Reason::TokenBudget)
     }
 
     fn arrived(&self) -> u64 {

@@ -108,10 +108,11 @@ impl Turn<'_> {
             self.take_new_tools();
             self.compact_if_full().await?;
             let more = self.sample().await? || !self.steering.is_empty();
-            match more {
-                false => return Ok(()),
-                true if self.spending.is_used_up() => return Err(AgentError::Stopped(Reason::TokenLimit)),
-                true => {}
+            if !more {
+                return Ok(());
+            }
+            if let Some(reason) = self.spending.reached() {
+                return Err(AgentError::Stopped(reason));
             }
         }
     }
@@ -161,6 +162,7 @@ impl Turn<'_> {
     async fn sample(&mut self) -> Result<bool, AgentError> {
         let mut retries = AnswerRetries::new(self.model.info());
         let mut is_compacted = false;
+        self.spending.budget().begin_request().map_err(AgentError::Stopped)?;
         loop {
             let span = spans::chat(self.fixed.thread, self.model.info());
             let began = Instant::now();
@@ -226,8 +228,10 @@ impl Turn<'_> {
         drop(span);
         let done = batch.finish().await;
         self.spending.add(self.reviews.cost());
-        self.spending.add(self.sub_agents.map(SubAgents::take_usage).unwrap_or_default());
+        self.spending.add_of_agents(self.sub_agents.map(SubAgents::take_usage).unwrap_or_default());
         for finished in &done {
+            let call = &finished.call;
+            self.spending.budget().end_call(call.name.as_str(), finished.outcome.receipt.duration);
             self.refusals.note(finished);
             self.history.note(finished);
             self.offered.learn(&finished.call, &finished.outcome.content, &self.toolbox.registry);
@@ -288,6 +292,12 @@ impl Turn<'_> {
                         self.charge(None, sent, 0);
                         return Ok(true);
                     }
+                    if let Some(call) = &call
+                        && let Err(reason) = self.spending.budget().begin_call(call.name.as_str())
+                    {
+                        self.spending.count_broken_stream();
+                        return Err(AgentError::Stopped(reason));
+                    }
                     uncommitted.push(item);
                     if let Some(call) = call {
                         self.commit_items(&mut uncommitted)?;
@@ -315,8 +325,8 @@ impl Turn<'_> {
                     );
                 }
             }
-            if self.spending.is_exceeded() {
-                return Err(AgentError::Stopped(Reason::TokenLimit));
+            if let Some(reason) = self.spending.exceeded() {
+                return Err(AgentError::Stopped(reason));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, iter, num::NonZeroU64, path::PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use windlass::{
-    ApprovalPolicy, OutwardEffect, SandboxMode,
+    ApprovalPolicy, CompactAt, ModelEntry, OutwardEffect, SandboxMode,
     hooks::config::HooksConfig,
     instructions::DocumentSettings,
     mcp::config::McpServerConfig,
@@ -21,6 +21,7 @@ use windlass::{
 use crate::spelling::did_you_mean;
 
 mod agent_settings;
+mod budget;
 mod editor;
 mod environment;
 mod gateway;
@@ -44,6 +45,7 @@ pub(crate) use load::{ConfigFlag, ConfigSources, LoadedConfig, file, home, load}
 pub(crate) use problem::ConfigError;
 pub(crate) use show::{ConfigFormat, show, show_key};
 
+pub(crate) use budget::BudgetSettings;
 use environment::ShellEnvironmentPolicy;
 pub(crate) use gateway::{GatewayClient, GatewaySettings};
 pub(crate) use limits::CommandLimits;
@@ -153,13 +155,16 @@ pub(crate) struct WindlassConfig {
     pub(crate) tool_output_token_limit: Option<NonZeroU64>,
     /// The same limit for single tools, by name.
     pub(crate) tool_output_token_limits: BTreeMap<String, NonZeroU64>,
+    /// Traits of models by name; `*` at the end stands for the rest of a name. An entry changes
+    /// only the keys it sets, and of several that match the longest name wins.
+    pub(crate) models: BTreeMap<String, ModelEntry>,
     /// The size of the context window, in tokens. Unset means the known size for the model's name.
     pub(crate) model_context_window: Option<NonZeroU64>,
     /// The share of the context window, in percent, at which the conversation is made shorter. 0
-    /// switches that off; `/compact` and `windlass compact` still do it.
-    #[serde(deserialize_with = "percent_or_off")]
-    #[schemars(range(min = 0, max = 95))]
-    pub(crate) compact_at: u8,
+    /// switches that off; `/compact` and `windlass compact` still do it. Unset means that of the
+    /// model in `models`, or else 85.
+    #[schemars(with = "Option<u8>", range(min = 0, max = 95))]
+    pub(crate) compact_at: Option<CompactAt>,
     /// The share of the context window that tools that are not built in may take, in percent. If
     /// they would take more, the model finds them with `tool_search`.
     #[serde(deserialize_with = "percent")]
@@ -190,6 +195,8 @@ pub(crate) struct WindlassConfig {
     /// Maximum number of tokens of a turn, as servers count them, or estimated if they do not.
     /// Unset means no limit.
     pub(crate) turn_token_limit: Option<NonZeroU64>,
+    /// The budget of a session.
+    pub(crate) budget: BudgetSettings,
     /// Limits of the index of calls, which `windlass stats` and `windlass history` query.
     pub(crate) history: HistoryLimits,
     /// The times at which the session file is flushed to the disk.
@@ -204,11 +211,6 @@ pub(crate) struct WindlassConfig {
     /// Accepted for compatibility with other agents; has no effect. Reasoning is shown whenever the
     /// server sends it.
     pub(crate) show_raw_agent_reasoning: bool,
-}
-
-fn percent_or_off<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
-    let percent = u8::deserialize(from)?;
-    if percent <= 95 { Ok(percent) } else { Err(D::Error::custom("not from 0 to 95")) }
 }
 
 fn percent<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
@@ -258,11 +260,9 @@ impl Default for WindlassConfig {
             parallel_commands: false,
             tool_output_token_limit: None,
             tool_output_token_limits: BTreeMap::new(),
+            models: BTreeMap::new(),
             model_context_window: None,
-            compact_at: match windlass::CompactAt::default() {
-                windlass::CompactAt::Percent(percent) => percent,
-                windlass::CompactAt::Off => 0,
-            },
+            compact_at: None,
             tool_context_percent: windlass::TOOL_CONTEXT_PERCENT,
             judge: VerdictJudge::default(),
             judge_time_limit_sec: JUDGE_TIME_LIMIT_SEC,
@@ -274,6 +274,7 @@ impl Default for WindlassConfig {
             undo: UndoOfCommands::default(),
             turn_time_limit_sec: None,
             turn_token_limit: None,
+            budget: BudgetSettings::default(),
             history: HistoryLimits::default(),
             durability: SessionDurability::default(),
             retention: RetentionSettings::default(),

@@ -170,15 +170,11 @@ fn finish(
 ) -> Result<ProgramExit, CliProblem> {
     let answer = match &report.end {
         Ok(answer) => answer,
-        Err(AgentError::Stopped(Reason::Interrupted | Reason::Terminated)) => {
-            return Ok(ProgramExit::Interrupted);
-        }
-        Err(AgentError::Stopped(Reason::TimeLimit | Reason::TokenLimit | Reason::Looping)) => {
-            return Ok(ProgramExit::Limit);
-        }
+        Err(AgentError::Stopped(reason)) if reason.is_limit() => return Ok(ProgramExit::Limit),
         Err(AgentError::Stopped(Reason::Hook) | AgentError::BlockedMessage { .. }) => {
             return Ok(ProgramExit::Refused);
         }
+        Err(AgentError::Stopped(_)) => return Ok(ProgramExit::Interrupted),
         Err(AgentError::Model(_) | AgentError::Journal(_) | AgentError::UnfitAnswer { .. }) => {
             return Ok(ProgramExit::Failed);
         }

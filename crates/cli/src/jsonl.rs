@@ -170,10 +170,9 @@ impl JsonlWriter {
                 let end = line("turn.completed", with_diff(state, fields));
                 plan_done(state).into_iter().chain([end]).collect()
             }
-            Event::TurnFailed { message, usage, refusals } => {
+            Event::TurnFailed { message, reason, usage, refusals } => {
                 let refusals = with_hints(state, refusals);
-                let fields =
-                    json!({"error": {"message": message}, "usage": cost(usage), "refusals": refusals});
+                let fields = json!({"error": {"message": message}, "reason": reason, "usage": cost(usage), "refusals": refusals});
                 let end = line("turn.failed", with_diff(state, fields));
                 plan_done(state).into_iter().chain([end]).collect()
             }

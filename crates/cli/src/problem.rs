@@ -46,6 +46,7 @@ impl CliProblem {
             BuildError::NoModel
             | BuildError::Tools(_)
             | BuildError::ResumeWithoutHome
+            | BuildError::UnknownPrice { .. }
             | BuildError::OtherProvider { .. }
             | BuildError::Session(_) => Self::usage(chain(error)),
         }

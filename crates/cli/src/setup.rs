@@ -18,8 +18,8 @@ use std::{
 
 use windlass::{
     Agent, AgentBuilder, ApprovalPolicy, ContextSettings, EditTools, Family, FileTools, Limits, Network,
-    Policy, Quota, SandboxMode, SandboxRules, ShellKind, StandingInstructions, StorageSettings, Toolset,
-    WebSearch,
+    Policy, Quota, SandboxMode, SandboxRules, SessionBudget, ShellKind, StandingInstructions,
+    StorageSettings, Toolset, WebSearch,
     clean::Secrets,
     host::{Machine, OutputFile},
     record::Keep,
@@ -63,6 +63,8 @@ pub(crate) struct ProgramSetup {
     usual_provider: &'static str,
     /// The resource limits of each command.
     quota: Quota,
+    /// The budget of all agents of this run: an interactive session builds several.
+    budget: SessionBudget,
 }
 
 impl ProgramSetup {
@@ -122,7 +124,8 @@ impl ProgramSetup {
             flags: &flags,
         };
         let loaded = config::load(&sources).map_err(|error| CliProblem::usage(error.to_string()))?;
-        Ok(Self { loaded, home, cwd, usual_provider: "openai", quota: Quota::default() })
+        let budget = SessionBudget::new(loaded.config.budget.limits());
+        Ok(Self { loaded, home, cwd, usual_provider: "openai", quota: Quota::default(), budget })
     }
 
     /// Adds limits for commands. A limit that cannot be enforced is an error.
@@ -160,7 +163,7 @@ impl ProgramSetup {
 
     /// Returns an agent without the tools of its model: see [`agent`](Self::agent).
     pub(crate) fn tools(&self, machine: Machine) -> Result<AgentBuilder, CliProblem> {
-        let family = Family::of(&self.model_name().unwrap_or_default());
+        let family = self.config().family(&self.model_name().unwrap_or_default());
         // A list of tools shows what a session offers; the session itself warns about a replaced
         // shell.
         let (toolset, _warning) = self.toolset(&family).for_wire(self.wire());
@@ -196,7 +199,7 @@ impl ProgramSetup {
     ) -> Result<AgentBuilder, CliProblem> {
         let config = self.config();
         let client = self.client()?;
-        let family = Family::of(&client.info().model);
+        let family = config.family(&client.info().model);
         let toolset = self.toolset(&family);
         let files = InstructionFiles::of(self);
         let context = self.context(&files, &family, &client.info().model, toolset.edits)?;
@@ -207,13 +210,14 @@ impl ProgramSetup {
             .machine(machine)
             .context(context)
             .mentions(Arc::new(SkillMentions::new(files)))
-            .limits(config.turn_limits()))
+            .limits(config.turn_limits())
+            .budget(self.budget.clone()))
     }
 
     /// Returns the context of the session that a configuration without a client describes.
     pub(crate) fn session_context(&self, files: &InstructionFiles) -> Result<ContextSettings, CliProblem> {
         let model = self.model_name().unwrap_or_default();
-        let family = Family::of(&model);
+        let family = self.config().family(&model);
         self.context(files, &family, &model, self.toolset(&family).edits)
     }
 
@@ -334,6 +338,7 @@ impl ProgramSetup {
             .builtin(toolset)
             .secrets(self.secrets())
             .storage(self.storage())
+            .models(config.model_table())
             .review(config.review_settings()))
     }
 

@@ -287,6 +287,9 @@ pub enum Event {
     TurnFailed {
         /// The cause, in one line.
         message: String,
+        /// The cause for programs, from a closed list; empty in older records.
+        #[serde(default)]
+        reason: String,
         /// Tokens used.
         usage: Usage,
         /// Calls that were refused.

@@ -104,7 +104,8 @@ mod tests {
         assert_eq!(end(), Some(RecordedTurnEnd::Completed { answer: Some("all done".into()) }));
         file.append(&Record::TurnContext(&context)).unwrap();
         assert_eq!(end(), None, "the next turn has begun");
-        let failed = Event::TurnFailed { message: "no".into(), usage, refusals };
+        let failed =
+            Event::TurnFailed { message: "no".into(), reason: "model_error".into(), usage, refusals };
         file.append(&Record::Event(clean(&failed))).unwrap();
         assert_eq!(end(), Some(RecordedTurnEnd::Failed { message: "no".into() }));
     }

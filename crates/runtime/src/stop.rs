@@ -26,6 +26,20 @@ pub enum Reason {
     Looping,
     /// A hook of the user has ended the turn.
     Hook,
+    /// The session's turns are used up.
+    TurnBudget,
+    /// The session's requests to the model are used up.
+    RequestBudget,
+    /// The session's calls are used up.
+    CallBudget,
+    /// The session's tokens are used up.
+    TokenBudget,
+    /// The session's money is used up.
+    CostBudget,
+    /// The session's time is used up.
+    TimeBudget,
+    /// The calls or the time of one tool are used up.
+    ToolBudget,
 }
 
 impl Reason {
@@ -38,6 +52,49 @@ impl Reason {
             Self::TokenLimit => "aborted: the turn's token limit was reached",
             Self::Looping => "aborted: the model went in circles, and its calls brought nothing new",
             Self::Hook => "aborted: a hook of the user has ended the turn",
+            Self::TurnBudget => "aborted: the budget's turns are used up (`budget.max_turns`)",
+            Self::RequestBudget => "aborted: the budget's requests are used up (`budget.max_requests`)",
+            Self::CallBudget => "aborted: the budget's calls are used up (`budget.max_calls`)",
+            Self::TokenBudget => "aborted: the budget's tokens are used up (`budget.max_tokens`)",
+            Self::CostBudget => "aborted: the budget's money is used up (`budget.max_cost_usd`)",
+            Self::TimeBudget => "aborted: the budget's time is used up (`budget.max_time_sec`)",
+            Self::ToolBudget => "aborted: the budget of a tool is used up (`budget.tools`)",
+        }
+    }
+
+    /// Returns the name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
+            Self::TimeLimit => "time_limit",
+            Self::TokenLimit => "token_limit",
+            Self::Looping => "looping",
+            Self::Hook => "hook",
+            Self::TurnBudget => "turn_budget",
+            Self::RequestBudget => "request_budget",
+            Self::CallBudget => "call_budget",
+            Self::TokenBudget => "token_budget",
+            Self::CostBudget => "cost_budget",
+            Self::TimeBudget => "time_budget",
+            Self::ToolBudget => "tool_budget",
+        }
+    }
+
+    /// Returns true for a limit, and not a person or the system, as the reason.
+    pub fn is_limit(self) -> bool {
+        match self {
+            Self::Interrupted | Self::Terminated | Self::Hook => false,
+            Self::TimeLimit
+            | Self::TokenLimit
+            | Self::Looping
+            | Self::TurnBudget
+            | Self::RequestBudget
+            | Self::CallBudget
+            | Self::TokenBudget
+            | Self::CostBudget
+            | Self::TimeBudget
+            | Self::ToolBudget => true,
         }
     }
 }

@@ -446,7 +446,10 @@ mod tests {
             outcome.status = Status::Rejected;
             end_with(&mut transcript, "1", outcome);
             let (message, usage) = ("aborted by user".to_owned(), Usage::default());
-            transcript.on_event(Event::TurnFailed { message, usage, refusals: Vec::new() }, now);
+            transcript.on_event(
+                Event::TurnFailed { message, reason: String::new(), usage, refusals: Vec::new() },
+                now,
+            );
             let lines = text(&transcript.take_finished());
             assert_eq!(lines[1..], [shown, &["— cancelled"]].concat());
         }

@@ -94,12 +94,13 @@
 //! ```
 
 pub use windlass_agent::{
-    Agent, AgentBuilder, AgentError, AgentRole, AnswerSchema, BuildError, CommandSessions, CompactAt,
-    CompactionReport, ContextSettings, EditTools, Family, FileTools, ForkedSession, HookCommands, McpServers,
-    MentionLoader, ReviewSettings, RunningCommand, SessionFork, SessionForkError, ShellKind,
-    StandingInstructions, SteeringInput, StorageSettings, SubAgentSettings, TOOL_CONTEXT_PERCENT, Toolset,
-    TurnDiff, TurnLimits, TurnReport, UndoRecording, built_in_roles, image_url, index, program,
-    recover_edits, usage,
+    Agent, AgentBuilder, AgentError, AgentRole, AnswerSchema, BudgetLimits, BudgetSpent, BuildError,
+    CommandSessions, CompactAt, CompactionReport, ContextSettings, EditTools, Family, FileTools,
+    ForkedSession, HookCommands, McpServers, MentionLoader, ModelEntry, ModelPrices, ModelTable,
+    ModelTokenizer, MoneySpent, RequestParts, ReviewSettings, RunningCommand, SessionBudget, SessionFork,
+    SessionForkError, ShellKind, StandingInstructions, SteeringInput, StorageSettings, SubAgentSettings,
+    TOOL_CONTEXT_PERCENT, TokenCounter, TokenPrice, ToolBudget, Toolset, TurnDiff, TurnLimits, TurnReport,
+    UndoRecording, Vocabulary, built_in_roles, image_url, index, program, recover_edits, usage,
 };
 pub use windlass_contract::{
     AnyTool, BoxFuture, CallId, Clean, Content, Cx, Denial, Effects, Event, Grant, Host, Input, Item, Meta,

@@ -30,6 +30,8 @@ impl AgentBuilder {
             context: self.context.clone(),
             storage: self.storage.clone(),
             limits: self.limits,
+            models: self.models.clone(),
+            budget: self.budget.clone(),
             review: self.review,
             resume: None,
             same_provider: false,

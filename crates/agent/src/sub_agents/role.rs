@@ -94,6 +94,7 @@ impl SubAgents {
             .elicitor
             .clone()
             .map(|front| Arc::new(AgentElicitor { path: path.to_owned(), front }) as Arc<dyn Elicitor>);
+        builder.budget = builder.budget.for_spender(path);
         builder.lineage = self.lineage.child(path);
         (builder.parent, builder.elicitor) = (parent, elicitor);
         Ok(builder)

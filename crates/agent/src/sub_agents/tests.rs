@@ -178,6 +178,10 @@ async fn children_work_at_once_and_their_answers_and_costs_reach_the_parent() {
     assert!(answer.contains(r#"{"completed":"second done"}"#), "{answer}");
     // Four requests of the parent, two of each child.
     assert_eq!((report.usage.input_tokens, report.usage.output_tokens), (80, 8));
+    let spent = agent.budget().spent().into_iter();
+    let spent: Vec<_> = spent.map(|(spender, spent)| (spender, spent.requests, spent.tokens)).collect();
+    let expected = [("root/default-1", 2, 22), ("root/default-2", 2, 22), ("session", 4, 44)];
+    assert_eq!(spent, expected.map(|(spender, requests, tokens)| (spender.to_owned(), requests, tokens)));
     let states: Vec<_> = events
         .events()
         .into_iter()

@@ -21,10 +21,13 @@ use windlass_runtime::{Gate, Policy, Registry, RegistryBuilder, Review, Secrets,
 
 use windlass_contract::ToolCall;
 
+use crate::SessionBudget;
+
 use super::*;
 use crate::{CompactAt, history::RecordedHistory};
 
 mod answers;
+mod budget;
 mod compaction;
 mod joining;
 mod retries;
@@ -119,6 +122,7 @@ struct World {
     output_schema: Option<AnswerSchema>,
     window: Option<u64>,
     compact_at: CompactAt,
+    budget: SessionBudget,
     source: Option<Arc<dyn ToolSource>>,
 }
 
@@ -157,6 +161,7 @@ impl World {
             output_schema: None,
             window: None,
             compact_at: CompactAt::Off,
+            budget: SessionBudget::default(),
             source: None,
         }
     }
@@ -217,7 +222,7 @@ impl World {
             mentions: None,
             sub_agents: None,
             reviews: &ReviewExchange::default(),
-            spending: TokenSpending::new(Some(1000)),
+            spending: TokenSpending::new(Some(1000)).with_budget(self.budget.clone(), None),
             loop_detector: LoopDetector::default(),
             counter: &mut counter,
             gauge: &mut gauge,

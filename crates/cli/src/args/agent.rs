@@ -89,6 +89,15 @@ pub(crate) struct ExecOptions {
     /// Make the conversation shorter when it fills this share of the context window; 0: never.
     #[arg(long, value_name = "PERCENT", global = true)]
     pub(crate) compact_at: Option<u8>,
+    /// Stop after this many requests to the model (exit code 4).
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_requests: Option<u64>,
+    /// Stop before a tool call beyond this number (exit code 4).
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_calls: Option<u64>,
+    /// Stop when the model's tokens have cost this much (exit code 4).
+    #[arg(long, value_name = "USD", global = true)]
+    pub(crate) max_cost: Option<f64>,
     #[command(flatten)]
     pub(crate) limits: LimitChoice,
     #[command(flatten)]

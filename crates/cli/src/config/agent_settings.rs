@@ -3,13 +3,23 @@
 use std::{num::NonZeroU64, path::Path, time::Duration};
 
 use windlass::{
-    Budget, CompactAt, ContextSettings, Family, ReviewSettings, StorageSettings, TurnLimits, Verdicts,
+    Budget, ContextSettings, Family, ModelTable, ReviewSettings, StorageSettings, TurnLimits, Verdicts,
     host::Machine, instructions::DocumentSettings,
 };
 
 use super::{ShowVerdict, VerdictJudge, WindlassConfig};
 
 impl WindlassConfig {
+    /// Returns the traits of models, with those that the configuration adds.
+    pub(crate) fn model_table(&self) -> ModelTable {
+        ModelTable::default().with(self.models.clone())
+    }
+
+    /// Returns the traits of a model.
+    pub(crate) fn family(&self, model: &str) -> Family {
+        self.model_table().family(model)
+    }
+
     /// Returns the limits of a turn.
     pub(crate) fn turn_limits(&self) -> TurnLimits {
         TurnLimits {
@@ -27,10 +37,7 @@ impl WindlassConfig {
             developer_instructions: self.developer_instructions.clone(),
             opening_messages: Vec::new(),
             window: Some(self.model_context_window.unwrap_or(family.context_window)),
-            compact_at: match self.compact_at {
-                0 => CompactAt::Off,
-                percent => CompactAt::Percent(percent),
-            },
+            compact_at: self.compact_at,
             tool_percent: self.tool_context_percent,
             parallel_calls: self.parallel_tool_calls,
             output_budget: self.tool_output_token_limit.map(budget),
@@ -100,7 +107,7 @@ fn budget(tokens: NonZeroU64) -> Budget {
 
 #[cfg(test)]
 mod tests {
-    use windlass::{host::SnapshotLimits, record::DurabilityMode};
+    use windlass::{CompactAt, host::SnapshotLimits, record::DurabilityMode};
 
     use super::*;
 
@@ -135,9 +142,12 @@ mod tests {
     fn a_conversation_is_made_shorter_at_its_share_or_never() {
         let family = Family::of("gpt-5");
         let compact_at = |toml: &str| config(toml).context_settings(&family).compact_at;
-        assert_eq!(compact_at("compact_at = 60"), CompactAt::Percent(60));
-        assert_eq!(compact_at("compact_at = 0"), CompactAt::Off);
-        assert_eq!(compact_at(""), CompactAt::default());
+        assert_eq!(compact_at("compact_at = 60"), Some(CompactAt::Percent(60)));
+        assert_eq!(compact_at("compact_at = 0"), Some(CompactAt::Off));
+        assert_eq!(compact_at(""), None);
+        let of_model = config("[models.\"gpt-5*\"]\ncompact_at = 70").family("gpt-5.1").compact_at;
+        assert_eq!(of_model, CompactAt::Percent(70));
+        assert!(toml::from_str::<WindlassConfig>("compact_at = 96").is_err());
     }
 
     #[test]

@@ -121,7 +121,12 @@ fn a_refused_command_is_declined_and_listed_at_the_end() {
         Refusal { call: "shell".into(), tool: "shell".into(), reason: "no".into(), made_up_for: false };
     let lines = show(&[
         Event::CallEnded { call: call("shell", "{}"), effects, outcome: refused },
-        Event::TurnFailed { message: "x".into(), usage: Usage::default(), refusals: vec![refusal] },
+        Event::TurnFailed {
+            message: "x".into(),
+            reason: "looping".into(),
+            usage: Usage::default(),
+            refusals: vec![refusal],
+        },
     ]);
     assert_eq!(lines[0]["item"]["status"], "declined");
     assert_eq!(lines[1]["error"]["message"], "x");

@@ -76,6 +76,16 @@ pub(super) fn exec_flags(options: &ExecOptions) -> Result<Vec<ConfigFlag>, CliPr
     if let Some(percent) = options.compact_at {
         set("--compact-at", "compact_at", number("--compact-at", percent.into())?);
     }
+    let counts = [("--max-requests", options.max_requests), ("--max-calls", options.max_calls)];
+    for (name, count) in counts {
+        if let Some(count) = count {
+            let key = name.trim_start_matches("--").replace('-', "_");
+            set(name, "budget", within(&key, number(name, count)?));
+        }
+    }
+    if let Some(dollars) = options.max_cost {
+        set("--max-cost", "budget", within("max_cost_usd", Value::Float(dollars)));
+    }
     Ok(flags)
 }
 

@@ -4,7 +4,7 @@ use std::{num::NonZeroU64, sync::Arc};
 
 use serde::Serialize;
 use windlass::{
-    BuildError, Family, ModelClient, ModelError,
+    BuildError, ModelClient, ModelError,
     model::{self, Options, Provider, WireApi},
     select::{self, FORMER_NAME, RULES},
 };
@@ -20,7 +20,7 @@ pub(crate) const DEFAULT_OPENAI_MODEL: &str = "gpt-5.2-codex";
 impl ProgramSetup {
     /// Returns the number of tokens that the model can read.
     pub(crate) fn context_window(&self) -> u64 {
-        let known = || Family::of(&self.model_name().unwrap_or_default()).context_window;
+        let known = || self.config().family(&self.model_name().unwrap_or_default()).context_window;
         self.config().model_context_window.unwrap_or_else(known).get()
     }
 
@@ -150,7 +150,7 @@ impl ProgramSetup {
         // reasoning, so that it is not lost between requests.
         let summary = config.model_reasoning_summary;
         let summary =
-            summary.or_else(|| Family::of(&model).reasoning.then_some(config::ReasoningSummary::Auto));
+            summary.or_else(|| config.family(&model).reasoning.then_some(config::ReasoningSummary::Auto));
         let options = Options {
             model,
             reasoning_effort: config.model_reasoning_effort.clone(),

@@ -63,6 +63,13 @@ impl ProgramSetup {
         };
         let loaded = self.loaded.with_config(config);
         let (home, cwd) = (self.home.clone(), self.cwd.clone());
-        Self { loaded, home, cwd, usual_provider: self.usual_provider, quota: self.quota }
+        Self {
+            loaded,
+            home,
+            cwd,
+            usual_provider: self.usual_provider,
+            quota: self.quota,
+            budget: self.budget.clone(),
+        }
     }
 }

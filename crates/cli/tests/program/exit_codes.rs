@@ -125,6 +125,37 @@ fn a_token_limit_is_4_once_it_is_reached_and_not_before() {
 }
 
 #[test]
+fn a_budget_ends_the_turn_with_4_and_its_name() {
+    let priced = r#"models."*".prices={input=1000.0,output=1000.0}"#;
+    for (options, reason) in [
+        (&["--max-requests", "1"][..], "request_budget"),
+        (&["--max-calls", "1"], "call_budget"),
+        (&["-c", "budget.max_tokens=7"], "token_budget"),
+        (&["-c", "budget.tools.update_plan.max_calls=1"], "tool_budget"),
+        (&["--max-cost", "0.007", "-c", priced], "cost_budget"),
+    ] {
+        let (user, wire) = (User::new(), Wire::Responses);
+        let asks = |id| wire.asks(&[(id, "update_plan", json!({"plan": []}))]);
+        let server = Server::start([asks("c1"), asks("c2"), wire.says("ok")]);
+        user.use_server(&server, wire);
+        let ended = user.run(&[&["exec", "--json"], options, &["hi"]].concat());
+        ended.assert_code(4);
+        let last: serde_json::Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["type"], &last["reason"]), (&json!("turn.failed"), &json!(reason)), "{ended:#?}");
+    }
+}
+
+#[test]
+fn money_is_not_limited_where_prices_are_unknown() {
+    let (user, wire) = (User::new(), Wire::Responses);
+    let server = Server::start([wire.says("ok")]);
+    user.use_server(&server, wire);
+    let ended = user.run(&["exec", "--max-cost", "1", "-m", "mine", "hi"]);
+    ended.assert_code(2);
+    assert!(ended.stderr.contains("the prices of `mine` are not set"), "{ended:#?}");
+}
+
+#[test]
 fn a_token_limit_ends_a_call_whose_arguments_never_end() {
     let piece = "x".repeat(1000);
     for (wire, begin, next) in [

@@ -3,6 +3,7 @@
 use windlass_contract::compaction::{CompactionMethod, CompactionReason};
 
 use super::*;
+use crate::BudgetLimits;
 
 fn too_long(window: Option<u64>, requested: Option<u64>) -> Step {
     Step::Refuse(ModelError::ContextWindowExceeded { window, requested })
@@ -119,4 +120,21 @@ async fn requests_only_grow_at_their_end_between_compactions() {
     let breaks = requests.windows(2).filter(|pair| !pair[1].starts_with(&pair[0])).count();
     assert_eq!(breaks, 1, "only the compaction changes what was sent");
     assert!(requests.iter().all(|request| request[0] == "user: go"));
+}
+
+#[tokio::test]
+async fn a_summary_is_a_request_and_beyond_the_budget_rules_write_it() {
+    for requests in 1.. {
+        let budget = SessionBudget::new(BudgetLimits { requests: Some(requests), ..BudgetLimits::default() });
+        let compact_at = CompactAt::Percent(80);
+        let world = World { window: Some(1700), compact_at, budget, ..World::new(rounds(12)) }
+            .with_summary(vec![says("SUMMARY"), done(1)]);
+        let result = world.turn().await.result;
+        assert!(matches!(result, Err(AgentError::Stopped(Reason::RequestBudget))), "{result:?}");
+        if !compactions(&world).is_empty() {
+            assert_eq!(compactions(&world), [(CompactionReason::Window, CompactionMethod::Rules, true)]);
+            assert_eq!((world.model.summaries.lock().unwrap().len(), world.requests() as u64), (1, requests));
+            return;
+        }
+    }
 }

@@ -102,7 +102,10 @@ fn a_failed_turn_gives_all_messages_back_instead_of_failing_again() {
     send(&mut app, "b", Key::Tab, now);
     app.on_event(Event::TurnStarted, now);
     let usage = windlass::Usage::default();
-    app.on_event(Event::TurnFailed { message: "no server".into(), usage, refusals: Vec::new() }, now);
+    app.on_event(
+        Event::TurnFailed { message: "no server".into(), reason: String::new(), usage, refusals: Vec::new() },
+        now,
+    );
     app.on_message(SessionMessage::Idle, now);
     assert_eq!((app.take_actions(), app.composer.text()), (Vec::new(), "a\nb".into()));
 }
