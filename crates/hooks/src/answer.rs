@@ -3,7 +3,7 @@
 //! An answer that is not understood is an error, never a yes.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass_contract::{
     hooks::{HookEvent, HookVerdict},
     wording::shortened,
@@ -102,7 +102,8 @@ struct HookOutput {
     system_message: Option<String>,
     decision: Option<Decision>,
     reason: Option<String>,
-    hook_specific_output: Option<SpecificOutput>,
+    /// An object: a list would be read as one without names.
+    hook_specific_output: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -150,7 +151,9 @@ impl Decision {
 
 impl HookOutput {
     fn answer(self, event: HookEvent) -> Result<HookAnswer, String> {
-        let specific = self.hook_specific_output.unwrap_or_default();
+        let specific: SpecificOutput =
+            serde_json::from_value(self.hook_specific_output.unwrap_or_default().into())
+                .map_err(|error| format!("its answer is not understood: {error}"))?;
         if let Some(name) = specific.hook_event_name.filter(|name| name != event.name()) {
             let name = cleaned(&name, 40);
             return Err(format!("its answer is for `{name}`, and the step is `{event}`"));

@@ -102,8 +102,8 @@ impl ElicitationQueue {
     /// Takes a key. Returns true if the person stops the turn.
     pub(crate) fn on_key(&mut self, key: &Input, now: Instant) -> bool {
         if key.ctrl && key.key == Key::Char('c') {
-            // Stopping sends nothing, so it needs no quiet time.
-            self.answer(ElicitationAnswer::Cancel);
+            // Stopping sends nothing, so it needs no quiet time. The question goes away with its
+            // call: an answer could reach the model before the turn is stopped.
             return true;
         }
         if !self.is_armed(now) {
@@ -328,14 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn escape_dismisses_and_control_c_stops_the_turn_as_well() {
+    fn escape_dismisses_and_control_c_stops_the_turn_without_an_answer() {
         let start = Instant::now();
         for (key, ctrl, stops) in [(Key::Esc, false, false), (Key::Char('c'), true, true)] {
             let (mut panel, mut given) = asked();
             panel.drawn(start);
             let key = Input { key, ctrl, ..Input::default() };
             assert_eq!(panel.on_key(&key, start + Duration::from_secs(1)), stops);
-            assert_eq!(given.try_recv(), Ok(ElicitationAnswer::Cancel));
+            assert_eq!(given.try_recv().ok(), (!stops).then_some(ElicitationAnswer::Cancel));
         }
     }
 

@@ -305,7 +305,9 @@ fn a_terminal_that_hangs_does_not_hold_up_the_calls() {
     let long = json!({"name": "shell_command", "arguments": {"command": "seq 3000; exit 1"}});
     let calls: Vec<Value> = std::iter::repeat_n(long, 5).chain([shell("echo ended > done")]).collect();
     let turns = json!([{"text": "word ".repeat(20_000), "calls": calls}, {"text": "The end."}]);
-    let mut terminal = exec(&user, &turns, &["-s", "danger-full-access"]);
+    // A window that holds all of it: a summary would take a turn of the script.
+    let options = ["-s", "danger-full-access", "-c", "model_context_window=1000000"];
+    let mut terminal = exec(&user, &turns, &options);
     terminal.while_hanging(|| assert_eq!(done.hear(), "ended\n"));
     assert_eq!(terminal.end(), Some(0), "{}", terminal.screen());
     assert!(terminal.screen().contains("The end."), "{}", terminal.screen());

@@ -2,7 +2,7 @@
 
 use crate::support::User;
 
-const COMMANDS: [&[&str]; 86] = [
+const COMMANDS: [&[&str]; 91] = [
     &[],
     &["chat"],
     &["resume"],
@@ -52,6 +52,11 @@ const COMMANDS: [&[&str]; 86] = [
     &["mcp", "pins", "forget"],
     &["mcp", "add"],
     &["mcp", "remove"],
+    &["context"],
+    &["compact"],
+    &["hooks"],
+    &["hooks", "list"],
+    &["hooks", "test"],
     &["instructions"],
     &["skills"],
     &["skills", "list"],

@@ -143,14 +143,16 @@ fn a_damaged_file_is_mended_and_the_user_is_told() {
     let (user, server) = user_with_a_session(Wire::Responses, &["second"]);
     let path = &user.sessions()[0];
     let text = fs::read_to_string(path).unwrap();
-    let lines: Vec<_> =
-        text.lines().map(|line| if line.contains("\"outputs\"") { "garbage" } else { line }).collect();
+    let lines: Vec<_> = text
+        .lines()
+        .map(|line| if line.contains("\"type\":\"outputs\"") { "garbage" } else { line })
+        .collect();
     fs::write(path, lines.join("\n") + "\n{\"torn").unwrap();
     let ended = user.run(&["exec", "resume", "--last", "two"]);
     ended.assert_code(0);
     let aside = path.with_extension("jsonl.damaged");
     let said = format!(
-        "warning: line 9 is damaged: the conversation ends before it, and 4 records are left out; kept in `{}`\n",
+        "warning: line 10 is damaged: the conversation ends before it, and 5 records are left out; kept in `{}`\n",
         aside.display()
     );
     assert!(ended.stderr.contains(&said), "{said}: {ended:#?}");
@@ -207,8 +209,10 @@ fn every_line_of_a_session_file_is_a_record() {
             "item",
             "item",
             "intent",
+            "event",
             "outcome",
             "outputs",
+            "event",
             "item",
             "event",
         ]

@@ -24,7 +24,7 @@ fn resume(user: &User, options: &[&str]) -> Emulator {
 }
 
 fn waits() -> Value {
-    let call = json!({"name": "shell_command", "arguments": {"command": "echo so far; touch ran; sleep 60"}});
+    let call = json!({"name": "shell_command", "arguments": {"command": "touch ran; echo so far; sleep 60"}});
     json!([{"calls": [call]}, {"text": "Never said."}])
 }
 
