@@ -148,8 +148,8 @@ pub(crate) enum CliCommand {
     Prompts(PromptsCommand),
     /// Decide whether the configuration in a project is used.
     ///
-    /// It is in `.mcp.json` (MCP servers) and `.windlass/hooks.json` (hooks) at its root, and in its
-    /// skills and prompts. Nothing in a repository is configuration before its directory is
+    /// It is in `.mcp.json` (MCP servers) and `.windlass/hooks.json` (hooks) at its root, and in
+    /// its skills and prompts. Nothing in a repository is configuration before its directory is
     /// trusted. A decision counts for each part until it changes. The exit code is 3 if the project
     /// is not trusted.
     Trust(TrustOptions),
