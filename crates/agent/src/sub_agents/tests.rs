@@ -17,7 +17,7 @@ use windlass_runtime::{Policy, Reason, Stop};
 use super::*;
 use crate::{Agent, AgentError};
 
-/// What a model sees of its conversation.
+/// The parts of a conversation that the model of a test decides by.
 struct Seen {
     /// The last message to it.
     task: String,

@@ -50,7 +50,7 @@ fn tag(text: &str) -> Option<String> {
     Some(format!("tag-{}", rest.split_whitespace().next()?))
 }
 
-/// What a session file says about the calls with tags.
+/// The calls with tags, as a session file records them.
 #[derive(Default)]
 struct Recorded {
     started: HashSet<String>,
